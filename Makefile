@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+# make run, make test: each installs what is missing, builds, and goes. `make help` lists the rest.
+BUILD := build/release
+PREFIX ?= /usr/local
+# Jobs of the build; empty: as many as there are CPUs.
+JOBS ?=
+# What `make run` passes to `headroom run`: make run ARGS="gemv --quick"
+ARGS ?=
+# What `make test` passes to ctest: make test CTEST_ARGS="-L unit"
+CTEST_ARGS ?=
+PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
+
+SOURCES = $(shell find src tests examples bench -name '*.cpp' -o -name '*.h' 2>/dev/null | sort)
+build_tree = cmake --build $(1) $(if $(JOBS),--parallel $(JOBS))
+
+.DEFAULT_GOAL := help
+.PHONY: help run test setup build programs soak clean install format lint
+# Goals one after the other, also under make -j: a test must not run beside a measurement. Ninja builds in parallel.
+.NOTPARALLEL:
+
+help: ## List the targets
+	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | \
+	  while IFS='|' read -r name text; do printf '%-16s %s\n' "$$name" "$$text"; done
+
+run: programs ## Build the programs and measure this machine (ARGS="gemv --quick")
+	$(BUILD)/bin/headroom run $(ARGS)
+
+test: build ## Build everything and run the tests (CTEST_ARGS="-L unit")
+	@PYTHON="$(PYTHON)" tools/run_tests.sh $(BUILD) $(CTEST_ARGS)
+
+setup: ## Install the system packages that are missing (packages/)
+	@tools/setup.sh build library test
+
+build: setup $(BUILD)/build.ninja ## Build everything; the programs are in build/release/bin
+	$(call build_tree,$(BUILD))
+
+programs: setup $(BUILD)/build.ninja
+	$(call build_tree,$(BUILD)) --target headroom_cli_program headroom_native_program
+
+$(BUILD)/build.ninja: CMakePresets.json | setup
+	cmake --preset release
+	@touch $@
+
+soak: setup ## Build with the long tests and run only those (CTEST_ARGS=...)
+	@PYTHON="$(PYTHON)" JOBS="$(JOBS)" tools/soak.sh $(CTEST_ARGS)
+
+install: build ## Install under PREFIX (default /usr/local); DESTDIR is honoured
+	cmake --install $(BUILD) --prefix $(PREFIX)
+
+format: ## Reformat the C++ sources with clang-format
+	@tools/setup.sh --check develop
+	clang-format -i $(SOURCES)
+
+lint: build ## Check layers, tables, formatting, and run clang-tidy
+	@tools/setup.sh --check develop
+	$(PYTHON) tools/check_layers.py
+	$(PYTHON) tools/check_tables.py
+	clang-format --dry-run --Werror $(SOURCES)
+	run-clang-tidy -quiet -p $(BUILD) '^$(CURDIR)/src/'
+
+clean: ## Remove everything that was built
+	rm -rf build

@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: Apache-2.0
+# Every library that headroom uses, found in one place. The package of each is in packages/.
+find_package(Threads REQUIRED)
+find_package(PkgConfig REQUIRED)
+find_package(nlohmann_json 3.9 REQUIRED)
+find_package(fmt 8 REQUIRED)
+find_package(CLI11 2.1 REQUIRED)
+pkg_check_modules(hwloc REQUIRED IMPORTED_TARGET hwloc)
+pkg_check_modules(tomlplusplus REQUIRED tomlplusplus)
+pkg_check_modules(hwy REQUIRED IMPORTED_TARGET libhwy)

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "headroom/base/exit_code.h"
+
+namespace headroom::cli {
+
+using Arguments = std::vector<std::string>;
+
+/// One subcommand: `run` gets what follows its name.
+struct Command {
+  const char* name;
+  const char* summary;
+  ExitCode (*run)(const Arguments& arguments);
+};
+
+/// All of them, in the order in which help shows them.
+std::span<const Command> commands();
+
+}  // namespace headroom::cli

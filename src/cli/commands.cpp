@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/command.h"
+#include "cli/commands/machine.h"
+#include "cli/commands/run.h"
+
+namespace headroom::cli {
+namespace {
+
+constexpr Command kCommands[] = {
+    {"run", "measure experiments against each other and against this machine's limits", run},
+    {"machine", "show this machine: topology, caches, bandwidth by working set, peaks", machine},
+};
+
+}  // namespace
+
+std::span<const Command> commands() { return kCommands; }
+
+}  // namespace headroom::cli

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/machine.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <set>
+
+#include "cli/interrupt.h"
+#include "cli/limit_runner.h"
+#include "cli/machine_sweep.h"
+#include "cli/terminal_progress.h"
+#include "headroom/base/error.h"
+#include "headroom/base/files.h"
+#include "headroom/base/table.h"
+#include "headroom/base/text.h"
+#include "headroom/base/units.h"
+#include "headroom/machine/fingerprint.h"
+#include "headroom/machine/memory.h"
+#include "headroom/machine/topology.h"
+#include "headroom/process/affinity.h"
+#include "headroom/record/formats.h"
+#include "headroom/report/bandwidth_plot.h"
+#include "headroom/schedule/session.h"
+
+namespace headroom::cli {
+namespace {
+
+struct MachineOptions {
+  bool quick = false, topology_only = false, stored = false;
+  int threads = 0;
+  std::string json;
+};
+
+void print_topology(const Topology& topology, const std::string& fingerprint) {
+  std::printf("%s\n", fingerprint.c_str());
+  std::fputs(fmt::format("  {}\n  {} cores, {} hardware threads, {} packages, {} NUMA nodes, {} of memory\n",
+                         topology.cpu_model, topology.cores, topology.processing_units, topology.packages,
+                         topology.numa_nodes, format_bytes(static_cast<double>(total_memory_bytes())))
+                 .c_str(),
+             stdout);
+  for (const Cache& cache : topology.caches) {
+    std::fputs(fmt::format("  L{} {}: {} x {}\n", cache.level, cache.type, cache.instances,
+                           format_bytes(static_cast<double>(cache.bytes)))
+                   .c_str(),
+               stdout);
+  }
+  std::fputs(fmt::format("  {}\n", join(topology.isa, " ")).c_str(), stdout);
+}
+
+std::string cell(const std::vector<SweepPoint>& points, const std::string& limit, int threads, std::int64_t bytes,
+                 const std::string& dtype) {
+  for (const SweepPoint& point : points) {
+    if (point.limit == limit && point.threads == threads && point.bytes == bytes && point.dtype == dtype) {
+      return fmt::format("{} ±{} {}", format_number(point.rate), format_percent(point.spread), point.pattern);
+    }
+  }
+  return "-";
+}
+
+void print_sweep(const std::vector<SweepPoint>& points) {
+  std::set<int> threads;
+  std::set<std::int64_t> sizes;
+  std::set<std::string> dtypes;
+  for (const SweepPoint& point : points) {
+    threads.insert(point.threads);
+    if (point.bytes > 0) sizes.insert(point.bytes);
+    if (!point.dtype.empty()) dtypes.insert(point.dtype);
+  }
+  std::vector<Table::Column> columns{{"working set", Align::kRight}};
+  std::vector<Table::Column> peak_columns{{"peak", Align::kLeft}};
+  for (const int count : threads) {
+    const std::string title = fmt::format("{} thread{}", count, count == 1 ? "" : "s");
+    for (const char* limit : {"read", "write", "copy"}) columns.push_back({fmt::format("{}, {}", limit, title)});
+    peak_columns.push_back({title});
+  }
+  Table bandwidth(columns), peaks(peak_columns);
+  for (const std::int64_t bytes : sizes) {
+    std::vector<std::string> row{format_bytes(static_cast<double>(bytes))};
+    for (const int count : threads) {
+      for (const char* limit : {"read", "write", "copy"}) row.push_back(cell(points, limit, count, bytes, ""));
+    }
+    bandwidth.row(row);
+  }
+  for (const std::string& dtype : dtypes) {
+    std::vector<std::string> row{dtype};
+    for (const int count : threads) row.push_back(cell(points, "peak", count, 0, dtype));
+    peaks.row(row);
+  }
+  std::fputs(("\nbandwidth in GB/s: median, half-width of its 95 % interval, best access pattern\n" + bandwidth.text() +
+              "\npeaks in GFLOP/s (GOP/s for integers): the best instruction of this CPU\n" + peaks.text())
+                 .c_str(),
+             stdout);
+}
+
+void print_plot(const std::vector<SweepPoint>& points) {
+  std::vector<PlotLine> lines;
+  for (const SweepPoint& point : points) {
+    if (point.bytes == 0) continue;
+    const std::string name = fmt::format("{} {}t", point.limit, point.threads);
+    auto line = std::ranges::find(lines, name, &PlotLine::name);
+    if (line == lines.end()) line = lines.insert(lines.end(), PlotLine{name, {}});
+    line->points.emplace_back(static_cast<double>(point.bytes), point.rate);
+  }
+  if (!lines.empty()) std::fputs(("\n" + line_plot(lines)).c_str(), stdout);
+}
+
+std::filesystem::path stored_path(const std::string& fingerprint) {
+  return user_data_folder() / "machines" / (fingerprint + ".json");
+}
+
+std::vector<Record> measure(const MachineOptions& options, const Arguments& arguments,
+                            const std::atomic<bool>& interrupted) {
+  SessionRequest request;
+  const std::string native = find_native_runner();
+  if (native.empty()) throw Error("headroom-native, which holds the limits, was not found beside this program or in PATH");
+  RunnerCommand command;
+  command.path = native;
+  request.runners.push_back(command);
+  request.stop.precision = 0.03;
+  request.stop.min_samples = 10;
+  request.stop.max_time_ns = options.quick ? 0.15e9 : 0.5e9;
+  request.limits = false;
+  request.processes = 1;
+  std::vector<std::string> line{"headroom", "machine"};
+  line.insert(line.end(), arguments.begin(), arguments.end());
+  Session session(request, std::make_shared<const Environment>(read_environment(line)), interrupted);
+  const int threads = options.threads > 0 ? options.threads : static_cast<int>(allowed_cpus().size());
+  std::vector<Record> records;
+  TerminalProgress progress([&](const std::vector<Record>& finished) {
+    records.insert(records.end(), finished.begin(), finished.end());
+  });
+  session.run(sweep_groups(session.offers(), threads, options.quick), progress);
+  return records;
+}
+
+MachineOptions parse(const Arguments& arguments, std::optional<ExitCode>& done) {
+  MachineOptions options;
+  CLI::App app("Shows this machine: its topology, what its memory and its arithmetic reach, by working set.",
+               "headroom machine");
+  app.footer("examples:\n  headroom machine                  measure (about a minute), show and store\n"
+             "  headroom machine --quick          every other size, shorter\n"
+             "  headroom machine --stored         show what was measured last, measure nothing\n"
+             "  headroom machine --json peaks.json\n");
+  app.add_flag("--quick", options.quick, "every other working set, at most 0.15 s a point");
+  app.add_flag("--topology", options.topology_only, "only what the system says, without measuring");
+  app.add_flag("--stored", options.stored, "show the last measurement of this machine");
+  app.add_option("--threads", options.threads, "threads of the second column (default: all CPUs)")
+      ->check(CLI::Range(1, 4096));
+  app.add_option("--json", options.json, "also write the records to this file");
+  try {
+    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+  } catch (const CLI::ParseError& error) {
+    done = app.exit(error) == 0 ? ExitCode::kFine : ExitCode::kCannot;
+  }
+  return options;
+}
+
+}  // namespace
+
+ExitCode machine(const Arguments& arguments) {
+  std::optional<ExitCode> done;
+  const MachineOptions options = parse(arguments, done);
+  if (done) return *done;
+  if (!options.json.empty()) require_writable(options.json);
+  const std::string fingerprint = machine_fingerprint();
+  print_topology(read_topology(), fingerprint);
+  if (options.topology_only) return ExitCode::kFine;
+
+  const std::filesystem::path path = stored_path(fingerprint);
+  std::vector<Record> records;
+  const std::atomic<bool>& interrupted = interrupt_flag();
+  if (options.stored) {
+    if (!std::filesystem::exists(path)) throw Error("this machine was not measured yet; run headroom machine once");
+    records = read_records(path);
+  } else {
+    records = measure(options, arguments, interrupted);
+    // A sweep that was cut short must not take the place of a whole one.
+    if (!interrupted) write_records(path, format_named("headroom-json"), records);
+  }
+  if (!options.json.empty()) write_records(options.json, format_named("headroom-json"), records);
+  const std::vector<SweepPoint> points = sweep_points(records);
+  print_sweep(points);
+  print_plot(points);
+  if (interrupted) return ExitCode::kInterrupted;
+  if (!options.stored) std::printf("\nstored in %s\n", path.c_str());
+  return ExitCode::kFine;
+}
+
+}  // namespace headroom::cli

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+
+#include "cli/interrupt.h"
+#include "cli/run_options.h"
+#include "cli/run_outputs.h"
+#include "cli/terminal_progress.h"
+#include "headroom/base/table.h"
+#include "headroom/base/text.h"
+#include "headroom/machine/fingerprint.h"
+#include "headroom/record/target_verdict.h"
+#include "headroom/report/run_table.h"
+#include "headroom/schedule/session.h"
+
+namespace headroom::cli {
+namespace {
+
+std::shared_ptr<const Environment> environment_of(const Arguments& arguments, const RunOptions& options) {
+  std::vector<std::string> command{"headroom", "run"};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  Environment environment = read_environment(command);
+  environment.extra_info["seed"] = std::to_string(options.request.selection.seed);
+  environment.extra_info["precision"] = fmt::format("{:g}", options.request.stop.precision);
+  environment.extra_info["max_time_s"] = fmt::format("{:g}", options.request.stop.max_time_ns / 1e9);
+  return std::make_shared<const Environment>(std::move(environment));
+}
+
+void print_list(const std::vector<RunnerOffer>& offers) {
+  Table table({{"experiment"}, {"runner"}, {"backends"}, {"axes"}, {"what it is"}});
+  for (const RunnerOffer& offer : offers) {
+    for (const ExperimentDescription& experiment : offer.experiments) {
+      std::vector<std::string> axes;
+      for (const Axis& axis : experiment.axes) axes.push_back(axis.name + "=" + join(axis.values, ","));
+      table.row({experiment.name, offer.label, join(experiment.backends, ","), join(axes, " "), experiment.summary});
+    }
+  }
+  std::fputs(table.text().c_str(), stdout);
+}
+
+void print_results(const std::vector<Record>& records, std::FILE* out) {
+  std::fputs(run_table(records).text().c_str(), out);
+  std::fputs(run_legend(records).c_str(), out);
+  const Table means = mean_table(records);
+  if (means.size() == 0) return;
+  std::fputs("\nmean over shapes:\n", out);
+  std::fputs(means.text().c_str(), out);
+}
+
+ExitCode exit_code_of(const std::vector<Record>& records, bool fail_below_target) {
+  const auto any = [&](auto&& is) { return std::ranges::any_of(records, is); };
+  if (any([](const Record& record) { return record.outcome.kind == Outcome::Kind::kFailed; })) return ExitCode::kNo;
+  if (!fail_below_target) return ExitCode::kFine;
+  if (any([](const Record& record) { return target_verdict(record) == TargetVerdict::kMissed; })) {
+    return ExitCode::kNo;
+  }
+  const bool unclear = any([](const Record& record) { return target_verdict(record) == TargetVerdict::kUnclear; });
+  return unclear ? ExitCode::kInconclusive : ExitCode::kFine;
+}
+
+ExitCode measure(const Arguments& arguments, const RunOptions& options, const std::atomic<bool>& interrupted) {
+  std::vector<Target> targets = options.targets.empty() ? shipped_targets() : read_targets(options.targets);
+  const RunOutputs outputs(options);
+  Session session(options.request, environment_of(arguments, options), interrupted);
+  if (options.list) {
+    print_list(session.offers());
+    return ExitCode::kFine;
+  }
+  const std::vector<Group> groups = session.groups();
+  std::vector<Record> records;
+  {
+    TerminalProgress progress([&](std::vector<Record> finished) {
+      apply_targets(finished, targets);
+      records.insert(records.end(), finished.begin(), finished.end());
+      outputs.write_records_so_far(records);
+    });
+    session.run(groups, progress);
+  }
+  if (!records.empty()) {
+    // Records on standard output are for a program to read: the table makes way.
+    print_results(records, outputs.uses_stdout() ? stderr : stdout);
+    outputs.write_means(records);
+  }
+  if (!interrupted) return exit_code_of(records, options.fail_below_target);
+  std::fputs("headroom: interrupted; what had been measured is above and in the files\n", stderr);
+  return ExitCode::kInterrupted;
+}
+
+}  // namespace
+
+ExitCode run(const Arguments& arguments) {
+  const RunOptions options = parse_run_options(arguments);
+  if (options.done) return *options.done;
+  try {
+    return measure(arguments, options, interrupt_flag());
+  } catch (const Interrupted&) {
+    std::fputs("headroom: interrupted before anything was measured\n", stderr);
+    return ExitCode::kInterrupted;
+  }
+}
+
+}  // namespace headroom::cli

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/machine_sweep.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "headroom/base/text.h"
+#include "headroom/record/seed_rows.h"
+
+namespace headroom::cli {
+namespace {
+
+constexpr const char* kPrefix = "limit.";
+
+std::string axis_of(const AxisValues& axes, std::string_view name) {
+  const auto found = std::ranges::find(axes, name, [](const auto& axis) { return std::string_view(axis.first); });
+  return found == axes.end() ? "" : found->second;
+}
+
+/// Title of the point that a pattern belongs to: everything but the pattern.
+std::string point_of(const CaseSpec& spec) {
+  std::string title = spec.experiment;
+  for (const auto& [axis, value] : spec.axes) {
+    if (axis != "pattern") title += " " + axis + "=" + value;
+  }
+  return title + " threads=" + std::to_string(spec.threads);
+}
+
+std::vector<AxisRequest> coarse_sizes(const std::vector<RunnerOffer>& offers) {
+  for (const RunnerOffer& offer : offers) {
+    for (const ExperimentDescription& experiment : offer.experiments) {
+      if (experiment.name != "limit.read") continue;
+      for (const Axis& axis : experiment.axes) {
+        if (axis.name != "bytes") continue;
+        AxisRequest request{"bytes", {}};
+        for (std::size_t i = 0; i < axis.values.size(); i += 2) request.values.push_back(axis.values[i]);
+        return {request};
+      }
+    }
+  }
+  return {};
+}
+
+void append_merged(std::vector<Group> groups, std::vector<Group>& merged) {
+  for (Group& group : groups) {
+    const std::string point = point_of(group.cases.front().spec);
+    const auto same = std::ranges::find(merged, point, &Group::title);
+    if (same == merged.end()) {
+      merged.push_back({point, std::move(group.cases)});
+    } else {
+      same->cases.insert(same->cases.end(), group.cases.begin(), group.cases.end());
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<Group> sweep_groups(const std::vector<RunnerOffer>& offers, int threads, bool coarse) {
+  std::vector<Group> merged;
+  for (const int count : threads > 1 ? std::vector{1, threads} : std::vector{1}) {
+    Selection selection;
+    selection.names = {"limit.read", "limit.write", "limit.copy", "limit.peak"};
+    if (coarse) selection.axes = coarse_sizes(offers);
+    selection.threads = count;
+    selection.caches = Caches::kHot;
+    append_merged(plan(offers, selection), merged);
+  }
+  return merged;
+}
+
+std::vector<SweepPoint> sweep_points(const std::vector<Record>& records) {
+  std::vector<SweepPoint> points;
+  for (const Record& record : records) {
+    if (!is_headline(record) || record.samples.empty() || !record.model.name.starts_with(kPrefix)) continue;
+    SweepPoint point;
+    point.limit = record.model.name.substr(std::string_view(kPrefix).size());
+    point.threads = record.threads;
+    point.bytes = to_integer(axis_of(record.axes, "bytes")).value_or(0);
+    point.dtype = axis_of(record.axes, "dtype");
+    point.pattern = axis_of(record.axes, "pattern");
+    point.rate = record.metric.value;
+    if (record.interval) point.spread = relative_half_width(*record.interval, record.metric.value);
+    for (const ProcessSamples& process : record.samples) point.samples += process.values.size();
+    const auto same = std::ranges::find_if(points, [&](const SweepPoint& other) {
+      return std::tie(other.limit, other.threads, other.bytes, other.dtype) ==
+             std::tie(point.limit, point.threads, point.bytes, point.dtype);
+    });
+    if (same == points.end()) {
+      points.push_back(std::move(point));
+    } else if (same->rate < point.rate) {
+      *same = std::move(point);
+    }
+  }
+  return points;
+}
+
+}  // namespace headroom::cli

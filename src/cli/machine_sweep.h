@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "headroom/record/record.h"
+#include "headroom/schedule/plan.h"
+
+namespace headroom::cli {
+
+/// The groups that show what a machine reaches: read, write and copy over the working sets, and the peaks, for one
+/// and for `threads` threads; the patterns of each point interleaved in one group. `coarse` takes every other size.
+std::vector<Group> sweep_groups(const std::vector<RunnerOffer>& offers, int threads, bool coarse);
+
+/// The best pattern's rate at one point of the sweep.
+struct SweepPoint {
+  std::string limit;      ///< "read", "write", "copy", "peak"
+  int threads = 1;
+  std::int64_t bytes = 0; ///< working set; 0 for peaks
+  std::string dtype;      ///< of a peak
+  std::string pattern;    ///< the best one
+  double rate = 0;        ///< GB/s, or GFLOP/s for peaks
+  double spread = 0;      ///< relative half-width of the 95 % interval; 0 where there is none
+  std::size_t samples = 0;
+};
+std::vector<SweepPoint> sweep_points(const std::vector<Record>& records);
+
+}  // namespace headroom::cli

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/run_options.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+
+#include "cli/limit_runner.h"
+#include "headroom/base/error.h"
+#include "headroom/base/files.h"
+#include "headroom/base/text.h"
+#include "headroom/base/units.h"
+#include "headroom/process/affinity.h"
+
+namespace headroom::cli {
+namespace {
+
+constexpr const char* kExamples = R"(examples:
+  headroom run                                   everything, against this machine's limits
+  headroom run gemv -a D=4096,8192 -a dtype=int8 two shapes of one experiment
+  headroom run gemv -a D=1024-16384*2 --hot      a range of sizes, inputs in cache
+  headroom run gemv --backend native,reference   two implementations, interleaved
+  headroom run --runner build/old/bin/mine --runner build/new/bin/mine
+                                                 two builds of a runner, interleaved
+  headroom run --quick --json result.json        a first look, kept as records
+  headroom run --output results.csv --fail-below-target
+)";
+
+/// Options as text, before they mean anything.
+struct RawOptions {
+  std::vector<std::string> names, only, axes, backends, runners;
+  std::string precision, min_time, max_time, timeout;
+  int threads = 0, processes = 0;
+  std::uint64_t seed = 1;
+  bool hot = false, quick = false, all_backends = false, no_limits = false;
+};
+
+void declare_selection(CLI::App& app, RawOptions& raw, RunOptions& options) {
+  app.add_option("NAME", raw.names, "experiments to run; all when none is named")->take_all();
+  app.add_option("--only", raw.only, "the same as NAME")->take_all()->delimiter(',');
+  app.add_flag("--list", options.list, "show the experiments, their axes and backends, and measure nothing");
+  app.add_option("-a,--axis", raw.axes, "axis=values: a,b,c or first-last*factor or first-last+step")
+      ->take_all()
+      ->allow_extra_args(false);
+  app.add_option("--backend", raw.backends, "backends to compare, the first is the baseline")
+      ->take_all()
+      ->delimiter(',');
+  app.add_flag("--all-backends", raw.all_backends, "every backend of each experiment");
+  app.add_option("--runner", raw.runners, "program that holds the experiments; repeat it to compare")
+      ->take_all()
+      ->allow_extra_args(false);
+  app.add_option("--threads", raw.threads, "threads of a case (default: all CPUs of this process)")
+      ->check(CLI::Range(1, 4096));
+  app.add_flag("--hot", raw.hot, "one copy of the inputs, in cache if it fits (default: cold, rotating copies)");
+  app.add_option("--seed", raw.seed, "of the random inputs and of the order of sampling");
+}
+
+void declare_measuring(CLI::App& app, RawOptions& raw) {
+  app.add_option("--precision", raw.precision, "goal for the half-width of the 95 % interval (default 1%)");
+  app.add_option("--min-time", raw.min_time, "least time of sampling per group of compared cases (default 0.5s)");
+  app.add_option("--max-time", raw.max_time, "most time of sampling per group of compared cases (default 5s)");
+  app.add_option("--processes", raw.processes,
+                 "fresh runner processes that share the samples (default: 3 where cases are compared, else 1)")
+      ->check(CLI::Range(1, 1000));
+  app.add_flag("--quick", raw.quick, "a first look: precision 3%, at most 1 s of sampling per group");
+  app.add_flag("--no-limits", raw.no_limits, "do not sample this machine's limits");
+  app.add_option("--timeout", raw.timeout, "most time for a runner to answer one request (default 120s)");
+}
+
+void declare_output(CLI::App& app, RunOptions& options) {
+  app.add_option("--output", options.csv, "CSV of the means over shapes, and JSON lines beside it, appended");
+  app.add_option("--json", options.json, "all records with all samples ('-': standard output)");
+  app.add_option("--oss", options.oss, "PyTorch OSS benchmark database records, schema v3");
+  app.add_option("--targets", options.targets, "TOML file of targets (default: the shipped ones)");
+  app.add_flag("--fail-below-target", options.fail_below_target, "exit 1 when a target is missed");
+}
+
+StopRule stop_rule(const RawOptions& raw) {
+  StopRule rule;
+  rule.precision = raw.quick ? 0.03 : 0.01;
+  rule.min_time_ns = raw.quick ? 0.1e9 : 0.5e9;
+  rule.max_time_ns = raw.quick ? 1e9 : 5e9;
+  if (!raw.precision.empty()) rule.precision = parse_share(raw.precision);
+  if (!raw.min_time.empty()) rule.min_time_ns = parse_time_ns(raw.min_time);
+  if (!raw.max_time.empty()) rule.max_time_ns = parse_time_ns(raw.max_time);
+  if (rule.precision <= 0) throw Error("--precision must be above 0, for example 1%");
+  if (rule.max_time_ns <= 0) throw Error("--max-time must be above 0, for example 5s");
+  rule.min_time_ns = std::min(rule.min_time_ns, rule.max_time_ns);
+  return rule;
+}
+
+std::vector<RunnerCommand> runner_commands(const RawOptions& raw, const std::string& native) {
+  std::vector<std::string> paths = raw.runners;
+  if (paths.empty() && !native.empty()) paths.push_back(native);
+  if (paths.empty()) {
+    throw Error("headroom-native was not found beside this program or in PATH; name a runner with --runner PATH");
+  }
+  std::vector<RunnerCommand> commands;
+  for (const std::string& path : paths) {
+    RunnerCommand command;
+    command.path = path;
+    if (!raw.timeout.empty()) {
+      command.reply_timeout = std::chrono::milliseconds(static_cast<long>(parse_time_ns(raw.timeout) / 1e6));
+      command.hello_timeout = std::min(command.hello_timeout, command.reply_timeout);
+    }
+    commands.push_back(std::move(command));
+  }
+  return commands;
+}
+
+void fill_request(const RawOptions& raw, SessionRequest& request) {
+  Selection& selection = request.selection;
+  selection.names = raw.names;
+  selection.names.insert(selection.names.end(), raw.only.begin(), raw.only.end());
+  for (const std::string& axis : raw.axes) selection.axes.push_back(parse_axis_request(axis));
+  selection.backends = raw.backends;
+  if (raw.all_backends) selection.backends = {"all"};
+  selection.threads = raw.threads > 0 ? raw.threads : static_cast<int>(allowed_cpus().size());
+  selection.caches = raw.hot ? Caches::kHot : Caches::kCold;
+  selection.seed = raw.seed;
+  const std::string native = find_native_runner();
+  request.runners = runner_commands(raw, native);
+  request.limits = !raw.no_limits;
+  if (request.limits) request.limit_runner = native;
+  request.stop = stop_rule(raw);
+  request.processes = raw.processes;
+}
+
+}  // namespace
+
+RunOptions parse_run_options(const Arguments& arguments) {
+  RunOptions options;
+  RawOptions raw;
+  CLI::App app("Measures experiments, interleaved with each other and with this machine's limits.", "headroom run");
+  app.footer(kExamples);
+  // Of an option given twice the last one counts, so that a script's defaults can be overridden at its end.
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  declare_selection(app, raw, options);
+  declare_measuring(app, raw);
+  declare_output(app, options);
+  try {
+    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+  } catch (const CLI::ParseError& error) {
+    options.done = app.exit(error) == 0 ? ExitCode::kFine : ExitCode::kCannot;
+    return options;
+  }
+  fill_request(raw, options.request);
+  return options;
+}
+
+}  // namespace headroom::cli

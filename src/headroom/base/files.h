@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace headroom {
+
+/// The whole file. Throws Error (missing, a directory, not readable) naming the path.
+std::string read_file(const std::filesystem::path& path);
+
+/// Writes `content` so that at any moment the path holds either what it held before or all of `content`:
+/// temporary file in the same folder, fsync, rename, fsync of the folder. Missing parent folders are made.
+/// A path that is a symbolic link keeps being one: its target is replaced. A device or a pipe (/dev/stdout)
+/// is written directly. Throws Error naming the path and the reason.
+void write_file_atomically(const std::filesystem::path& path, std::string_view content);
+
+/// Throws Error, without creating anything, unless write_file_atomically(path) could work: asked before hours
+/// of measuring, not after.
+void require_writable(const std::filesystem::path& path);
+
+/// The folder for the user's data: $XDG_DATA_HOME/headroom, else ~/.local/share/headroom. Not created.
+std::filesystem::path user_data_folder();
+
+/// Absolute path of the running executable.
+std::filesystem::path this_executable();
+
+}  // namespace headroom

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headroom {
+
+/// JSON as a value; object keys keep the order in which they were written.
+using Json = nlohmann::ordered_json;
+
+/// Parses strict JSON. `source` names the text in errors ("results.json").
+/// Throws Error with the byte offset when the text is not JSON.
+Json parse_json(std::string_view text, const std::string& source);
+
+/// Typed access with an error that names the path: "results.json: /records/3/metric/name: expected a string,
+/// found a number". `where` is the path of `object`. All throw Error when the member is absent or of another
+/// type.
+double json_number(const Json& object, const char* key, const std::string& where);
+std::string json_string(const Json& object, const char* key, const std::string& where);
+bool json_bool(const Json& object, const char* key, const std::string& where);
+const Json& json_member(const Json& object, const char* key, const std::string& where);
+const Json& json_array(const Json& object, const char* key, const std::string& where);
+
+/// The same with a default for an absent (or null) member; a member of another type is still an Error.
+double json_number_or(const Json& object, const char* key, double fallback, const std::string& where);
+std::string json_string_or(const Json& object, const char* key, const std::string& fallback,
+                           const std::string& where);
+
+/// Strict JSON on one line. Not-a-number and infinity become null; invalid UTF-8 becomes U+FFFD.
+std::string dump_json(const Json& value);
+/// The same, indented by two spaces.
+std::string dump_json_pretty(const Json& value);
+
+}  // namespace headroom

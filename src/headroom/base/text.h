@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headroom {
+
+/// `text` in single quotes, control characters shown as \xNN: for naming user input in messages.
+std::string in_quotes(std::string_view text);
+
+std::vector<std::string> split(std::string_view text, char separator);
+std::string join(std::span<const std::string> parts, std::string_view separator);
+std::string_view trimmed(std::string_view text);
+
+/// The up to `count` candidates nearest to `name` by edit distance, nearest first; only those near enough to
+/// be a typing error or a prefix. For "did you mean".
+std::vector<std::string> nearest(std::string_view name, std::span<const std::string> candidates,
+                                 std::size_t count = 3);
+
+/// "; did you mean 'gemv' or 'gather_gemv'?" or an empty string.
+std::string did_you_mean(std::string_view name, std::span<const std::string> candidates);
+
+/// The whole of `text` as a number; nothing when any character is left over.
+std::optional<std::int64_t> to_integer(std::string_view text);
+std::optional<double> to_number(std::string_view text);
+
+/// Columns that `text` takes on a terminal (UTF-8; no combining or wide characters expected).
+std::size_t display_width(std::string_view text);
+
+}  // namespace headroom

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "headroom/record/record.h"
+
+namespace headroom {
+
+/// Where the inputs of one iteration lie.
+enum class Caches {
+  kCold,  ///< inputs rotate through copies that together exceed twice the last-level cache
+  kHot    ///< one copy
+};
+
+/// One case as the scheduler asks a runner for it.
+struct CaseSpec {
+  std::string experiment;
+  AxisValues axes;
+  std::string backend = "native";
+  int threads = 1;
+  Caches caches = Caches::kCold;
+  std::uint64_t seed = 1;
+};
+
+/// FLOPs and bytes of one iteration.
+struct Work {
+  double flops = 0;
+  double bytes = 0;          ///< all bytes moved between memory and the processor, read and written
+  double bytes_written = 0;  ///< the part of `bytes` that is written
+  std::string dtype{};       ///< "f32", "bf16", "int8": the peak that `flops` is held against; empty: none
+};
+
+/// A number that a case reports beside its time.
+struct ReportedMetric {
+  std::string name;  ///< "token_per_sec"
+  std::string unit;  ///< "tokens/s"
+  Direction direction = Direction::kHigherIsBetter;
+  double amount = 0;     ///< per iteration for a rate; the value itself otherwise
+  bool is_rate = false;  ///< amount / time of an iteration
+};
+
+/// What a case says of itself once it is ready to be sampled.
+struct CaseInfo {
+  Work work;
+  std::size_t copies = 1;  ///< input copies in rotation
+  bool verified = false;
+  double max_error = 0;
+  double tolerance = 0;
+  std::vector<ReportedMetric> metrics;
+  StringMap inputs;  ///< name -> "bf16[1024,1024] normal(0,1)"
+  StringMap notes;   ///< what else the case says of itself: "isa" -> "avx512_bf16"
+};
+
+}  // namespace headroom

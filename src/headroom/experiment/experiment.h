@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "headroom/experiment/axis.h"
+
+namespace headroom {
+
+class State;
+
+/// A thing to measure over axes. `run` is called once per case in a runner: it reads its axes from the State,
+/// sets up, says its work, verifies, and calls State::measure, which returns when the case is released.
+class Experiment {
+ public:
+  using Function = void (*)(State&);
+
+  Experiment(std::string name, Function run) : name_(std::move(name)), run_(run) {}
+
+  Experiment& summary(std::string text);
+  /// An integer axis (any positive integer may be asked for on the command line).
+  Experiment& axis(std::string name, std::initializer_list<long long> values);
+  /// A text axis (only these values may be asked for).
+  Experiment& axis(std::string name, std::initializer_list<const char*> values);
+  Experiment& axis(Axis axis);
+  /// Implementations to be compared; default one, "native". State::backend() says which is wanted.
+  Experiment& backends(std::initializer_list<const char*> names);
+  /// The metric that tables show and targets are about: "memory_bandwidth(GB/s)", "flops_utilization",
+  /// "latency", or one that State::rate or State::value gives. Default: memory_bandwidth(GB/s) where the work
+  /// has bytes, else GFLOP/s where it has FLOPs, else latency.
+  Experiment& metric(std::string name);
+  /// Where the work happens: "cpu" (default), "cuda". Limits apply to cases of the same device.
+  Experiment& device(std::string name);
+  /// A limit of the machine: not run by default, and never held against another limit.
+  Experiment& limit();
+
+  const std::string& name() const { return name_; }
+  const std::string& summary() const { return summary_; }
+  const std::vector<Axis>& axes() const { return axes_; }
+  const std::vector<std::string>& backends() const { return backends_; }
+  const std::string& metric() const { return metric_; }
+  const std::string& device() const { return device_; }
+  bool is_limit() const { return is_limit_; }
+  Function function() const { return run_; }
+
+ private:
+  std::string name_;
+  std::string summary_;
+  std::vector<Axis> axes_;
+  std::vector<std::string> backends_{"native"};
+  std::string metric_;
+  std::string device_ = "cpu";
+  bool is_limit_ = false;
+  Function run_;
+};
+
+}  // namespace headroom

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/experiment/random.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+namespace headroom {
+namespace {
+
+/// A well mixed function of seed and index. Source: Steele, Lea, Flood, "Fast splittable pseudorandom number
+/// generators" (OOPSLA 2014), the SplitMix64 finaliser.
+std::uint64_t hash(std::uint64_t seed, std::uint64_t index) {
+  std::uint64_t mixed = seed * 0xd1342543de82ef95U + (index + 1) * 0x9e3779b97f4a7c15U;
+  mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9U;
+  mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111ebU;
+  return mixed ^ (mixed >> 31);
+}
+
+/// Sum of four 16-bit uniforms, centred and scaled to variance 1 (each has variance (2^32 - 1) / 12).
+float nearly_normal(std::uint64_t bits) {
+  constexpr float kScale = 2.6429e-5F;  // sqrt(12 / 4) / 2^16
+  const auto sum = static_cast<std::int32_t>((bits & 0xffffU) + ((bits >> 16) & 0xffffU) +
+                                             ((bits >> 32) & 0xffffU) + (bits >> 48));
+  return static_cast<float>(sum - 2 * 65535) * kScale;
+}
+
+template <typename T>
+T value_of(std::uint64_t bits) {
+  if constexpr (std::is_same_v<T, Bf16>) {
+    return to_bf16(nearly_normal(bits));
+  } else if constexpr (std::is_same_v<T, std::int8_t>) {
+    return static_cast<std::int8_t>(static_cast<std::int32_t>(((bits >> 32) * 255U) >> 32) - 127);
+  } else {
+    return static_cast<T>(nearly_normal(bits));
+  }
+}
+
+template <typename T>
+void fill_range(std::span<T> values, std::uint64_t seed, std::size_t begin, std::size_t end) {
+  for (std::size_t i = begin; i < end; ++i) values[i] = value_of<T>(hash(seed, i));
+}
+
+template <typename T>
+void fill(std::span<T> values, std::uint64_t seed) {
+  constexpr std::size_t kWorthAThread = std::size_t{1} << 20;
+  const std::size_t cpus = std::max(1U, std::thread::hardware_concurrency());
+  const std::size_t parts = std::clamp<std::size_t>(values.size() / kWorthAThread, 1, cpus);
+  std::vector<std::jthread> helpers;
+  for (std::size_t part = 1; part < parts; ++part) {
+    helpers.emplace_back(
+        [=] { fill_range(values, seed, values.size() * part / parts, values.size() * (part + 1) / parts); });
+  }
+  fill_range(values, seed, 0, values.size() / parts);
+}
+
+}  // namespace
+
+void fill_random(std::span<float> values, std::uint64_t seed) { fill(values, seed); }
+void fill_random(std::span<double> values, std::uint64_t seed) { fill(values, seed); }
+void fill_random(std::span<Bf16> values, std::uint64_t seed) { fill(values, seed); }
+void fill_random(std::span<std::int8_t> values, std::uint64_t seed) { fill(values, seed); }
+
+}  // namespace headroom

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "headroom/experiment/bf16.h"
+
+namespace headroom {
+
+/// Fills with values that depend on `seed` and the index alone, whatever the number of threads that fill.
+/// Floats: nearly normal, mean 0, standard deviation 1 (sum of four uniforms). int8: uniform in [-127, 127].
+/// All CPUs are used for large spans.
+void fill_random(std::span<float> values, std::uint64_t seed);
+void fill_random(std::span<double> values, std::uint64_t seed);
+void fill_random(std::span<Bf16> values, std::uint64_t seed);
+void fill_random(std::span<std::int8_t> values, std::uint64_t seed);
+
+}  // namespace headroom

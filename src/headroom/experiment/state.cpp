@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/experiment/state.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "headroom/base/text.h"
+#include "headroom/base/units.h"
+#include "headroom/machine/memory.h"
+#include "headroom/machine/topology.h"
+
+namespace headroom {
+namespace {
+
+double as_double(float value) {
+  return value;
+}
+double as_double(double value) {
+  return value;
+}
+double as_double(Bf16 value) {
+  return to_float(value);
+}
+
+template <typename T>
+void poison(std::span<T> output) {
+  const auto bytes = std::as_writable_bytes(output);
+  std::fill(bytes.begin(), bytes.end(), std::byte{0xff});
+}
+
+double root_mean_square(std::span<const double> values) {
+  double sum = 0;
+  std::size_t finite = 0;
+  for (const double value : values) {
+    if (!std::isfinite(value)) continue;
+    sum += value * value;
+    ++finite;
+  }
+  return finite == 0 ? 0 : std::sqrt(sum / static_cast<double>(finite));
+}
+
+/// |actual - expected| over max(|expected|, rms); infinite where only one of them is NaN, or infinities
+/// differ.
+double scaled_error(double actual, double expected, double rms) {
+  if (std::isnan(actual) || std::isnan(expected)) {
+    return std::isnan(actual) && std::isnan(expected) ? 0 : INFINITY;
+  }
+  if (actual == expected) return 0;
+  const double scale = std::max(std::fabs(expected), rms);
+  return scale > 0 ? std::fabs(actual - expected) / scale : INFINITY;
+}
+
+}  // namespace
+
+std::shared_ptr<void> SharedObjects::find(const std::string& key) {
+  for (const auto& [name, object] : objects_) {
+    if (name == key) return object.lock();
+  }
+  return nullptr;
+}
+
+void SharedObjects::put(const std::string& key, const std::shared_ptr<void>& object) {
+  std::erase_if(objects_, [&](const auto& entry) { return entry.second.expired(); });
+  objects_.emplace_back(key, object);
+}
+
+State::State(CaseSpec spec, SampleSource& source, SharedObjects& shared)
+    : spec_(std::move(spec)), source_(source), shared_(shared) {}
+
+const std::string& State::text(std::string_view axis) const {
+  for (const auto& [name, value] : spec_.axes) {
+    if (name == axis) return value;
+  }
+  throw std::logic_error("experiment " + spec_.experiment + " has no axis " + in_quotes(axis));
+}
+
+std::int64_t State::integer(std::string_view axis) const {
+  const auto value = to_integer(text(axis));
+  if (!value)
+    throw std::logic_error("axis " + in_quotes(axis) + " of " + spec_.experiment + " is not an integer");
+  return *value;
+}
+
+std::size_t State::rotate(std::size_t bytes) {
+  info_.copies = 1;
+  if (spec_.caches == Caches::kCold && bytes > 0) {
+    const auto target = 2 * static_cast<std::size_t>(last_level_cache_bytes());
+    info_.copies = std::max<std::size_t>(2, (target + bytes - 1) / bytes);
+  }
+  return info_.copies;
+}
+
+void State::require_memory(std::size_t bytes) const {
+  const std::int64_t available = available_memory_bytes();
+  if (static_cast<std::int64_t>(bytes) <= available) return;
+  skip(fmt::format("needs {} of memory, {} are available", format_bytes(static_cast<double>(bytes)),
+                   format_bytes(static_cast<double>(available))));
+}
+
+void State::rate(const std::string& name, double amount, const std::string& unit) {
+  info_.metrics.push_back({name, unit, Direction::kHigherIsBetter, amount, true});
+}
+
+void State::value(const std::string& name, double value, const std::string& unit, Direction direction) {
+  info_.metrics.push_back({name, unit, direction, value, false});
+}
+
+template <typename T>
+void State::verify_values(const std::function<void()>& run, std::span<T> output,
+                          std::span<const double> expected, Tolerance tolerance) {
+  if (output.size() != expected.size()) {
+    throw WrongAnswer{
+        fmt::format("the result has {} values, the reference {}", output.size(), expected.size())};
+  }
+  poison(output);
+  run();
+  const double rms = root_mean_square(expected);
+  for (std::size_t i = 0; i < output.size(); ++i) {
+    const double actual = as_double(output[i]);
+    const double error = scaled_error(actual, expected[i], rms);
+    const bool near = std::fabs(actual - expected[i]) <= tolerance.absolute || error <= tolerance.relative;
+    if (!near) {
+      throw WrongAnswer{
+          fmt::format("wrong answer at index {} of {}: {:.7g}, the float64 reference is {:.7g} "
+                      "(error {:.2g}, tolerance {:.2g})",
+                      i, output.size(), actual, expected[i], error, tolerance.relative)};
+    }
+    info_.max_error = std::max(info_.max_error, std::isfinite(error) ? error : 0);
+  }
+  info_.verified = true;
+  info_.tolerance = std::max(info_.tolerance, tolerance.relative);
+}
+
+void State::verify(const std::function<void()>& run, std::span<float> output,
+                   std::span<const double> expected, Tolerance tolerance) {
+  verify_values(run, output, expected, tolerance);
+}
+void State::verify(const std::function<void()>& run, std::span<double> output,
+                   std::span<const double> expected, Tolerance tolerance) {
+  verify_values(run, output, expected, tolerance);
+}
+void State::verify(const std::function<void()>& run, std::span<Bf16> output, std::span<const double> expected,
+                   Tolerance tolerance) {
+  verify_values(run, output, expected, tolerance);
+}
+
+void State::begin() {
+  if (measured_) throw std::logic_error("experiment " + spec_.experiment + " measures twice");
+  measured_ = true;
+  require_sound_numbers();
+  source_.ready(info_);
+}
+
+void State::require_sound_numbers() const {
+  const Work& work = info_.work;
+  for (const double number : {work.flops, work.bytes, work.bytes_written}) {
+    if (std::isfinite(number) && number >= 0) continue;
+    throw std::logic_error(fmt::format("experiment {} says a work of {}", spec_.experiment, number));
+  }
+  if (work.bytes_written > work.bytes) {
+    throw std::logic_error(
+        fmt::format("experiment {} writes {} bytes of {} bytes in all; bytes counts both reads and writes",
+                    spec_.experiment, work.bytes_written, work.bytes));
+  }
+  for (const ReportedMetric& metric : info_.metrics) {
+    if (std::isfinite(metric.amount)) continue;
+    throw std::logic_error(
+        fmt::format("experiment {} reports {} = {}", spec_.experiment, metric.name, metric.amount));
+  }
+}
+
+void State::deliver(const Sample& sample) {
+  if (!std::isfinite(sample.elapsed_ns) || sample.elapsed_ns < 0) {
+    throw std::runtime_error(
+        fmt::format("experiment {} measured a time of {} ns", spec_.experiment, sample.elapsed_ns));
+  }
+  source_.deliver(sample);
+}
+
+}  // namespace headroom

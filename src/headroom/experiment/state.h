@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <concepts>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <typeindex>
+#include <utility>
+#include <vector>
+
+#include "headroom/experiment/bf16.h"
+#include "headroom/experiment/case_spec.h"
+#include "headroom/experiment/keep.h"
+#include "headroom/machine/noise.h"
+
+namespace headroom {
+
+/// Thrown by State::skip; the runner reports the case as skipped.
+struct SkipCase {
+  std::string reason;
+};
+/// Thrown by State::verify; the runner reports the case as failed.
+struct WrongAnswer {
+  std::string reason;
+};
+
+/// One sample as the scheduler asks for it.
+struct SampleRequest {
+  std::uint64_t iterations = 1;
+  std::uint64_t lead_in = 0;  ///< iterations before the clock starts
+};
+struct Sample {
+  double elapsed_ns = 0;  ///< of all iterations together
+  std::uint64_t iterations = 1;
+  SampleNoise noise;
+};
+
+/// The side of a case that asks for samples: a runner's protocol, or a test.
+class SampleSource {
+ public:
+  virtual ~SampleSource() = default;
+  /// The case is ready to be sampled. Called once, before the first next().
+  virtual void ready(const CaseInfo& info) = 0;
+  /// Blocks until a sample is wanted; nothing when the case is released.
+  virtual std::optional<SampleRequest> next() = 0;
+  virtual void deliver(const Sample& sample) = 0;
+};
+
+/// Objects that several cases of one runner use at the same time (a thread pool, weights), kept while any
+/// does.
+class SharedObjects {
+ public:
+  template <typename T, typename Make>
+  std::shared_ptr<T> get(const std::string& key, Make&& make) {
+    const std::string full_key = std::string(typeid(T).name()) + "/" + key;
+    if (auto found = std::static_pointer_cast<T>(find(full_key))) return found;
+    std::shared_ptr<T> made = std::forward<Make>(make)();
+    put(full_key, made);
+    return made;
+  }
+
+ private:
+  std::shared_ptr<void> find(const std::string& key);
+  void put(const std::string& key, const std::shared_ptr<void>& object);
+  std::vector<std::pair<std::string, std::weak_ptr<void>>> objects_;
+};
+
+/// How far a result may be from the reference: |actual - expected| <= absolute + relative * max(|expected|,
+/// rms), rms over all expected values (a sum of products has rounding errors of the size of its terms, not of
+/// its value).
+struct Tolerance {
+  double relative = 1e-5;
+  double absolute = 0;
+};
+
+/// What an experiment sees of the case that it is asked to run.
+class State {
+ public:
+  State(CaseSpec spec, SampleSource& source, SharedObjects& shared);
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  /// The value of an axis. Throws std::logic_error for an axis that the experiment did not declare, or an
+  /// integer axis that holds text.
+  std::int64_t integer(std::string_view axis) const;
+  const std::string& text(std::string_view axis) const;
+
+  const std::string& backend() const { return spec_.backend; }
+  int threads() const { return spec_.threads; }
+  Caches caches() const { return spec_.caches; }
+  std::uint64_t seed() const { return spec_.seed; }
+
+  /// How many copies of inputs of `bytes` (what one iteration touches) to make and rotate through: 1 when
+  /// hot, else enough to exceed twice the last-level cache, at least 2. measure() then calls its body with
+  /// the copy's index.
+  std::size_t rotate(std::size_t bytes);
+
+  /// Skips the case when `bytes` more cannot be had, saying both sizes.
+  void require_memory(std::size_t bytes) const;
+
+  /// FLOPs and bytes of one iteration. measure() refuses (std::logic_error) what is negative or not finite,
+  /// and more bytes written than bytes in all; so it does for the numbers of rate() and value().
+  void work(Work work) { info_.work = std::move(work); }
+  /// Describes an input: name, "bf16[1024,1024]", its distribution.
+  void input(const std::string& name, const std::string& description) { info_.inputs[name] = description; }
+  /// Says more about the case, for the record: state.note("isa", "avx512_bf16").
+  void note(const std::string& name, const std::string& text) { info_.notes[name] = text; }
+  /// Reports `amount` per iteration as a rate: state.rate("token_per_sec", 1, "tokens/s").
+  void rate(const std::string& name, double amount, const std::string& unit);
+  /// Reports a value that does not depend on time.
+  void value(const std::string& name, double value, const std::string& unit, Direction direction);
+
+  [[noreturn]] void skip(const std::string& reason) const { throw SkipCase{reason}; }
+
+  /// Poisons `output`, calls `run` once, and compares with `expected` (float64, same length). The largest
+  /// error goes into the record; a wrong answer fails the case, naming the index and both values. A NaN is
+  /// right only where the reference is NaN too.
+  void verify(const std::function<void()>& run, std::span<float> output, std::span<const double> expected,
+              Tolerance tolerance);
+  void verify(const std::function<void()>& run, std::span<double> output, std::span<const double> expected,
+              Tolerance tolerance);
+  void verify(const std::function<void()>& run, std::span<Bf16> output, std::span<const double> expected,
+              Tolerance tolerance);
+
+  /// Objects shared with the other cases of this runner that live now: state.shared<Pool>("2", [] { ... }).
+  template <typename T, typename Make>
+  std::shared_ptr<T> shared(const std::string& key, Make&& make) {
+    return shared_.get<T>(key, std::forward<Make>(make));
+  }
+
+  /// Gives samples of `body` until the case is released. `body` is called as body() or body(copy), copy <
+  /// rotate()'s result, cycling. Between the two clock readings runs nothing but the loop over `body`.
+  template <typename Body>
+  requires std::invocable<Body&> || std::invocable<Body&, std::size_t>
+  void measure(Body&& body) {
+    std::size_t copy = 0;
+    begin();
+    while (const auto request = next()) {
+      copy = repeat(body, request->lead_in, copy, info_.copies);
+      noise_.start();
+      const auto start = std::chrono::steady_clock::now();
+      copy = repeat(body, request->iterations, copy, info_.copies);
+      const auto stop = std::chrono::steady_clock::now();
+      deliver({std::chrono::duration<double, std::nano>(stop - start).count(), request->iterations,
+               noise_.stop()});
+    }
+  }
+
+  /// For work that has a clock of its own (a device's events): `batch(iterations)` runs that many and returns
+  /// the nanoseconds that they took. A time that is negative or not finite fails the case.
+  template <typename Batch>
+  requires std::is_invocable_r_v<double, Batch&, std::uint64_t>
+  void measure_batches(Batch&& batch) {
+    begin();
+    while (const auto request = next()) {
+      if (request->lead_in > 0) batch(request->lead_in);
+      noise_.start();
+      const double elapsed_ns = batch(request->iterations);
+      deliver({elapsed_ns, request->iterations, noise_.stop()});
+    }
+  }
+
+ private:
+  /// One body of machine code for the lead-in and the timed part.
+  template <typename Body>
+  [[gnu::noinline]] static std::size_t repeat(Body& body, std::uint64_t iterations, std::size_t copy,
+                                              std::size_t copies) {
+    for (; iterations > 0; --iterations) {
+      if constexpr (std::invocable<Body&, std::size_t>) {
+        body(copy);
+        if (++copy == copies) copy = 0;
+      } else {
+        body();
+      }
+      asm volatile("");  // the loop stays, even around an empty body
+    }
+    return copy;
+  }
+
+  void begin();
+  void require_sound_numbers() const;
+  std::optional<SampleRequest> next() { return source_.next(); }
+  void deliver(const Sample& sample);
+  template <typename T>
+  void verify_values(const std::function<void()>& run, std::span<T> output, std::span<const double> expected,
+                     Tolerance tolerance);
+
+  CaseSpec spec_;
+  SampleSource& source_;
+  SharedObjects& shared_;
+  CaseInfo info_;
+  NoiseMeter noise_;
+  bool measured_ = false;
+};
+
+}  // namespace headroom

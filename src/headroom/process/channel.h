@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "headroom/process/descriptor.h"
+
+namespace headroom {
+
+/// One end of a stream socket that carries lines. Owns the descriptor. Signals that arrive while it waits
+/// neither end the wait nor lengthen it.
+class Channel {
+ public:
+  /// Takes over `fd` and makes it close-on-exec, so that programs started from here do not hold the line
+  /// open. -1 is a channel that is closed. Throws Error when `fd` is not an open socket.
+  explicit Channel(int fd);
+
+  /// Two connected ends, close-on-exec. Throws Error.
+  static std::pair<Channel, Channel> pair();
+
+  enum class Status { kLine, kClosed, kTimeout, kTooLong };
+
+  /// Writes `line` and "\n" whole. False when the other end is gone (no SIGPIPE) or took too long; a negative
+  /// time-out waits for ever. A line that was cut by the time-out makes the channel useless for writing:
+  /// later writes are false. A "\n" inside `line` is an std::invalid_argument.
+  bool write_line(std::string_view line, std::chrono::milliseconds timeout = std::chrono::milliseconds(-1));
+  /// Waits for one line (without its "\n"). A negative timeout waits for ever. A line over 64 MiB is
+  /// kTooLong, then and ever after. Lines that came before the other end closed are still read; a last one
+  /// without its
+  /// "\n" is not.
+  Status read_line(std::string& line, std::chrono::milliseconds timeout);
+  /// A complete line that is already here, without waiting or reading more.
+  bool buffered_line(std::string& line);
+  /// Reads once without blocking. kLine means that bytes came.
+  Status receive();
+
+  int fd() const { return socket_.get(); }
+
+ private:
+  Descriptor socket_;
+  std::string buffer_;
+  std::size_t begin_ = 0;     ///< of the first line not yet given out, in buffer_
+  std::size_t searched_ = 0;  ///< no line end lies between begin_ and here
+  bool too_long_ = false;
+  bool write_failed_ = false;
+};
+
+}  // namespace headroom

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/process/spawn.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+
+#include "headroom/process/deadline.h"
+#include "headroom/process/launch.h"
+
+namespace headroom {
+namespace {
+
+/// A child that writes without end must not keep us in drain().
+constexpr std::size_t kDrainBytes = std::size_t{1} << 20;
+constexpr std::size_t kChunkBytes = std::size_t{64} << 10;
+/// How often to look for the child's end where no descriptor tells it.
+constexpr int kExitPollMs = 5;
+
+void drain_stream(Descriptor& stream, LineRing& lines) {
+  std::array<char, kChunkBytes> chunk;
+  std::size_t total = 0;
+  while (stream.is_open() && total < kDrainBytes) {
+    const ssize_t got = ::read(stream.get(), chunk.data(), chunk.size());
+    if (got > 0) {
+      lines.append({chunk.data(), static_cast<std::size_t>(got)});
+      total += static_cast<std::size_t>(got);
+    } else if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+      return;
+    } else if (got == 0 || errno != EINTR) {
+      stream.reset();
+    }
+  }
+}
+
+/// Whether the child has ended (or is not ours to wait for), without reaping it.
+bool has_ended(pid_t pid) {
+  siginfo_t info{};
+  while (::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) != 0) {
+    if (errno != EINTR) return true;
+  }
+  return info.si_pid != 0;
+}
+
+ExitStatus reap(pid_t pid) {
+  ExitStatus status;
+  int raw = 0;
+  pid_t reaped = -1;
+  do {
+    reaped = ::wait4(pid, &raw, 0, &status.usage);
+  } while (reaped < 0 && errno == EINTR);
+  if (reaped != pid) {
+    status.code = -1;
+  } else if (WIFSIGNALED(raw)) {
+    status.signalled = true;
+    status.code = WTERMSIG(raw);
+  } else {
+    status.code = WEXITSTATUS(raw);
+  }
+  return status;
+}
+
+}  // namespace
+
+Child::Child(const SpawnOptions& options) {
+  Launched launched = launch(options);
+  pid_ = launched.pid;
+  stdout_ = std::move(launched.standard_output);
+  stderr_ = std::move(launched.standard_error);
+  exit_ = Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
+}
+
+Child::~Child() {
+  kill_and_reap();
+}
+
+Child::Child(Child&& other) noexcept
+    : pid_(std::exchange(other.pid_, -1)),
+      stdout_(std::move(other.stdout_)),
+      stderr_(std::move(other.stderr_)),
+      exit_(std::move(other.exit_)),
+      status_(other.status_),
+      stdout_lines_(std::move(other.stdout_lines_)),
+      stderr_lines_(std::move(other.stderr_lines_)) {}
+
+Child& Child::operator=(Child&& other) noexcept {
+  if (this != &other) {
+    kill_and_reap();
+    pid_ = std::exchange(other.pid_, -1);
+    stdout_ = std::move(other.stdout_);
+    stderr_ = std::move(other.stderr_);
+    exit_ = std::move(other.exit_);
+    status_ = other.status_;
+    stdout_lines_ = std::move(other.stdout_lines_);
+    stderr_lines_ = std::move(other.stderr_lines_);
+  }
+  return *this;
+}
+
+void Child::drain() {
+  drain_stream(stdout_, stdout_lines_);
+  drain_stream(stderr_, stderr_lines_);
+}
+
+std::optional<ExitStatus> Child::poll_exit() {
+  if (!status_ && pid_ > 0 && has_ended(pid_)) {
+    kill_and_reap();
+    drain();
+  }
+  return status_;
+}
+
+std::optional<ExitStatus> Child::wait(std::chrono::milliseconds timeout) {
+  const Deadline deadline(timeout);
+  while (true) {
+    drain();
+    if (pid_ < 0 || poll_exit()) return status_;
+    if (deadline.over()) return std::nullopt;
+    int pause = deadline.poll_ms();
+    if (!exit_.is_open() && (pause < 0 || pause > kExitPollMs)) pause = kExitPollMs;
+    std::array<pollfd, 3> entries = {
+        {{stdout_.get(), POLLIN, 0}, {stderr_.get(), POLLIN, 0}, {exit_.get(), POLLIN, 0}}};
+    ::poll(entries.data(), entries.size(), pause);
+  }
+}
+
+ExitStatus Child::terminate(std::chrono::milliseconds grace) {
+  if (!poll_exit() && pid_ > 0) {
+    ::kill(-pid_, SIGTERM);
+    ::kill(-pid_, SIGCONT);  // a stopped process takes TERM only once it runs again
+    if (!wait(grace)) {
+      kill_and_reap();
+      drain();
+    }
+  }
+  return status_.value_or(ExitStatus{.signalled = false, .code = -1});
+}
+
+void Child::kill_and_reap() {
+  if (pid_ < 0 || status_) return;
+  // Before reaping: afterwards the number may belong to another process group.
+  ::kill(-pid_, SIGKILL);
+  status_ = reap(pid_);
+  exit_.reset();
+}
+
+}  // namespace headroom

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headroom/record/record.h"
+
+namespace headroom {
+
+/// Version of the JSON form that to_json_text writes; docs/record-format.md describes it.
+inline constexpr int kRecordSchema = 1;
+
+/// {"headroom": {"schema": 1, "version": ...}, "environments": [...], "records": [...]}: environments are
+/// written once and referred to by index.
+std::string to_json_text(const std::vector<Record>& records);
+
+/// Reads what to_json_text of this or an older schema wrote. `source` names the text in errors.
+/// Throws Error: not JSON (byte offset), a newer schema, a field of the wrong type (path).
+std::vector<Record> records_from_json_text(std::string_view text, const std::string& source);
+
+const char* to_string(StopReason reason);
+const char* to_string(Outcome::Kind kind);
+const char* to_string(Direction direction);
+
+}  // namespace headroom

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace headroom {
+
+/// Where and from what a set of records was made. Shared by all records of one run.
+struct Environment {
+  struct Runner {  ///< as OSS v3's `runners`: a machine
+    std::string name, type, cpu_info;
+    std::uint32_t cpu_count = 0;
+    std::string mem_info;
+    std::uint32_t avail_mem_in_gb = 0;
+    std::string gpu_info;
+    std::uint32_t gpu_count = 0;
+    std::string gpu_mem_info;
+    std::uint32_t avail_gpu_mem_in_gb = 0;
+    std::map<std::string, std::string> extra_info;
+  };
+  struct Dependency {  ///< as OSS v3's `dependencies`
+    std::string repo, branch, sha, version;
+    std::map<std::string, std::string> extra_info;
+  };
+
+  std::uint64_t timestamp = 0;  ///< seconds since 1970
+  std::string fingerprint;      ///< of the machine: equal only where results may be pooled
+  std::string governor;         ///< CPU frequency governor, empty where the kernel tells none
+  std::string headroom_version;
+  std::string git_sha, git_branch, git_repo;  ///< of the working folder, empty outside git
+  std::vector<std::string> command;           ///< the command line
+  std::vector<Runner> machines;
+  std::map<std::string, Dependency> dependencies;
+  std::map<std::string, std::string> extra_info;  ///< seed, precision goal, ...
+};
+
+}  // namespace headroom

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "headroom/record/environment.h"
+#include "headroom/stats/interval.h"
+
+namespace headroom {
+
+using StringMap = std::map<std::string, std::string>;
+/// Axis values of a case in the order in which the experiment declares them: {"D", "1024"}, {"dtype",
+/// "int8"}.
+using AxisValues = std::vector<std::pair<std::string, std::string>>;
+
+enum class Direction { kLowerIsBetter, kHigherIsBetter };
+
+/// Whether a case gave numbers. `reason` is empty when it did.
+struct Outcome {
+  enum class Kind { kMeasured, kSkipped, kFailed };
+  Kind kind = Kind::kMeasured;
+  std::string reason;
+};
+
+/// Why sampling ended.
+enum class StopReason {
+  kNone,         ///< nothing was sampled, or another tool measured
+  kPrecision,    ///< the interval reached the goal
+  kMaxTime,      ///< the wall cap came first
+  kMaxSamples,   ///< the cap on samples came first
+  kInterrupted,  ///< Ctrl-C
+  kRunnerLost    ///< the runner died; what it had given is kept
+};
+
+/// What the kernel said about one sample. Zero where it does not say.
+struct SampleNoise {
+  double steal_ms = 0;                     ///< time that the hypervisor gave to others, all CPUs
+  std::uint32_t involuntary_switches = 0;  ///< of the runner's threads
+  std::uint32_t page_faults = 0;           ///< minor and major
+  double frequency_mhz = 0;
+  double placement_ns = 0;  ///< core-to-core latency of the threads in this round
+};
+
+/// The samples of one process, in the order measured. The columns have the same length (noise may be empty).
+struct ProcessSamples {
+  std::int64_t pid = 0;
+  std::uint64_t iterations = 0;  ///< per sample; each value is time or rate per iteration
+  std::size_t warmup = 0;        ///< leading values that a trend marks as warm-up: kept, not in the estimate
+  std::vector<double> values;    ///< in the metric's unit
+  std::vector<std::uint32_t> rounds;  ///< round of each value: equal rounds of equal processes are pairs
+  std::vector<SampleNoise> noise;
+};
+
+/// What the machine could do for this case, measured in the same rounds.
+struct Limit {
+  std::string name;     ///< "read 32 MiB linear, 2 threads"
+  double value = 0;     ///< the limit in the metric's unit (median over the rounds)
+  double fraction = 0;  ///< limit time / case time: 1 is at the limit; median of the paired ratios
+  std::optional<Interval> interval;  ///< of the fraction
+  bool unstable = false;             ///< the limit itself moved by more than 10 % between quartiles
+};
+
+/// One metric of one case: the fields of the PyTorch OSS benchmark database, schema v3, and what a
+/// measurement needs to be judged. Everything that reads results reads this.
+struct Record {
+  struct Benchmark {
+    std::string name = "headroom";
+    std::string mode;  ///< "inference", "training", or empty
+    std::string dtype;
+    StringMap extra_info;
+  } benchmark;
+
+  struct Model {
+    std::string name;  ///< the experiment: "gemv"
+    std::string type = "micro-benchmark";
+    std::string backend;  ///< "native", "aten", ...
+    std::vector<std::string> origins;
+    StringMap extra_info;
+  } model;
+
+  struct Metric {
+    std::string name;  ///< "latency", "memory_bandwidth(GB/s)", "flops_utilization", ...
+    std::string unit;  ///< "us", "GB/s", "1"
+    Direction direction = Direction::kLowerIsBetter;
+    double value = 0;  ///< the estimate: the median of the samples after warm-up
+    std::optional<double> target;
+    StringMap extra_info;
+  } metric;
+
+  AxisValues axes;     ///< dtype included
+  std::string device;  ///< "cpu", "cuda"
+  std::string runner;  ///< label of the runner: "native", or its path where two have the same name
+  std::string caches;  ///< "cold" or "hot"; empty where it has no meaning
+  int threads = 0;
+  Outcome outcome;
+  std::vector<ProcessSamples> samples;
+  std::optional<Interval> interval;  ///< of metric.value
+  StopReason stop = StopReason::kNone;
+  std::optional<Limit> limit;
+  double max_error = 0;  ///< largest error against the float64 reference, as verify() scales it
+  bool verified = false;
+  std::vector<std::string> notes;  ///< noise marks and warnings, each a sentence
+  std::shared_ptr<const Environment> environment;
+};
+
+/// "gemv D=1024 dtype=int8": what a person calls the case (no backend).
+std::string case_name(const Record& record);
+
+/// Equal for two records of the same quantity: benchmark, model, backend, axes, dtype, device, caches,
+/// threads, metric. What `diff` matches by.
+std::string identity(const Record& record);
+
+}  // namespace headroom

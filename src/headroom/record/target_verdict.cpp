@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/record/target_verdict.h"
+
+#include <string>
+
+#include "headroom/base/text.h"
+#include "headroom/record/seed_rows.h"
+
+namespace headroom {
+namespace {
+
+constexpr const char* kShare = "target_share";
+
+TargetVerdict judge(double value, const std::optional<Interval>& interval, double target,
+                    Direction direction) {
+  const bool lower = direction == Direction::kLowerIsBetter;
+  if (lower ? value <= target : value >= target) return TargetVerdict::kReached;
+  return interval && interval->contains(target) ? TargetVerdict::kUnclear : TargetVerdict::kMissed;
+}
+
+void apply(Record& record, const Target& target) {
+  if (target.kind == Target::Kind::kValue) {
+    record.metric.target = target.value;
+    return;
+  }
+  if (!record.limit) return;
+  const bool lower = record.metric.direction == Direction::kLowerIsBetter;
+  record.metric.target = lower ? record.limit->value / target.value : record.limit->value * target.value;
+  record.metric.extra_info[kShare] = std::to_string(target.value);
+}
+
+}  // namespace
+
+void apply_targets(std::vector<Record>& records, std::span<const Target> targets) {
+  for (Record& record : records) {
+    if (!is_headline(record)) continue;
+    if (const auto target = find_target(targets, target_query(record))) apply(record, *target);
+  }
+}
+
+TargetVerdict target_verdict(const Record& record) {
+  if (!record.metric.target || record.outcome.kind != Outcome::Kind::kMeasured) return TargetVerdict::kNone;
+  const bool above_limit = record.limit && record.limit->interval && record.limit->interval->low > 1;
+  if (above_limit) return TargetVerdict::kMissed;
+  const auto share = record.metric.extra_info.find(kShare);
+  if (share != record.metric.extra_info.end() && record.limit) {
+    // A record from a file may hold any text there.
+    if (const std::optional<double> wanted = to_number(share->second)) {
+      return judge(record.limit->fraction, record.limit->interval, *wanted, Direction::kHigherIsBetter);
+    }
+  }
+  return judge(record.metric.value, record.interval, *record.metric.target, record.metric.direction);
+}
+
+}  // namespace headroom

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/record/targets.h"
+
+#include <fmt/format.h>
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+
+#include "headroom/base/error.h"
+#include "headroom/base/files.h"
+#include "headroom/base/text.h"
+#include "headroom/record/architecture.h"
+#include "headroom/record/dtype.h"
+#include "headroom/record/shipped_targets.h"
+
+namespace headroom {
+namespace {
+
+const std::vector<std::string> kKeys{"experiment", "metric",           "dtype", "device",
+                                     "value",      "percent_of_limit", "note"};
+
+/// An Error at a place in the file.
+[[noreturn]] void refuse(const toml::source_region& region, const std::string& source,
+                         const std::string& what) {
+  throw Error(
+      fmt::format("{}: line {}, column {}: {}", source, region.begin.line, region.begin.column, what));
+}
+
+/// One [[target]] table with what its errors need.
+class TargetTable {
+ public:
+  TargetTable(const toml::table& table, const std::string& source) : table_(table), source_(source) {}
+
+  Target target() const {
+    refuse_unknown_keys();
+    Target target;
+    target.experiment = required_text("experiment");
+    target.device = required_text("device");
+    target.dtype = text("dtype");
+    target.metric = text("metric");
+    text("note");
+    const bool has_value = table_.contains("value");
+    if (has_value == table_.contains("percent_of_limit")) {
+      refuse(table_.source(), source_, "a target has either 'value' or 'percent_of_limit'");
+    }
+    if (has_value && target.metric.empty()) {
+      refuse(table_.source(), source_, "'metric' is missing: a 'value' is in the unit of one metric");
+    }
+    target.kind = has_value ? Target::Kind::kValue : Target::Kind::kShareOfLimit;
+    target.value = has_value ? number("value") : number("percent_of_limit") / 100;
+    return target;
+  }
+
+ private:
+  void refuse_unknown_keys() const {
+    for (const auto& [key, value] : table_) {
+      if (std::find(kKeys.begin(), kKeys.end(), key.str()) != kKeys.end()) continue;
+      refuse(key.source(), source_,
+             "unknown key " + in_quotes(key.str()) + did_you_mean(key.str(), kKeys) + "; a target has " +
+                 join(kKeys, ", "));
+    }
+  }
+
+  std::string text(const char* key) const {
+    const toml::node* node = table_.get(key);
+    if (node == nullptr) return {};
+    if (!node->is_string()) refuse(node->source(), source_, fmt::format("'{}' is not a string", key));
+    return node->as_string()->get();
+  }
+
+  std::string required_text(const char* key) const {
+    if (!table_.contains(key)) refuse(table_.source(), source_, fmt::format("'{}' is missing", key));
+    std::string value = text(key);
+    if (value.empty()) refuse(table_.get(key)->source(), source_, fmt::format("'{}' is empty", key));
+    return value;
+  }
+
+  double number(const char* key) const {
+    const toml::node& node = *table_.get(key);
+    const std::optional<double> value = node.is_number() ? node.value<double>() : std::nullopt;
+    if (!value || !std::isfinite(*value) || *value <= 0) {
+      refuse(node.source(), source_, fmt::format("'{}' is not a number above 0", key));
+    }
+    return *value;
+  }
+
+  const toml::table& table_;
+  const std::string& source_;
+};
+
+char lower(char c) {
+  return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+}
+
+/// Whether all of `text` fits `pattern` with '*' and '?'; case does not matter.
+bool fits(std::string_view pattern, std::string_view text) {
+  std::size_t p = 0, t = 0, star = std::string_view::npos, restart = 0;
+  while (t < text.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      restart = t;
+    } else if (p < pattern.size() && (pattern[p] == '?' || lower(pattern[p]) == lower(text[t]))) {
+      ++p;
+      ++t;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      t = ++restart;
+    } else {
+      return false;
+    }
+  }
+  return pattern.find_first_not_of('*', p) == std::string_view::npos;
+}
+
+bool fits_device(const Target& target, const TargetQuery& query) {
+  return fits(target.device, query.device) || fits("*" + target.device + "*", query.device_name);
+}
+
+}  // namespace
+
+std::vector<Target> parse_targets(std::string_view text, const std::string& source) {
+  toml::table document;
+  try {
+    document = toml::parse(text, source);
+  } catch (const toml::parse_error& error) {
+    refuse(error.source(), source, std::string(error.description()));
+  }
+  std::vector<Target> targets;
+  for (const auto& [key, node] : document) {
+    if (key.str() != "target") {
+      refuse(key.source(), source,
+             "unknown key " + in_quotes(key.str()) + "; the file holds [[target]] tables");
+    }
+    const toml::array* tables = node.as_array();
+    if (tables == nullptr)
+      refuse(node.source(), source, "write [[target]], with two brackets, before each target");
+    for (const toml::node& table : *tables) {
+      if (!table.is_table())
+        refuse(table.source(), source, "a target is a table: write [[target]] before it");
+      targets.push_back(TargetTable(*table.as_table(), source).target());
+    }
+  }
+  return targets;
+}
+
+std::vector<Target> read_targets(const std::filesystem::path& path) {
+  return parse_targets(read_file(path), path.string());
+}
+
+std::vector<Target> shipped_targets() {
+  return parse_targets(kShippedTargets, "data/targets.toml");
+}
+
+std::optional<Target> find_target(std::span<const Target> targets, const TargetQuery& query) {
+  const auto found = std::find_if(targets.begin(), targets.end(), [&](const Target& target) {
+    return target.experiment == query.experiment &&
+           (target.metric.empty() || target.metric == query.metric) &&
+           (target.dtype.empty() || torch_dtype(target.dtype) == torch_dtype(query.dtype)) &&
+           fits_device(target, query);
+  });
+  if (found == targets.end()) return std::nullopt;
+  return *found;
+}
+
+TargetQuery target_query(const Record& record) {
+  std::string name = architecture(record);
+  if (record.environment && !record.environment->machines.empty()) {
+    const Environment::Runner& machine = record.environment->machines.front();
+    name += " " + (record.device.starts_with("cuda") ? machine.gpu_info : machine.cpu_info);
+  }
+  return {record.model.name, record.metric.name, record.benchmark.dtype, record.device, name};
+}
+
+}  // namespace headroom

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/report/case_rows.h"
+
+#include <algorithm>
+#include <map>
+
+#include "headroom/base/json.h"
+#include "headroom/record/seed_rows.h"
+
+namespace headroom {
+namespace {
+
+/// What two rows of the same case have in common.
+std::string case_key(const Record& record) {
+  return dump_json(
+      Json::array({case_name(record), record.benchmark.dtype, record.device, record.caches, record.threads}));
+}
+
+std::string row_key(const Record& record) {
+  return dump_json(Json::array({case_key(record), record.model.backend, record.runner}));
+}
+
+void add(CaseRow& row, const Record& record) {
+  if (record.metric.name == "latency" && row.latency == nullptr) row.latency = &record;
+  const bool keep = row.headline != nullptr && is_headline(*row.headline);
+  if (!keep) row.headline = &record;
+}
+
+}  // namespace
+
+std::vector<CaseRow> case_rows(const std::vector<Record>& records) {
+  std::map<std::string, std::size_t> case_places, row_places;
+  std::vector<std::vector<CaseRow>> cases;
+  for (const Record& record : records) {
+    const std::size_t place = case_places.try_emplace(case_key(record), cases.size()).first->second;
+    if (place == cases.size()) cases.emplace_back();
+    std::vector<CaseRow>& rows = cases[place];
+    const std::size_t at = row_places.try_emplace(row_key(record), rows.size()).first->second;
+    if (at == rows.size()) rows.emplace_back();
+    add(rows[at], record);
+  }
+  std::vector<CaseRow> all;
+  for (const std::vector<CaseRow>& rows : cases) all.insert(all.end(), rows.begin(), rows.end());
+  return all;
+}
+
+std::size_t sample_count(const Record& record) {
+  std::size_t count = 0;
+  for (const ProcessSamples& process : record.samples) {
+    count += process.values.size() - std::min(process.warmup, process.values.size());
+  }
+  return count;
+}
+
+std::string case_text(const Record& record) {
+  std::string text = record.model.name;
+  for (const auto& [axis, value] : record.axes) {
+    if (axis != "dtype") text += " " + axis + "=" + value;
+  }
+  return text;
+}
+
+}  // namespace headroom

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "headroom/record/record.h"
+
+namespace headroom {
+
+/// The records of one case, backend and runner, seen as one row. Never owns them.
+struct CaseRow {
+  const Record* latency = nullptr;  ///< the record of the metric "latency", if there is one
+  const Record* headline =
+      nullptr;  ///< the record that the table is about; the only one, or the last, if unmarked
+
+  /// Any of the two: for what they share (axes, limit, outcome).
+  const Record& any() const { return headline != nullptr ? *headline : *latency; }
+};
+
+/// Merges the records of a case, in the order of first appearance. The rows of the same case (other backends
+/// and runners) stand together.
+std::vector<CaseRow> case_rows(const std::vector<Record>& records);
+
+/// Samples that went into the estimate: all but warm-up.
+std::size_t sample_count(const Record& record);
+
+/// "gemv D=1024": the case without its dtype.
+std::string case_text(const Record& record);
+
+}  // namespace headroom

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/report/noise_marks.h"
+
+#include <algorithm>
+#include <array>
+
+namespace headroom {
+namespace {
+
+/// In a virtual machine hardly any run is free of steal time; from this share of the samples on it can move
+/// the median's interval.
+constexpr double kStealShare = 0.1;
+
+bool above_limit(const Record& record) {
+  if (!record.limit) return false;
+  return record.limit->interval ? record.limit->interval->low > 1 : record.limit->fraction > 1;
+}
+
+bool limit_unstable(const Record& record) {
+  return record.limit && record.limit->unstable;
+}
+
+bool stolen(const Record& record) {
+  std::size_t samples = 0, hit = 0;
+  for (const ProcessSamples& process : record.samples) {
+    samples += process.noise.size();
+    hit +=
+        static_cast<std::size_t>(std::count_if(process.noise.begin(), process.noise.end(),
+                                               [](const SampleNoise& noise) { return noise.steal_ms > 0; }));
+  }
+  return hit > 0 && static_cast<double>(hit) >= kStealShare * static_cast<double>(samples);
+}
+
+bool capped(const Record& record) {
+  return record.stop == StopReason::kMaxTime || record.stop == StopReason::kMaxSamples;
+}
+
+bool warmed_up(const Record& record) {
+  return std::any_of(record.samples.begin(), record.samples.end(),
+                     [](const ProcessSamples& process) { return process.warmup > 0; });
+}
+
+bool interrupted(const Record& record) {
+  return record.stop == StopReason::kInterrupted;
+}
+
+bool runner_lost(const Record& record) {
+  return record.stop == StopReason::kRunnerLost;
+}
+
+struct Mark {
+  char letter;
+  bool (*applies)(const Record&);
+  const char* meaning;
+};
+
+constexpr std::array<Mark, 7> kMarks{{
+    {'A', above_limit, "above its limit: the accounting of bytes or FLOPs is wrong, not a success"},
+    {'U', limit_unstable, "the limit itself moved by more than 10 % between its quartiles"},
+    {'S', stolen, "the hypervisor gave time to others during at least 10 % of the samples"},
+    {'T', capped, "stopped by the cap on time or samples before the precision goal"},
+    {'W', warmed_up, "the first samples were warm-up; they are kept but not in the estimate"},
+    {'I', interrupted, "interrupted; what had been measured is shown"},
+    {'L', runner_lost, "the runner was lost; what it had measured is shown"},
+}};
+
+}  // namespace
+
+std::string noise_marks(const Record& record) {
+  std::string marks;
+  if (record.outcome.kind != Outcome::Kind::kMeasured) return marks;
+  for (const Mark& mark : kMarks) {
+    if (mark.applies(record)) marks += mark.letter;
+  }
+  return marks;
+}
+
+std::string marks_legend(std::string_view marks) {
+  std::string legend;
+  for (const Mark& mark : kMarks) {
+    if (marks.find(mark.letter) != std::string_view::npos) {
+      legend += std::string("  ") + mark.letter + "  " + mark.meaning + "\n";
+    }
+  }
+  return legend;
+}
+
+}  // namespace headroom

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/report/run_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <set>
+
+#include "headroom/base/text.h"
+#include "headroom/base/units.h"
+#include "headroom/record/seed_rows.h"
+#include "headroom/record/target_verdict.h"
+#include "headroom/report/case_rows.h"
+#include "headroom/report/noise_marks.h"
+#include "headroom/stats/interval.h"
+
+namespace headroom {
+namespace {
+
+/// "4.10 µs" for a time in any of the units that records use; "5.00 tokens/s" for anything else.
+std::string value_text(double value, const std::string& unit, const std::string& metric) {
+  constexpr std::array<std::pair<const char*, double>, 5> kTimes{
+      {{"ns", 1}, {"us", 1e3}, {"µs", 1e3}, {"ms", 1e6}, {"s", 1e9}}};
+  for (const auto& [name, ns] : kTimes) {
+    if (unit == name) return format_time_ns(value * ns);
+  }
+  if (metric == "flops_utilization") return format_number(value) + " of peak";
+  return unit.empty() || unit == "1" ? format_number(value) : format_number(value) + " " + unit;
+}
+
+std::string value_text(const Record& record) {
+  return value_text(record.metric.value, record.metric.unit, record.metric.name);
+}
+
+/// "0.8 %": half the interval, as a share of the estimate.
+std::string spread_text(const Record& record) {
+  if (!record.interval) return "?";
+  return fmt::format("{:.1f} %", relative_half_width(*record.interval, record.metric.value) * 100);
+}
+
+/// "92.5 % ±0.8": both in percent of the limit.
+std::string limit_text(const Record& record) {
+  if (!record.limit) return "";
+  std::string text = format_percent(record.limit->fraction);
+  if (record.limit->interval) {
+    text += fmt::format(" ±{:.1f}", (record.limit->interval->high - record.limit->interval->low) / 2 * 100);
+  }
+  return text;
+}
+
+const char* verdict_text(TargetVerdict verdict) {
+  switch (verdict) {
+    case TargetVerdict::kReached:
+      return "ok";
+    case TargetVerdict::kMissed:
+      return "missed";
+    case TargetVerdict::kUnclear:
+      return "unclear";
+    case TargetVerdict::kNone:
+      break;
+  }
+  return "-";
+}
+
+std::optional<double> number_in(const StringMap& map, const char* key) {
+  const auto found = map.find(key);
+  return found == map.end() ? std::nullopt : to_number(found->second);
+}
+
+std::string target_text(const Record& record) {
+  const TargetVerdict answer = target_verdict(record);
+  if (answer == TargetVerdict::kNone) return "-";
+  const auto share = number_in(record.metric.extra_info, "target_share");
+  const std::string wanted = share ? format_percent(*share) : format_number(*record.metric.target);
+  return fmt::format("{} {}", wanted, verdict_text(answer));
+}
+
+/// "1.23 x the time of native (1.20 to 1.26)", or an empty string.
+std::string ratio_text(const Record& record) {
+  const StringMap& extra = record.metric.extra_info;
+  const std::optional<double> ratio = number_in(extra, "ratio");
+  const auto to = extra.find("ratio_to");
+  if (!ratio || to == extra.end()) return "";
+  const auto low = number_in(extra, "ratio_low"), high = number_in(extra, "ratio_high");
+  const std::string interval = low && high ? fmt::format("95 % interval {:.3f} to {:.3f}", *low, *high)
+                                           : "too few pairs for an interval";
+  return fmt::format("    {:.3f} x the time of {} ({})", *ratio, to->second, interval);
+}
+
+/// Which parts of a row must be named, because the records differ in them.
+struct Differences {
+  bool runners = false, caches = false, threads = false;
+};
+
+Differences differences(const std::vector<Record>& records) {
+  std::set<std::string> runners, caches;
+  std::set<int> threads;
+  for (const Record& record : records) {
+    runners.insert(record.runner);
+    caches.insert(record.caches);
+    threads.insert(record.threads);
+  }
+  return {runners.size() > 1, caches.size() > 1, threads.size() > 1};
+}
+
+std::string case_cell(const Record& record, const Differences& differ) {
+  std::string text = case_text(record);
+  if (differ.caches && !record.caches.empty()) text += " " + record.caches;
+  if (differ.threads && record.threads > 0) text += fmt::format(" {} threads", record.threads);
+  return text;
+}
+
+std::string backend_cell(const Record& record, const Differences& differ) {
+  // A backend and its runner often have the same name: native.
+  const bool named = differ.runners && !record.runner.empty() && record.runner != record.model.backend;
+  return named ? record.model.backend + " [" + record.runner + "]" : record.model.backend;
+}
+
+std::string marks_of(const CaseRow& row) {
+  return noise_marks(row.latency != nullptr ? *row.latency : *row.headline);
+}
+
+void add_row(Table& table, const CaseRow& row, const Differences& differ) {
+  const Record& record = row.any();
+  const std::string name = case_cell(record, differ), backend = backend_cell(record, differ);
+  if (record.outcome.kind != Outcome::Kind::kMeasured) {
+    const bool skipped = record.outcome.kind == Outcome::Kind::kSkipped;
+    table.row({name, backend, record.benchmark.dtype, skipped ? "skipped" : "failed"});
+    table.line("    " + record.outcome.reason);
+    return;
+  }
+  // Without a latency the spread and the number of samples are those of the headline.
+  const Record& timed = row.latency != nullptr ? *row.latency : record;
+  table.row({name, backend, record.benchmark.dtype, row.latency != nullptr ? value_text(timed) : "",
+             spread_text(timed), std::to_string(sample_count(timed)),
+             &record == row.latency ? "" : value_text(record), limit_text(record), target_text(record),
+             marks_of(row)});
+  const std::string ratio = ratio_text(timed);
+  if (!ratio.empty()) table.line(ratio);
+}
+
+}  // namespace
+
+Table run_table(const std::vector<Record>& records) {
+  Table table({{"case"},
+               {"backend"},
+               {"dtype"},
+               {"time", Align::kRight},
+               {"± 95 %", Align::kRight},
+               {"n", Align::kRight},
+               {"metric", Align::kRight},
+               {"of limit", Align::kRight},
+               {"target", Align::kRight},
+               {"marks"}});
+  const Differences differ = differences(records);
+  for (const CaseRow& row : case_rows(records)) add_row(table, row, differ);
+  return table;
+}
+
+std::string run_legend(const std::vector<Record>& records) {
+  std::string marks;
+  for (const CaseRow& row : case_rows(records)) marks += marks_of(row);
+  return marks_legend(marks);
+}
+
+Table mean_table(const std::vector<Record>& records) {
+  Table table({{"mean over shapes"},
+               {"backend"},
+               {"dtype"},
+               {"metric"},
+               {"mean", Align::kRight},
+               {"target", Align::kRight},
+               {"shapes", Align::kRight}});
+  const Differences differ = differences(records);
+  for (const SeedRow& row : seed_rows(records)) {
+    const double mean = std::get<double>(row.actual);
+    std::optional<double> target;
+    if (const auto* whole = std::get_if<std::int64_t>(&row.target)) target = static_cast<double>(*whole);
+    if (const auto* number = std::get_if<double>(&row.target)) target = *number;
+    std::string against = "-";
+    if (target) {
+      const bool met = row.direction == Direction::kHigherIsBetter ? mean >= *target : mean <= *target;
+      against =
+          format_number(*target) + " " + verdict_text(met ? TargetVerdict::kReached : TargetVerdict::kMissed);
+    }
+    const bool named = differ.runners && !row.runner.empty() && row.runner != row.backend;
+    table.row({row.experiment, named ? row.backend + " [" + row.runner + "]" : row.backend, row.dtype,
+               row.metric, value_text(mean, row.unit, row.metric), against,
+               row.left_out == 0 ? std::to_string(row.shapes)
+                                 : fmt::format("{} of {}", row.shapes, row.shapes + row.left_out)});
+  }
+  return table;
+}
+
+}  // namespace headroom

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/runner/protocol.h"
+
+#include "headroom/base/error.h"
+#include "headroom/runner/json_integer.h"
+
+namespace headroom {
+namespace {
+
+std::vector<std::string> strings(const Json& json, const char* key) {
+  std::vector<std::string> values;
+  for (const Json& value : json_array(json, key, "")) {
+    if (!value.is_string()) throw Error("/" + std::string(key) + ": expected strings");
+    values.push_back(value.get<std::string>());
+  }
+  return values;
+}
+
+Json to_json(const StringMap& map) {
+  Json json = Json::object();
+  for (const auto& [key, value] : map) json[key] = value;
+  return json;
+}
+
+StringMap string_map(const Json& json, const char* key) {
+  StringMap map;
+  const Json& object = json_member(json, key, "");
+  if (!object.is_object()) throw Error("/" + std::string(key) + ": expected an object");
+  for (const auto& [name, value] : object.items()) {
+    if (!value.is_string()) throw Error("/" + std::string(key) + "/" + name + ": expected a string");
+    map[name] = value.get<std::string>();
+  }
+  return map;
+}
+
+Json to_json(const CaseInfo& info) {
+  Json metrics = Json::array();
+  for (const ReportedMetric& metric : info.metrics) {
+    metrics.push_back({{"name", metric.name},
+                       {"unit", metric.unit},
+                       {"higher_is_better", metric.direction == Direction::kHigherIsBetter},
+                       {"amount", metric.amount},
+                       {"is_rate", metric.is_rate}});
+  }
+  return {{"flops", info.work.flops},
+          {"bytes", info.work.bytes},
+          {"bytes_written", info.work.bytes_written},
+          {"dtype", info.work.dtype},
+          {"copies", info.copies},
+          {"verified", info.verified},
+          {"max_error", info.max_error},
+          {"tolerance", info.tolerance},
+          {"metrics", metrics},
+          {"inputs", to_json(info.inputs)},
+          {"notes", to_json(info.notes)}};
+}
+
+CaseInfo case_info(const Json& json) {
+  const std::string where = "/info";
+  CaseInfo info;
+  info.work = {json_number(json, "flops", where), json_number(json, "bytes", where),
+               json_number(json, "bytes_written", where), json_string(json, "dtype", where)};
+  info.copies = json_integer<std::size_t>(json, "copies", where, 1);
+  info.verified = json_bool(json, "verified", where);
+  info.max_error = json_number(json, "max_error", where);
+  info.tolerance = json_number(json, "tolerance", where);
+  for (const Json& metric : json_array(json, "metrics", where)) {
+    info.metrics.push_back(
+        {json_string(metric, "name", where + "/metrics"), json_string(metric, "unit", where + "/metrics"),
+         json_bool(metric, "higher_is_better", where + "/metrics") ? Direction::kHigherIsBetter
+                                                                   : Direction::kLowerIsBetter,
+         json_number(metric, "amount", where + "/metrics"),
+         json_bool(metric, "is_rate", where + "/metrics")});
+  }
+  info.inputs = string_map(json, "inputs");
+  info.notes = string_map(json, "notes");
+  return info;
+}
+
+}  // namespace
+
+ExperimentDescription describe(const Experiment& experiment) {
+  return {experiment.name(), experiment.summary(),  experiment.metric(),  experiment.device(),
+          experiment.axes(), experiment.backends(), experiment.is_limit()};
+}
+
+Json to_json(const Hello& hello) {
+  return {{"headroom_runner", hello.name}, {"protocol", hello.protocol}, {"version", hello.version}};
+}
+
+Hello hello_from_json(const Json& json) {
+  return {json_string(json, "headroom_runner", ""), json_string(json, "version", ""),
+          json_integer<int>(json, "protocol", "")};
+}
+
+Json to_json(const ExperimentDescription& description) {
+  Json axes = Json::array();
+  for (const Axis& axis : description.axes) {
+    axes.push_back(
+        {{"name", axis.name}, {"integer", axis.kind == Axis::Kind::kInteger}, {"values", axis.values}});
+  }
+  return {{"name", description.name},
+          {"summary", description.summary},
+          {"metric", description.metric},
+          {"device", description.device},
+          {"axes", axes},
+          {"backends", description.backends},
+          {"limit", description.is_limit}};
+}
+
+ExperimentDescription description_from_json(const Json& json) {
+  ExperimentDescription description{json_string(json, "name", ""),
+                                    json_string(json, "summary", ""),
+                                    json_string(json, "metric", ""),
+                                    json_string(json, "device", ""),
+                                    {},
+                                    strings(json, "backends"),
+                                    json_bool(json, "limit", "")};
+  if (description.backends.empty()) throw Error("/backends: expected at least one");
+  for (const Json& axis : json_array(json, "axes", "")) {
+    description.axes.push_back({json_string(axis, "name", ""),
+                                json_bool(axis, "integer", "") ? Axis::Kind::kInteger : Axis::Kind::kText,
+                                strings(axis, "values")});
+  }
+  return description;
+}
+
+Json to_json(const CaseSpec& spec) {
+  Json axes = Json::object();
+  for (const auto& [name, value] : spec.axes) axes[name] = value;
+  return {{"experiment", spec.experiment},
+          {"axes", axes},
+          {"backend", spec.backend},
+          {"threads", spec.threads},
+          {"cold", spec.caches == Caches::kCold},
+          {"seed", spec.seed}};
+}
+
+CaseSpec case_spec_from_json(const Json& json) {
+  CaseSpec spec;
+  spec.experiment = json_string(json, "experiment", "");
+  const Json& axes = json_member(json, "axes", "");
+  if (!axes.is_object()) throw Error("/axes: expected an object");
+  for (const auto& [name, value] : axes.items()) {
+    if (!value.is_string()) throw Error("/axes/" + name + ": expected a string");
+    spec.axes.emplace_back(name, value.get<std::string>());
+  }
+  spec.backend = json_string(json, "backend", "");
+  spec.threads = json_integer<int>(json, "threads", "", 1);
+  spec.caches = json_bool(json, "cold", "") ? Caches::kCold : Caches::kHot;
+  spec.seed = json_integer<std::uint64_t>(json, "seed", "");
+  return spec;
+}
+
+Json to_json(const PrepareReply& reply) {
+  switch (reply.outcome.kind) {
+    case Outcome::Kind::kMeasured:
+      return {{"outcome", "ready"}, {"info", to_json(reply.info)}};
+    case Outcome::Kind::kSkipped:
+      return {{"outcome", "skipped"}, {"reason", reply.outcome.reason}};
+    case Outcome::Kind::kFailed:
+      break;
+  }
+  return {{"outcome", "failed"}, {"reason", reply.outcome.reason}};
+}
+
+PrepareReply prepare_reply_from_json(const Json& json) {
+  const std::string outcome = json_string(json, "outcome", "");
+  if (outcome == "ready") return {{}, case_info(json_member(json, "info", ""))};
+  const std::string reason = json_string(json, "reason", "");
+  if (outcome == "skipped") return {{Outcome::Kind::kSkipped, reason}, {}};
+  if (outcome == "failed") return {{Outcome::Kind::kFailed, reason}, {}};
+  throw Error("/outcome: expected ready, skipped or failed, found " + outcome);
+}
+
+Json to_json(const SampleReply& reply) {
+  if (!reply.failure.empty()) return {{"failed", reply.failure}};
+  const SampleNoise& noise = reply.sample.noise;
+  return {{"elapsed_ns", reply.sample.elapsed_ns},
+          {"iterations", reply.sample.iterations},
+          {"noise",
+           {{"steal_ms", noise.steal_ms},
+            {"switches", noise.involuntary_switches},
+            {"faults", noise.page_faults},
+            {"mhz", noise.frequency_mhz}}}};
+}
+
+SampleReply sample_reply_from_json(const Json& json) {
+  if (json.is_object() && json.contains("failed")) return {{}, json_string(json, "failed", "")};
+  const Json& noise = json_member(json, "noise", "");
+  SampleReply reply;
+  reply.sample.elapsed_ns = json_number(json, "elapsed_ns", "");
+  reply.sample.iterations = json_integer<std::uint64_t>(json, "iterations", "", 1);
+  reply.sample.noise.steal_ms = json_number(noise, "steal_ms", "/noise");
+  reply.sample.noise.involuntary_switches = json_integer<std::uint32_t>(noise, "switches", "/noise");
+  reply.sample.noise.page_faults = json_integer<std::uint32_t>(noise, "faults", "/noise");
+  reply.sample.noise.frequency_mhz = json_number(noise, "mhz", "/noise");
+  return reply;
+}
+
+}  // namespace headroom

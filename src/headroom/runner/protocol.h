@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headroom/base/json.h"
+#include "headroom/experiment/axis.h"
+#include "headroom/experiment/case_spec.h"
+#include "headroom/experiment/experiment.h"
+#include "headroom/experiment/state.h"
+
+namespace headroom {
+
+/// The language between the command line and a runner: JSON, one message a line, over the socket whose number
+/// is in kSocketVariable. The runner speaks first (Hello); after that it answers each request with one reply.
+///
+///   {"do": "describe"}                                        -> {"experiments": [...]}
+///   {"do": "prepare", "case": 7, "spec": {...}}               -> {"outcome": "ready", "info": {...}}
+///                                                                or "skipped" / "failed" with a "reason"
+///   {"do": "sample", "case": 7, "iterations": 100, "lead_in": 1} -> {"elapsed_ns": ..., "noise": {...}}
+///                                                                or {"failed": "reason"}
+///   {"do": "release", "case": 7}                              -> {"released": 7}
+///   {"do": "quit"}                                            (the runner ends; so it does when the socket
+///   closes)
+inline constexpr int kProtocolVersion = 1;
+inline constexpr const char* kSocketVariable = "HEADROOM_FD";
+
+struct Hello {
+  std::string name;  ///< "native" for headroom-native
+  std::string version;
+  int protocol = kProtocolVersion;
+};
+
+/// What a runner tells of one experiment.
+struct ExperimentDescription {
+  std::string name, summary, metric, device;
+  std::vector<Axis> axes;
+  std::vector<std::string> backends;
+  bool is_limit = false;
+};
+
+struct PrepareReply {
+  Outcome outcome;  ///< kMeasured means ready
+  CaseInfo info;
+};
+
+struct SampleReply {
+  Sample sample;
+  std::string failure;  ///< empty when there is a sample
+};
+
+ExperimentDescription describe(const Experiment& experiment);
+
+/// Encoders and decoders of each message. Decoders throw Error naming the member that is missing or of
+/// another type.
+Json to_json(const Hello& hello);
+Json to_json(const ExperimentDescription& description);
+Json to_json(const CaseSpec& spec);
+Json to_json(const PrepareReply& reply);
+Json to_json(const SampleReply& reply);
+Hello hello_from_json(const Json& json);
+ExperimentDescription description_from_json(const Json& json);
+CaseSpec case_spec_from_json(const Json& json);
+PrepareReply prepare_reply_from_json(const Json& json);
+SampleReply sample_reply_from_json(const Json& json);
+
+}  // namespace headroom

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/runner/serve.h"
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "headroom/base/error.h"
+#include "headroom/base/json.h"
+#include "headroom/base/text.h"
+#include "headroom/runner/case_thread.h"
+#include "headroom/runner/json_integer.h"
+#include "headroom/runner/protocol.h"
+
+namespace headroom {
+namespace {
+
+/// One conversation: the cases that are prepared now, by number.
+class Session {
+ public:
+  explicit Session(const Registry& registry) : registry_(registry) {}
+
+  Json answer(const Json& request) {
+    const std::string what = json_string(request, "do", "request");
+    if (what == "describe") return descriptions();
+    if (what == "prepare") return prepare(request);
+    if (what == "sample") return sample(request);
+    if (what == "release") return release(request);
+    throw Error("unknown request " + in_quotes(what));
+  }
+
+ private:
+  static int case_of(const Json& request) { return json_integer<int>(request, "case", "request"); }
+
+  Json descriptions() const {
+    Json list = Json::array();
+    for (const Experiment& experiment : registry_.all()) list.push_back(to_json(describe(experiment)));
+    return {{"experiments", list}};
+  }
+
+  Json prepare(const Json& request) {
+    CaseSpec spec = case_spec_from_json(json_member(request, "spec", "request"));
+    const Experiment* experiment = registry_.find(spec.experiment);
+    if (experiment == nullptr) throw Error("no experiment " + in_quotes(spec.experiment));
+    const int id = case_of(request);
+    cases_.erase(id);
+    auto made = std::make_unique<CaseThread>(*experiment, std::move(spec), shared_);
+    Json reply = to_json(made->prepared());
+    if (made->prepared().outcome.kind == Outcome::Kind::kMeasured) cases_.emplace(id, std::move(made));
+    return reply;
+  }
+
+  Json sample(const Json& request) {
+    const auto found = cases_.find(case_of(request));
+    if (found == cases_.end()) throw Error("that case is not prepared");
+    const SampleRequest wanted{json_integer<std::uint64_t>(request, "iterations", "request", 1),
+                               json_integer<std::uint64_t>(request, "lead_in", "request")};
+    return to_json(found->second->sample(wanted));
+  }
+
+  Json release(const Json& request) {
+    const int id = case_of(request);
+    cases_.erase(id);
+    return {{"released", id}};
+  }
+
+  const Registry& registry_;
+  SharedObjects shared_;
+  std::map<int, std::unique_ptr<CaseThread>> cases_;
+};
+
+}  // namespace
+
+std::optional<Channel> inherited_channel() {
+  const char* text = std::getenv(kSocketVariable);
+  if (text == nullptr) return std::nullopt;
+  const auto fd = to_integer(text);
+  if (!fd || !std::in_range<int>(*fd) || *fd < 0 || fcntl(static_cast<int>(*fd), F_GETFD) < 0) {
+    throw Error(std::string(kSocketVariable) + "=" + text +
+                " is not an open descriptor; this variable is set by headroom for its runners, unset it");
+  }
+  fcntl(static_cast<int>(*fd), F_SETFD, FD_CLOEXEC);
+  unsetenv(kSocketVariable);
+  return Channel(static_cast<int>(*fd));
+}
+
+void serve(Channel channel, const Registry& registry, const std::string& name) {
+  // A runner in an endless loop must not outlive the command line that asked for it.
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (!channel.write_line(dump_json(to_json(Hello{name, HEADROOM_VERSION, kProtocolVersion})))) return;
+  Session session(registry);
+  std::string line;
+  while (channel.read_line(line, std::chrono::milliseconds(-1)) == Channel::Status::kLine) {
+    Json reply;
+    try {
+      const Json request = parse_json(line, "request");
+      if (request.is_object() && request.value("do", "") == "quit") return;
+      reply = session.answer(request);
+    } catch (const std::exception& error) {
+      reply = {{"error", error.what()}};
+    }
+    if (!channel.write_line(dump_json(reply))) return;
+  }
+}
+
+}  // namespace headroom

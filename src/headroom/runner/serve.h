@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "headroom/experiment/registry.h"
+#include "headroom/process/channel.h"
+
+namespace headroom {
+
+/// The socket that a command line handed down (kSocketVariable), removed from the environment so that
+/// children of this process do not take it for theirs. Nothing when there is none. Throws Error when it is
+/// not a descriptor.
+std::optional<Channel> inherited_channel();
+
+/// Serves `registry` as runner `name` over `channel` until it closes or says quit: executes, decides nothing.
+/// Requests that it does not understand are answered with {"error": reason}.
+void serve(Channel channel, const Registry& registry, const std::string& name);
+
+}  // namespace headroom

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/schedule/calibration.h"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+namespace headroom {
+namespace {
+
+constexpr double kOvershoot = 1.4;
+constexpr double kMaxGrowth = 10;
+/// A single iteration of so many targets is taken at its word.
+constexpr double kSlowIteration = 10;
+/// How far the samples of compared cases may lie from the target before their common count gives way.
+constexpr double kMaxStretch = 32;
+
+std::uint64_t whole_iterations(double count) {
+  constexpr auto kMost = static_cast<double>(Calibration::kMaxIterations);
+  if (!(count < kMost)) return Calibration::kMaxIterations;
+  return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(std::ceil(count)));
+}
+
+}  // namespace
+
+Calibration::Calibration(double target_ns) : target_ns_(target_ns) {
+  if (!(target_ns > 0) || !std::isfinite(target_ns)) {
+    throw std::invalid_argument("the target time of a sample must be positive");
+  }
+}
+
+void Calibration::add(std::uint64_t iterations, double elapsed_ns) {
+  if (iterations == 0) throw std::invalid_argument("a reading of no iterations");
+  if (done_) return;
+  if (!(elapsed_ns > 0)) elapsed_ns = 0;
+  const double ns = elapsed_ns / static_cast<double>(iterations);
+  const bool again = reached_ && iterations == next_;
+  ns_per_iteration_ = again ? std::min(ns, *ns_per_iteration_) : ns;
+
+  if (elapsed_ns < target_ns_ && iterations < kMaxIterations) {
+    grow(iterations, elapsed_ns);
+    return;
+  }
+  const bool slow = iterations == 1 && elapsed_ns >= kSlowIteration * target_ns_;
+  done_ = again || slow || iterations >= kMaxIterations;
+  reached_ = true;
+  next_ = std::min(iterations, kMaxIterations);
+}
+
+void Calibration::grow(std::uint64_t iterations, double elapsed_ns) {
+  const auto count = static_cast<double>(iterations);
+  const double predicted =
+      elapsed_ns > 0 ? kOvershoot * count * (target_ns_ / elapsed_ns) : kMaxGrowth * count;
+  next_ = whole_iterations(std::clamp(predicted, count + 1, std::max(count + 1, kMaxGrowth * count)));
+  reached_ = false;
+}
+
+std::uint64_t shared_iterations(std::span<const CalibratedCase> cases, double target_ns) {
+  std::uint64_t most = 1;
+  double slowest = 0;
+  for (const CalibratedCase& one : cases) {
+    most = std::max(most, one.iterations);
+    slowest = std::max(slowest, one.ns_per_iteration);
+  }
+  if (static_cast<double>(most) * slowest <= kMaxStretch * target_ns) return most;
+  const double longest = std::floor(kMaxStretch * target_ns / slowest);
+  return whole_iterations(std::max(longest, static_cast<double>(most) / kMaxStretch));
+}
+
+}  // namespace headroom

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/schedule/case_records.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <optional>
+
+#include "headroom/schedule/limits.h"
+#include "headroom/schedule/noise_notes.h"
+#include "headroom/schedule/series.h"
+#include "headroom/stats/quantile.h"
+
+namespace headroom {
+namespace {
+
+/// Quartiles further apart than this share of the median make a limit unstable.
+constexpr double kUnstableSpread = 0.10;
+
+/// How a metric follows from the time of an iteration.
+struct MetricForm {
+  std::string name, unit;
+  Direction direction = Direction::kLowerIsBetter;
+  std::function<double(double ns, std::uint32_t round)> value;
+  bool follows_time = true;  ///< a limit of the time says nothing about a metric that does not
+};
+
+const char* kLatency = "latency";
+const char* kBandwidth = "memory_bandwidth(GB/s)";
+const char* kFlops = "GFLOP/s";
+const char* kFlopsUtilization = "flops_utilization";
+
+std::string headline_of(const Track& track, const std::vector<MetricForm>& forms) {
+  // flops_utilization needs a peak that was sampled: without one the metric that the work implies stands in.
+  const auto declared = std::ranges::find(forms, track.planned.metric, &MetricForm::name);
+  if (declared != forms.end()) return declared->name;
+  if (track.info.work.bytes > 0) return kBandwidth;
+  return track.info.work.flops > 0 ? kFlops : kLatency;
+}
+
+/// FLOPs over time over the peak of the same round.
+MetricForm flops_utilization(const Work& work, const Floor& floor) {
+  std::map<std::uint32_t, double> peaks;
+  for (std::size_t i = 0; i < floor.peak_flops.rounds.size(); ++i) {
+    peaks[floor.peak_flops.rounds[i]] = floor.peak_flops.values[i];
+  }
+  const double typical = median(floor.peak_flops.values);
+  return {kFlopsUtilization, "1", Direction::kHigherIsBetter,
+          [peaks, typical, flops = work.flops](double ns, std::uint32_t round) {
+            const auto found = peaks.find(round);
+            return flops / (ns * 1e-9) / (found == peaks.end() ? typical : found->second);
+          },
+          true};
+}
+
+std::vector<MetricForm> metric_forms(const Track& track, const std::optional<Floor>& floor) {
+  const Work work = track.info.work;
+  std::vector<MetricForm> forms;
+  forms.push_back(
+      {kLatency, "us", Direction::kLowerIsBetter, [](double ns, std::uint32_t) { return ns / 1e3; }, true});
+  if (work.bytes > 0) {
+    forms.push_back({kBandwidth, "GB/s", Direction::kHigherIsBetter,
+                     [work](double ns, std::uint32_t) { return work.bytes / ns; }, true});
+  }
+  if (work.flops > 0) {
+    forms.push_back({kFlops, "GFLOP/s", Direction::kHigherIsBetter,
+                     [work](double ns, std::uint32_t) { return work.flops / ns; }, true});
+  }
+  if (work.flops > 0 && floor && !floor->peak_flops.values.empty()) {
+    forms.push_back(flops_utilization(work, *floor));
+  }
+  for (const ReportedMetric& metric : track.info.metrics) {
+    forms.push_back({metric.name, metric.unit, metric.direction,
+                     [metric](double ns, std::uint32_t) {
+                       return metric.is_rate ? metric.amount / (ns * 1e-9) : metric.amount;
+                     },
+                     metric.is_rate});
+  }
+  return forms;
+}
+
+std::vector<ProcessSamples> samples_of(const Track& track, const MetricForm& form) {
+  const std::vector<std::size_t> warmups = warmup_by_process(track.readings);
+  std::vector<ProcessSamples> processes;
+  std::optional<std::uint32_t> epoch;
+  for (const Reading& reading : track.readings) {
+    if (epoch != reading.epoch) {
+      epoch = reading.epoch;
+      ProcessSamples process;
+      process.pid = track.pids.at(reading.epoch);
+      process.iterations = track.iterations;
+      process.warmup = warmups[processes.size()];
+      processes.push_back(std::move(process));
+    }
+    processes.back().values.push_back(form.value(reading.ns, reading.round));
+    processes.back().rounds.push_back(reading.round);
+    processes.back().noise.push_back(reading.noise);
+  }
+  return processes;
+}
+
+/// Estimate and interval of the metric; a monotone function of time keeps ranks, so it is computed on its own
+/// values.
+void estimate_metric(Record& record) {
+  Series series;
+  for (const ProcessSamples& process : record.samples) {
+    const auto steady = std::span(process.values).subspan(process.warmup);
+    series.values.insert(series.values.end(), steady.begin(), steady.end());
+    if (!steady.empty()) series.group_sizes.push_back(steady.size());
+  }
+  if (const auto found = estimate(series)) {
+    record.metric.value = found->median;
+    record.interval = found->interval;
+  }
+}
+
+std::optional<Limit> limit_of(const Track& track, const std::optional<Floor>& floor) {
+  if (!floor) return std::nullopt;
+  const auto ratio = ratio_of(floor->series, steady_series(track.readings));
+  if (!ratio) return std::nullopt;
+  Limit limit;
+  limit.name = fmt::format("{}, {} thread{}", floor->name, track.planned.spec.threads,
+                           track.planned.spec.threads == 1 ? "" : "s");
+  limit.fraction = ratio->ratio;
+  limit.interval = ratio->interval;
+  const std::vector<double>& values = floor->series.values;
+  limit.unstable = quantile(values, 0.75) - quantile(values, 0.25) > kUnstableSpread * median(values);
+  return limit;
+}
+
+StopReason stop_of(const Track& track, const GroupResult& result) {
+  if (track.readings.empty()) return StopReason::kNone;
+  return track.alive() ? result.stop : StopReason::kRunnerLost;
+}
+
+Record base_record(const Track& track, const GroupResult& result, const std::vector<std::string>& labels,
+                   const std::shared_ptr<const Environment>& environment) {
+  const CaseSpec& spec = track.planned.spec;
+  Record record;
+  record.environment = environment;
+  record.model.name = spec.experiment;
+  record.model.backend = spec.backend;
+  record.model.extra_info = track.info.notes;
+  for (const auto& [name, description] : track.info.inputs)
+    record.model.extra_info["input " + name] = description;
+  record.axes = spec.axes;
+  for (const auto& [axis, value] : spec.axes) {
+    if (axis == "dtype") record.benchmark.dtype = value;
+  }
+  record.benchmark.mode = "inference";
+  record.device = track.planned.device;
+  record.runner = labels.at(track.planned.runner);
+  record.caches = spec.caches == Caches::kCold ? "cold" : "hot";
+  record.threads = spec.threads;
+  record.outcome = track.outcome;
+  record.stop = stop_of(track, result);
+  record.verified = track.info.verified;
+  record.max_error = track.info.max_error;
+  return record;
+}
+
+/// How the case stands to the first one of its group, as text for the record.
+StringMap ratio_info(const Track& track, const Track& baseline, const std::vector<std::string>& labels) {
+  const auto ratio = ratio_of(steady_series(track.readings), steady_series(baseline.readings));
+  if (!ratio) return {};
+  StringMap info{{"ratio", fmt::format("{:.6g}", ratio->ratio)},
+                 {"ratio_pairs", std::to_string(ratio->pairs)},
+                 {"ratio_to", baseline.planned.spec.backend + "@" + labels.at(baseline.planned.runner)}};
+  if (ratio->interval) {
+    info["ratio_low"] = fmt::format("{:.6g}", ratio->interval->low);
+    info["ratio_high"] = fmt::format("{:.6g}", ratio->interval->high);
+  }
+  return info;
+}
+
+/// A case that gave no samples: one record that says why.
+Record empty_record(Record record, const Track& track) {
+  if (track.alive()) record.outcome = {Outcome::Kind::kSkipped, "interrupted before its first sample"};
+  record.metric.name = track.planned.metric.empty() ? headline_of(track, {}) : track.planned.metric;
+  record.metric.extra_info["headline"] = "true";
+  return record;
+}
+
+void append_records(const Track& track, const GroupResult& result, const StringMap& ratio, Record base,
+                    std::vector<Record>& records) {
+  const std::optional<Floor> floor = floor_of(result.limits, track.info.work);
+  const std::optional<Limit> limit = limit_of(track, floor);
+  base.notes = noise_notes(track, limit, result.stop);
+  const std::vector<MetricForm> forms = metric_forms(track, floor);
+  const std::string headline = headline_of(track, forms);
+  for (const MetricForm& form : forms) {
+    Record record = base;
+    record.metric.name = form.name;
+    record.metric.unit = form.unit;
+    record.metric.direction = form.direction;
+    record.samples = samples_of(track, form);
+    estimate_metric(record);
+    if (limit && form.follows_time) {
+      record.limit = limit;
+      const bool lower = form.direction == Direction::kLowerIsBetter;
+      record.limit->value =
+          lower ? record.metric.value * limit->fraction : record.metric.value / limit->fraction;
+    }
+    record.metric.extra_info = ratio;
+    if (form.name == headline) record.metric.extra_info["headline"] = "true";
+    records.push_back(std::move(record));
+  }
+}
+
+}  // namespace
+
+std::vector<Record> case_records(const GroupResult& result, const std::vector<std::string>& labels,
+                                 const std::shared_ptr<const Environment>& environment) {
+  std::vector<Record> records;
+  for (const Track& track : result.cases) {
+    Record base = base_record(track, result, labels, environment);
+    if (track.readings.empty()) {
+      records.push_back(empty_record(std::move(base), track));
+      continue;
+    }
+    const Track& baseline = result.cases.front();
+    const StringMap ratio = &track == &baseline ? StringMap{} : ratio_info(track, baseline, labels);
+    append_records(track, result, ratio, std::move(base), records);
+  }
+  return records;
+}
+
+}  // namespace headroom

@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/schedule/group_run.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <span>
+
+#include "headroom/schedule/calibration.h"
+#include "headroom/schedule/series.h"
+#include "headroom/stats/quantile.h"
+
+namespace headroom {
+namespace {
+
+/// A ping-pong reading only has to tell a shared cache from two dies: short, for it is part of every round.
+constexpr double kPingPongNs = 2e5;
+/// Below this an iteration before the clock costs nothing and wakes threads, caches and the branch predictor.
+constexpr double kLeadInNs = 1e6;
+constexpr std::size_t kShownReadings = 31;
+constexpr const char* kNoTime =
+    "a sample took no time at all: its work was optimised away, or its clock stands still";
+
+/// The share of one process in the rule for all. Precision grows with the square root of the samples, so that
+/// of one process has a wider goal.
+StopRule process_rule(const StopRule& rule, int processes) {
+  const auto count = static_cast<std::size_t>(processes);
+  StopRule share = rule;
+  share.precision = rule.precision * std::sqrt(static_cast<double>(processes));
+  share.min_samples = (rule.min_samples + count - 1) / count;
+  share.max_samples = std::max<std::size_t>(1, rule.max_samples / count);
+  share.min_time_ns = rule.min_time_ns / processes;
+  share.max_time_ns = rule.max_time_ns / processes;
+  return share;
+}
+
+}  // namespace
+
+GroupRun::GroupRun(const Group& group, const std::vector<RunnerOffer>& offers, Workers& workers,
+                   RoundSettings settings, std::function<void(const Progress&)> report,
+                   const std::atomic<bool>& interrupted)
+    : offers_(offers),
+      workers_(workers),
+      settings_(std::move(settings)),
+      report_(std::move(report)),
+      interrupted_(interrupted),
+      random_(settings_.seed) {
+  result_.title = group.title;
+  for (const PlannedCase& planned : group.cases) {
+    Track track;
+    track.id = static_cast<int>(result_.cases.size());
+    track.planned = planned;
+    result_.cases.push_back(std::move(track));
+  }
+  progress_.title = group.title;
+  progress_.processes = static_cast<std::size_t>(settings_.processes);
+  progress_.max_time_ns = settings_.stop.max_time_ns;
+  progress_.goal = settings_.stop.precision;
+}
+
+GroupResult GroupRun::run() {
+  try {
+    for (int process = 0; process < settings_.processes && (process == 0 || any_case_alive()); ++process) {
+      run_process(process);
+    }
+    const bool any_sampled =
+        std::ranges::any_of(result_.cases, [](const Track& track) { return !track.readings.empty(); });
+    if (!any_case_alive() && any_sampled) result_.stop = StopReason::kRunnerLost;
+  } catch (const Interrupted&) {
+    // A runner may be in the middle of a long sample: it is not asked, it is ended.
+    for (const Track* track : all_tracks()) workers_.stop(track->planned.runner);
+    result_.stop = StopReason::kInterrupted;
+  }
+  return std::move(result_);
+}
+
+void GroupRun::run_process(int process) {
+  progress_.process = static_cast<std::size_t>(process);
+  if (settings_.processes > 1) {
+    for (const Track* track : all_tracks()) workers_.stop(track->planned.runner);
+  }
+  if (process > 0) ++epoch_;
+  prepare_all();
+  if (process == 0 && any_case_alive()) {
+    if (settings_.limits) add_limits();
+    calibrate_all();
+  }
+  if (any_case_alive()) sample_rounds();
+  release_all();
+}
+
+void GroupRun::prepare_all() {
+  announce("preparing");
+  for (Track* track : all_tracks()) {
+    if (track->alive()) prepare(*track);
+  }
+}
+
+void GroupRun::prepare(Track& track) {
+  if (interrupted_) throw Interrupted{};
+  guarded(track, [&](Worker& worker) {
+    const PrepareReply reply = worker.prepare(track.id, track.planned.spec);
+    track.outcome = reply.outcome;
+    if (!track.alive()) return;
+    track.info = reply.info;
+    track.pids.resize(epoch_ + 1, 0);
+    track.pids[epoch_] = worker.pid();
+  });
+}
+
+void GroupRun::add_limits() {
+  const auto first = std::ranges::find_if(result_.cases, &Track::alive);
+  result_.limits = limit_candidates(offers_, first->planned, first->info.work);
+  int id = static_cast<int>(result_.cases.size());
+  for (LimitTrack& limit : result_.limits) limit.track.id = id++;
+  for (LimitTrack& limit : result_.limits) prepare(limit.track);
+}
+
+void GroupRun::calibrate_all() {
+  announce("calibrating");
+  std::vector<CalibratedCase> compared;
+  for (Track& track : result_.cases) {
+    if (!track.alive()) continue;
+    calibrate(track, settings_.sample_ns);
+    if (track.alive()) compared.push_back({track.iterations, track.calibrated_ns});
+  }
+  if (compared.empty()) return;
+  const std::uint64_t shared = shared_iterations(compared, settings_.sample_ns);
+  for (Track& track : result_.cases) track.iterations = shared;
+  for (LimitTrack& limit : result_.limits) {
+    if (limit.track.alive()) {
+      calibrate(limit.track, limit.resource == Resource::kPingPong ? kPingPongNs : settings_.sample_ns);
+    }
+  }
+  const auto first = std::ranges::find_if(result_.cases, &Track::alive);
+  if (first != result_.cases.end()) drop_loose_limits(*first);
+}
+
+void GroupRun::drop_loose_limits(const Track& bounded) {
+  const std::vector<LimitTrack> candidates = result_.limits;
+  const bool needs_peak = bounded.planned.metric == "flops_utilization";
+  drop_loose_candidates(result_.limits, bounded.info.work, needs_peak);
+  std::set<int> kept;
+  for (const LimitTrack& limit : result_.limits) kept.insert(limit.track.id);
+  for (LimitTrack limit : candidates) {
+    if (kept.contains(limit.track.id) || !limit.track.alive()) continue;
+    guarded(limit.track, [&](Worker& worker) { worker.release(limit.track.id); });
+  }
+}
+
+void GroupRun::calibrate(Track& track, double target_ns) {
+  Calibration calibration(target_ns);
+  while (track.alive() && !calibration.done()) {
+    if (interrupted_) throw Interrupted{};
+    guarded(track, [&](Worker& worker) {
+      const SampleReply reply = worker.sample(track.id, {calibration.next_iterations(), 0});
+      if (!reply.failure.empty()) return fail(track, worker, reply.failure);
+      calibration.add(reply.sample.iterations, reply.sample.elapsed_ns);
+    });
+  }
+  if (!track.alive()) return;
+  if (!(calibration.ns_per_iteration() > 0)) {
+    // Before it makes the cases that share its count of iterations endless.
+    guarded(track, [&](Worker& worker) { fail(track, worker, kNoTime); });
+    return;
+  }
+  track.iterations = calibration.iterations();
+  track.calibrated_ns = calibration.ns_per_iteration();
+  track.lead_in = track.calibrated_ns < kLeadInNs ? 1 : 0;
+}
+
+void GroupRun::sample_rounds() {
+  sampling_since_ = settings_.now_ns();
+  first_round_ = round_;
+  next_look_ = 0;
+  const StopRule rule = process_rule(settings_.stop, settings_.processes);
+  Stopping stopping(rule);
+  // One round at least, whatever the caps say: a case that is not sampled has no number to show.
+  do {
+    if (interrupted_) throw Interrupted{};
+    sample_round();
+  } while (any_case_alive() && !should_end(rule, stopping));
+  sampled_before_ns_ += sampling_ns();
+  sampling_since_.reset();
+}
+
+void GroupRun::sample_round() {
+  placement_ns_ = 0;
+  for (LimitTrack& limit : result_.limits) {
+    if (limit.resource != Resource::kPingPong || !limit.track.alive()) continue;
+    sample(limit.track);
+    if (limit.track.alive()) placement_ns_ = limit.track.readings.back().ns;
+  }
+  std::vector<Track*> order = sampled_tracks();
+  std::ranges::shuffle(order, random_);
+  for (Track* track : order) {
+    if (track->alive()) sample(*track);
+  }
+  ++round_;
+}
+
+void GroupRun::sample(Track& track) {
+  guarded(track, [&](Worker& worker) {
+    const SampleReply reply = worker.sample(track.id, {track.iterations, track.lead_in});
+    if (!reply.failure.empty()) return fail(track, worker, reply.failure);
+    Reading reading{round_, epoch_, reply.sample.elapsed_ns / static_cast<double>(reply.sample.iterations),
+                    reply.sample.noise};
+    // Ratios need a time that is positive, and no honest sample takes none.
+    if (!(reading.ns > 0)) return fail(track, worker, kNoTime);
+    reading.noise.placement_ns = placement_ns_;
+    track.readings.push_back(reading);
+  });
+}
+
+void GroupRun::fail(Track& track, Worker& worker, const std::string& reason) {
+  track.outcome = {Outcome::Kind::kFailed, reason};
+  worker.release(track.id);
+}
+
+bool GroupRun::should_end(const StopRule& rule, Stopping& stopping) {
+  const std::size_t samples = round_ - first_round_;
+  StopState state{samples, sampling_ns(), std::nullopt};
+  // Estimates cost more as samples add up: worth their time at every eighth more, not at every one.
+  // A cap ends sampling only after a look, or a goal that is met would not be told.
+  if (samples >= next_look_ || should_stop(rule, state)) {
+    next_look_ = samples + std::max<std::size_t>(1, samples / 8);
+    state.relative_half_width = worst_half_width();
+    progress_.worst_half_width = state.relative_half_width;
+  }
+  announce("sampling");
+  const auto reason = stopping.check(state);
+  if (reason) result_.stop = *reason;
+  return reason.has_value();
+}
+
+std::optional<double> GroupRun::worst_half_width() const {
+  double worst = 0;
+  std::optional<Series> baseline;
+  for (const Track& track : result_.cases) {
+    if (!track.alive()) continue;
+    const Series series = steady_series(track.readings);
+    worst = std::max(worst, sampling_half_width(series).value_or(INFINITY));
+    if (baseline)
+      worst = std::max(worst, ratio_sampling_half_width(series, *baseline).value_or(INFINITY));
+    else
+      baseline = series;
+  }
+  if (!std::isfinite(worst)) return std::nullopt;
+  return worst;
+}
+
+void GroupRun::release_all() {
+  std::set<std::size_t> lost_runners;
+  for (Track* track : all_tracks()) {
+    const std::size_t runner = track->planned.runner;
+    if (!track->alive() || lost_runners.contains(runner)) continue;
+    try {
+      workers_.at(runner).release(track->id);
+    } catch (const RunnerLost& lost) {
+      // Nothing is brought back: all samples of this process are taken.
+      track->outcome = {Outcome::Kind::kFailed, "the runner " + lost.reason};
+      workers_.stop(runner);
+      lost_runners.insert(runner);
+    }
+  }
+}
+
+void GroupRun::guarded(Track& track, const std::function<void(Worker&)>& body) {
+  const std::size_t runner = track.planned.runner;
+  try {
+    body(workers_.at(runner));
+  } catch (const RunnerLost& lost) {
+    track.outcome = {Outcome::Kind::kFailed, "the runner " + lost.reason};
+    workers_.stop(runner);
+    prepare_again(runner);
+  }
+}
+
+void GroupRun::prepare_again(std::size_t runner) {
+  const std::uint32_t epoch = ++epoch_;
+  for (Track* track : all_tracks()) {
+    // A loss in here has brought back all that are left.
+    if (epoch_ != epoch) return;
+    const bool was_prepared = !track->pids.empty();
+    if (!track->alive() || !was_prepared) continue;
+    if (track->planned.runner == runner) {
+      prepare(*track);
+    } else {
+      track->pids.resize(epoch_ + 1, track->pids.back());
+    }
+  }
+}
+
+std::vector<Track*> GroupRun::all_tracks() {
+  std::vector<Track*> tracks;
+  for (Track& track : result_.cases) tracks.push_back(&track);
+  for (LimitTrack& limit : result_.limits) tracks.push_back(&limit.track);
+  return tracks;
+}
+
+std::vector<Track*> GroupRun::sampled_tracks() {
+  std::vector<Track*> tracks;
+  for (Track& track : result_.cases) tracks.push_back(&track);
+  for (LimitTrack& limit : result_.limits) {
+    if (limit.resource != Resource::kPingPong) tracks.push_back(&limit.track);
+  }
+  return tracks;
+}
+
+bool GroupRun::any_case_alive() const {
+  return std::ranges::any_of(result_.cases, &Track::alive);
+}
+
+double GroupRun::sampling_ns() const {
+  return sampling_since_ ? settings_.now_ns() - *sampling_since_ : 0;
+}
+
+void GroupRun::announce(const char* phase) {
+  progress_.phase = phase;
+  progress_.rounds = round_;
+  progress_.elapsed_ns = sampled_before_ns_ + sampling_ns();
+  const auto& readings = result_.cases.front().readings;
+  // Of the last few: what it shows follows the samples, and costs the same after thousands of them.
+  const auto last = std::span(readings).last(std::min<std::size_t>(readings.size(), kShownReadings));
+  std::vector<double> values;
+  for (const Reading& reading : last) values.push_back(reading.ns);
+  if (!values.empty()) progress_.median_ns = median(values);
+  report_(progress_);
+}
+
+}  // namespace headroom

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "headroom/schedule/limits.h"
+#include "headroom/schedule/observer.h"
+#include "headroom/schedule/plan.h"
+#include "headroom/schedule/stopping.h"
+#include "headroom/schedule/track.h"
+#include "headroom/schedule/worker.h"
+
+namespace headroom {
+
+/// How the rounds of a group are run.
+struct RoundSettings {
+  StopRule stop;
+  double sample_ns = 5e6;          ///< least time of one sample
+  int processes = 1;               ///< fresh runner processes that share the samples
+  bool limits = true;              ///< sample the machine's limits in the same rounds
+  std::uint64_t seed = 1;          ///< of the order within the rounds
+  std::function<double()> now_ns;  ///< the clock of the time caps
+};
+
+/// Measures one group: prepares its cases and the limits that bound them, calibrates, and samples one of each
+/// per round in a random order, exactly one at any time, until the stop rule fires; all that again in each
+/// fresh process. Each process gets an equal share of the samples and of the time, and stops by its own
+/// readings: how much processes differ shows in the final interval, but no number of samples in one of them
+/// would narrow that. A case that fails, or whose runner dies, is marked; the others go on.
+class GroupRun {
+ public:
+  GroupRun(const Group& group, const std::vector<RunnerOffer>& offers, Workers& workers,
+           RoundSettings settings, std::function<void(const Progress&)> report,
+           const std::atomic<bool>& interrupted);
+
+  GroupResult run();
+
+ private:
+  void run_process(int process);
+  void prepare_all();
+  void add_limits();
+  void calibrate_all();
+  void drop_loose_limits(const Track& bounded);
+  void sample_rounds();
+  void sample_round();
+  bool should_end(const StopRule& rule, Stopping& stopping);
+  void release_all();
+
+  void prepare(Track& track);
+  void prepare_again(std::size_t runner);
+  void calibrate(Track& track, double target_ns);
+  void sample(Track& track);
+  void fail(Track& track, Worker& worker, const std::string& reason);
+  /// Runs `body`; when the runner is lost, marks `track` and brings the other tracks of that runner back.
+  void guarded(Track& track, const std::function<void(Worker&)>& body);
+
+  std::vector<Track*> all_tracks();
+  std::vector<Track*> sampled_tracks();
+  bool any_case_alive() const;
+  std::optional<double> worst_half_width() const;
+  double sampling_ns() const;
+  void announce(const char* phase);
+
+  const std::vector<RunnerOffer>& offers_;
+  Workers& workers_;
+  RoundSettings settings_;
+  std::function<void(const Progress&)> report_;
+  const std::atomic<bool>& interrupted_;
+  GroupResult result_;
+  Progress progress_;
+  std::mt19937_64 random_;
+  std::uint32_t epoch_ = 0;
+  std::uint32_t round_ = 0;
+  double placement_ns_ = 0;
+  std::uint32_t first_round_ = 0;         ///< of this process
+  std::size_t next_look_ = 0;             ///< samples of this process at which to look at the intervals again
+  std::optional<double> sampling_since_;  ///< start of sampling in this process
+  double sampled_before_ns_ = 0;          ///< time spent sampling in earlier processes
+};
+
+}  // namespace headroom

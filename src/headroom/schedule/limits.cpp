@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/schedule/limits.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+
+#include "headroom/base/units.h"
+#include "headroom/machine/topology.h"
+#include "headroom/stats/quantile.h"
+
+namespace headroom {
+namespace {
+
+constexpr double kPatternSlack = 1.15;
+constexpr double kResourceShare = 0.5;
+/// A part of the traffic below this share does not move the floor beyond what is measured.
+constexpr double kNegligibleShare = 0.02;
+
+struct LimitKind {
+  const char* experiment;
+  Resource resource;
+};
+constexpr std::array<LimitKind, 5> kLimitKinds{{{"limit.read", Resource::kRead},
+                                                {"limit.write", Resource::kWrite},
+                                                {"limit.copy", Resource::kCopy},
+                                                {"limit.peak", Resource::kPeak},
+                                                {"limit.pingpong", Resource::kPingPong}}};
+
+/// Bytes of the working set that `resource` bounds; 0 where it does not bound this traffic.
+double bounded_bytes(Resource resource, const Traffic& traffic) {
+  const double mixed = 2 * std::min(traffic.bytes_read, traffic.bytes_written);
+  const double rest = std::fabs(traffic.bytes_read - traffic.bytes_written);
+  const double total = mixed + rest;
+  double bytes = 0;
+  if (resource == Resource::kCopy) bytes = mixed;
+  if (resource == Resource::kRead && traffic.bytes_read > traffic.bytes_written) bytes = rest;
+  if (resource == Resource::kWrite && traffic.bytes_written > traffic.bytes_read) bytes = rest;
+  return total > 0 && bytes >= kNegligibleShare * total ? bytes : 0;
+}
+
+/// Beyond four last-level caches bandwidth no longer depends on the size: a model of 13 GB needs no twin.
+std::int64_t capped_working_set(double bytes) {
+  const auto cap =
+      static_cast<double>(std::max<std::int64_t>(4 * last_level_cache_bytes(), std::int64_t{1} << 30));
+  return static_cast<std::int64_t>(std::min(bytes, cap));
+}
+
+/// The values of an axis of a limit for this work; none where the limit does not apply.
+std::vector<std::string> axis_values(const Axis& axis, Resource resource, const Work& work) {
+  if (axis.name == "bytes") {
+    const double bytes = bounded_bytes(resource, traffic_of(work));
+    if (bytes < 1) return {};
+    return {std::to_string(capped_working_set(bytes))};
+  }
+  if (axis.name == "dtype") {
+    const bool known = std::ranges::find(axis.values, work.dtype) != axis.values.end();
+    return work.flops > 0 && known ? std::vector{work.dtype} : std::vector<std::string>{};
+  }
+  return axis.values;
+}
+
+std::vector<AxisValues> points(const ExperimentDescription& limit, Resource resource, const Work& work) {
+  std::vector<AxisValues> found{{}};
+  for (const Axis& axis : limit.axes) {
+    std::vector<AxisValues> longer;
+    for (const AxisValues& point : found) {
+      for (const std::string& value : axis_values(axis, resource, work)) {
+        longer.push_back(point);
+        longer.back().emplace_back(axis.name, value);
+      }
+    }
+    found = std::move(longer);
+  }
+  return found;
+}
+
+/// Work of one iteration over its time: bytes/s, or FLOP/s for the peak.
+double rate(const LimitTrack& limit, double ns) {
+  const Work& work = limit.track.info.work;
+  return (limit.resource == Resource::kPeak ? work.flops : work.bytes) / (ns * 1e-9);
+}
+
+void set_rate(Rates& rates, Resource resource, double value) {
+  switch (resource) {
+    case Resource::kRead:
+      rates.read = value;
+      break;
+    case Resource::kWrite:
+      rates.write = value;
+      break;
+    case Resource::kCopy:
+      rates.copy = value;
+      break;
+    case Resource::kPeak:
+      rates.peak = value;
+      break;
+    case Resource::kPingPong:
+      break;
+  }
+}
+
+using BestPatterns = std::map<Resource, const LimitTrack*>;
+
+/// The pattern of each resource with the best median rate.
+BestPatterns best_patterns(const std::vector<LimitTrack>& limits) {
+  BestPatterns best;
+  std::map<Resource, double> best_rate;
+  for (const LimitTrack& limit : limits) {
+    const Series series = steady_series(limit.track.readings);
+    if (series.values.empty() || limit.resource == Resource::kPingPong) continue;
+    const double median_rate = rate(limit, median(series.values));
+    if (best.contains(limit.resource) && best_rate[limit.resource] >= median_rate) continue;
+    best[limit.resource] = &limit;
+    best_rate[limit.resource] = median_rate;
+  }
+  return best;
+}
+
+std::string name_of(const LimitTrack& limit) {
+  std::string name = limit.track.planned.spec.experiment.substr(sizeof("limit.") - 1);
+  for (const auto& [axis, value] : limit.track.planned.spec.axes) {
+    name += " " + (axis == "bytes" ? format_bytes(std::stod(value)) : value);
+  }
+  return name;
+}
+
+/// What the resources that bind the work are called.
+std::string binding_name(const BestPatterns& best, bool compute_bound) {
+  std::string name;
+  for (const auto& [resource, limit] : best) {
+    if ((resource == Resource::kPeak) == compute_bound) name += (name.empty() ? "" : " + ") + name_of(*limit);
+  }
+  return name;
+}
+
+/// The rates of the rounds in which every one of `best` was sampled.
+std::map<std::uint32_t, Rates> rates_by_round(const BestPatterns& best) {
+  std::map<std::uint32_t, Rates> rates;
+  std::map<std::uint32_t, std::size_t> sampled;
+  for (const auto& [resource, limit] : best) {
+    for (const Reading& reading : limit->track.readings) {
+      set_rate(rates[reading.round], resource, rate(*limit, reading.ns));
+      ++sampled[reading.round];
+    }
+  }
+  std::erase_if(rates, [&](const auto& entry) { return sampled[entry.first] < best.size(); });
+  return rates;
+}
+
+void append(Series& series, std::uint32_t round, double value, bool new_process) {
+  series.values.push_back(value);
+  series.rounds.push_back(round);
+  if (new_process || series.group_sizes.empty()) series.group_sizes.push_back(0);
+  ++series.group_sizes.back();
+}
+
+}  // namespace
+
+Traffic traffic_of(const Work& work) {
+  return {work.bytes - work.bytes_written, work.bytes_written, work.flops};
+}
+
+std::vector<LimitTrack> limit_candidates(const std::vector<RunnerOffer>& offers, const PlannedCase& planned,
+                                         const Work& work) {
+  std::vector<LimitTrack> candidates;
+  for (std::size_t runner = 0; runner < offers.size() && candidates.empty(); ++runner) {
+    for (const ExperimentDescription& experiment : offers[runner].experiments) {
+      const auto kind = std::ranges::find(kLimitKinds, experiment.name, &LimitKind::experiment);
+      if (kind == kLimitKinds.end() || experiment.device != planned.device) continue;
+      if (kind->resource == Resource::kPingPong && planned.spec.threads < 2) continue;
+      for (const AxisValues& point : points(experiment, kind->resource, work)) {
+        LimitTrack limit{kind->resource, {}};
+        limit.track.planned = {runner,
+                               {experiment.name, point, experiment.backends.front(), planned.spec.threads,
+                                planned.spec.caches, planned.spec.seed},
+                               experiment.metric,
+                               experiment.device,
+                               true};
+        candidates.push_back(std::move(limit));
+      }
+    }
+  }
+  return candidates;
+}
+
+void drop_loose_candidates(std::vector<LimitTrack>& limits, const Work& work, bool needs_peak) {
+  std::map<Resource, double> best_rate;
+  for (const LimitTrack& limit : limits) {
+    if (!limit.track.alive() || limit.track.calibrated_ns <= 0) continue;
+    best_rate[limit.resource] = std::max(best_rate[limit.resource], rate(limit, limit.track.calibrated_ns));
+  }
+  Rates rates;
+  for (const auto& [resource, value] : best_rate) set_rate(rates, resource, value);
+  const double memory = memory_floor_seconds(traffic_of(work), rates);
+  const double compute = compute_floor_seconds(traffic_of(work), rates);
+  std::erase_if(limits, [&](const LimitTrack& limit) {
+    if (!limit.track.alive()) return true;
+    if (limit.resource == Resource::kPingPong) return false;
+    if (rate(limit, limit.track.calibrated_ns) * kPatternSlack < best_rate[limit.resource]) return true;
+    if (limit.resource == Resource::kPeak) return !needs_peak && compute < kResourceShare * memory;
+    return memory < kResourceShare * compute;
+  });
+}
+
+std::optional<Floor> floor_of(const std::vector<LimitTrack>& limits, const Work& work) {
+  const BestPatterns best = best_patterns(limits);
+  if (best.empty()) return std::nullopt;
+  const std::map<std::uint32_t, Rates> rates = rates_by_round(best);
+  const Traffic traffic = traffic_of(work);
+  Floor floor;
+  double memory_total = 0, compute_total = 0;
+  std::optional<std::uint32_t> epoch;
+  for (const Reading& reading : best.begin()->second->track.readings) {
+    const auto found = rates.find(reading.round);
+    const double seconds = found == rates.end() ? 0 : floor_seconds(traffic, found->second);
+    if (seconds <= 0) continue;
+    const bool new_process = epoch != reading.epoch;
+    epoch = reading.epoch;
+    append(floor.series, reading.round, seconds * 1e9, new_process);
+    if (found->second.peak > 0) append(floor.peak_flops, reading.round, found->second.peak, new_process);
+    memory_total += memory_floor_seconds(traffic, found->second);
+    compute_total += compute_floor_seconds(traffic, found->second);
+  }
+  if (floor.series.values.empty()) return std::nullopt;
+  floor.name = binding_name(best, compute_total > memory_total);
+  return floor;
+}
+
+}  // namespace headroom

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "headroom/machine/roofline.h"
+#include "headroom/schedule/plan.h"
+#include "headroom/schedule/series.h"
+#include "headroom/schedule/track.h"
+
+namespace headroom {
+
+/// The limit cases that could bound a case of this work, from the first runner that offers limits of its
+/// device: reads, writes and copies of the same working set, mode and thread count in every access pattern,
+/// the peak of its dtype, and the ping-pong latency that tells where the threads lie.
+std::vector<LimitTrack> limit_candidates(const std::vector<RunnerOffer>& offers, const PlannedCase& planned,
+                                         const Work& work);
+
+/// Keeps, by the calibrated times, the candidates that may still turn out to be the limit: patterns within 15
+/// % of the best of their resource, and resources whose floor is at least half of the largest one (the peak
+/// always where `needs_peak`).
+void drop_loose_candidates(std::vector<LimitTrack>& limits, const Work& work, bool needs_peak);
+
+/// The floor of `work` in each round, in ns per iteration, by the best pattern (by median) of each resource.
+struct Floor {
+  Series series;
+  Series peak_flops;  ///< FLOP/s of the peak in each round; empty where it was not sampled
+  std::string name;   ///< "read linear 32 MiB"
+};
+/// Nothing where no limit was sampled.
+std::optional<Floor> floor_of(const std::vector<LimitTrack>& limits, const Work& work);
+
+/// How the work's bytes split.
+Traffic traffic_of(const Work& work);
+
+}  // namespace headroom

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/schedule/noise_notes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "headroom/base/units.h"
+#include "headroom/schedule/series.h"
+#include "headroom/stats/quantile.h"
+
+namespace headroom {
+namespace {
+
+/// Below these shares the disturbance is what every machine has.
+constexpr double kStealShare = 0.01;
+constexpr double kSwitchedShare = 0.20;
+constexpr double kFaultedShare = 0.20;
+/// A clock that moves by more than this between its deciles moves the times with it.
+constexpr double kFrequencyFactor = 1.1;
+/// Three processes that do not differ make the interval about twice as wide (series_median_interval).
+constexpr double kProcessFactor = 4;
+/// Two readings of the core-to-core latency this far apart come from two placements.
+constexpr double kPlacementFactor = 1.7;
+
+void note_steal(const Track& track, std::vector<std::string>& notes) {
+  double steal_ms = 0, total_ms = 0;
+  for (const Reading& reading : track.readings) {
+    steal_ms += reading.noise.steal_ms;
+    total_ms += reading.ns * static_cast<double>(track.iterations) / 1e6;
+  }
+  if (total_ms > 0 && steal_ms > kStealShare * total_ms) {
+    notes.push_back(fmt::format("steal: the hypervisor took {:.0f} ms of {:.0f} ms", steal_ms, total_ms));
+  }
+}
+
+void note_switches(const Track& track, std::vector<std::string>& notes) {
+  const auto switched = std::ranges::count_if(
+      track.readings, [](const Reading& reading) { return reading.noise.involuntary_switches > 0; });
+  if (static_cast<double>(switched) > kSwitchedShare * static_cast<double>(track.readings.size())) {
+    notes.push_back(
+        fmt::format("preempted: {} of {} samples had involuntary switches", switched, track.readings.size()));
+  }
+}
+
+void note_faults(const Track& track, std::vector<std::string>& notes) {
+  const auto faulted = std::ranges::count_if(
+      track.readings, [](const Reading& reading) { return reading.noise.page_faults > 0; });
+  if (static_cast<double>(faulted) > kFaultedShare * static_cast<double>(track.readings.size())) {
+    notes.push_back(fmt::format("page faults: in {} of {} samples", faulted, track.readings.size()));
+  }
+}
+
+void note_frequency(const Track& track, std::vector<std::string>& notes) {
+  std::vector<double> mhz;
+  for (const Reading& reading : track.readings) {
+    if (reading.noise.frequency_mhz > 0) mhz.push_back(reading.noise.frequency_mhz);
+  }
+  if (mhz.size() < 4) return;
+  const double low = quantile(mhz, 0.1), high = quantile(mhz, 0.9);
+  if (high > kFrequencyFactor * low) {
+    notes.push_back(fmt::format("frequency: between {:.0f} and {:.0f} MHz", low, high));
+  }
+}
+
+/// Fresh processes that disagree widen the interval, and more samples of each cannot narrow it.
+void note_processes(const Track& track, std::vector<std::string>& notes) {
+  const Series series = steady_series(track.readings);
+  if (series.group_sizes.size() < 2) return;
+  const auto together = series_median_interval(series.values, series.group_sizes);
+  const auto pooled = series_median_interval(series.values);
+  if (!together || !pooled) return;
+  if (together->high - together->low > kProcessFactor * (pooled->high - pooled->low)) {
+    notes.push_back("processes differ: more of them would narrow the interval, more samples would not");
+  }
+}
+
+void note_placement(const Track& track, std::vector<std::string>& notes) {
+  std::vector<double> latencies;
+  for (const Reading& reading : track.readings) {
+    if (reading.noise.placement_ns > 0) latencies.push_back(reading.noise.placement_ns);
+  }
+  if (latencies.size() < 4) return;
+  const double low = quantile(latencies, 0.1), high = quantile(latencies, 0.9);
+  if (high > kPlacementFactor * low) {
+    notes.push_back(fmt::format("placement: the threads moved, core to core {:.0f} to {:.0f} ns", low, high));
+  }
+}
+
+void note_warmup(const Track& track, std::vector<std::string>& notes) {
+  const auto lengths = warmup_by_process(track.readings);
+  const std::size_t warmup = std::accumulate(lengths.begin(), lengths.end(), std::size_t{0});
+  if (warmup > 0)
+    notes.push_back(fmt::format("warm-up: {} leading samples are kept but not counted", warmup));
+}
+
+}  // namespace
+
+std::vector<std::string> noise_notes(const Track& track, const std::optional<Limit>& limit, StopReason stop) {
+  std::vector<std::string> notes;
+  note_steal(track, notes);
+  note_switches(track, notes);
+  note_faults(track, notes);
+  note_frequency(track, notes);
+  note_placement(track, notes);
+  note_warmup(track, notes);
+  note_processes(track, notes);
+  if (limit && limit->unstable)
+    notes.push_back("limit unstable: it moved by more than 10 % between its quartiles");
+  if (limit && limit->interval && limit->interval->low > 1) {
+    notes.push_back(fmt::format("above its limit ({}): its bytes or FLOPs are counted wrong",
+                                format_percent(limit->fraction)));
+  }
+  if (stop == StopReason::kMaxTime) notes.push_back("time cap: stopped before the precision goal");
+  return notes;
+}
+
+}  // namespace headroom

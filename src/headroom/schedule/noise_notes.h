@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "headroom/record/record.h"
+#include "headroom/schedule/track.h"
+
+namespace headroom {
+
+/// Sentences about what disturbed the samples of a case, or casts doubt on them: steal time, preemption, page
+/// faults, a clock that moved, warm-up, processes that differ, threads that moved between caches, a limit
+/// that moved, a result above its limit, a precision goal that was not reached.
+std::vector<std::string> noise_notes(const Track& track, const std::optional<Limit>& limit, StopReason stop);
+
+}  // namespace headroom

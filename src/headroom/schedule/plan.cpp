@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/schedule/plan.h"
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+
+#include "headroom/base/error.h"
+#include "headroom/base/text.h"
+
+namespace headroom {
+namespace {
+
+struct Offered {
+  std::size_t runner;
+  const ExperimentDescription* experiment;
+};
+
+std::vector<std::string> all_names(const std::vector<RunnerOffer>& offers) {
+  std::vector<std::string> names;
+  for (const RunnerOffer& offer : offers) {
+    for (const ExperimentDescription& experiment : offer.experiments) {
+      if (std::ranges::find(names, experiment.name) == names.end()) names.push_back(experiment.name);
+    }
+  }
+  return names;
+}
+
+std::vector<std::string> selected_names(const std::vector<RunnerOffer>& offers, const Selection& selection) {
+  const std::vector<std::string> known = all_names(offers);
+  for (const std::string& name : selection.names) {
+    if (std::ranges::find(known, name) == known.end()) {
+      throw Error("unknown experiment " + in_quotes(name) + did_you_mean(name, known) +
+                  " (headroom run --list shows all)");
+    }
+  }
+  std::vector<std::string> names;
+  for (const std::string& name : known) {
+    const bool asked = std::ranges::find(selection.names, name) != selection.names.end();
+    const bool by_default =
+        selection.names.empty() && std::ranges::any_of(offers, [&](const RunnerOffer& offer) {
+          return !offer.only_limits && std::ranges::any_of(offer.experiments, [&](const auto& experiment) {
+            return experiment.name == name && !experiment.is_limit;
+          });
+        });
+    if (asked || by_default) names.push_back(name);
+  }
+  return names;
+}
+
+std::vector<Offered> offered(const std::vector<RunnerOffer>& offers, const std::string& name) {
+  std::vector<Offered> found;
+  for (std::size_t runner = 0; runner < offers.size(); ++runner) {
+    for (const ExperimentDescription& experiment : offers[runner].experiments) {
+      // A runner of ours that is there for the limits also serves an experiment that nobody else has.
+      if (experiment.name == name && (!offers[runner].only_limits || found.empty())) {
+        found.push_back({runner, &experiment});
+      }
+    }
+  }
+  return found;
+}
+
+/// Every combination of the axes' selected values, the last axis fastest.
+std::vector<AxisValues> points(const ExperimentDescription& experiment, const Selection& selection) {
+  std::vector<AxisValues> found{{}};
+  for (const Axis& axis : experiment.axes) {
+    std::vector<AxisValues> longer;
+    for (const AxisValues& point : found) {
+      for (const std::string& value : select_values(axis, selection.axes)) {
+        longer.push_back(point);
+        longer.back().emplace_back(axis.name, value);
+      }
+    }
+    found = std::move(longer);
+  }
+  return found;
+}
+
+std::vector<std::string> selected_backends(const ExperimentDescription& experiment,
+                                           const Selection& selection) {
+  if (selection.backends.empty()) return {experiment.backends.front()};
+  std::vector<std::string> found;
+  for (const std::string& backend : experiment.backends) {
+    const bool asked = std::ranges::any_of(
+        selection.backends, [&](const std::string& name) { return name == "all" || name == backend; });
+    if (asked) found.push_back(backend);
+  }
+  return found;
+}
+
+std::string title_of(const std::string& name, const AxisValues& point) {
+  std::string title = name;
+  for (const auto& [axis, value] : point) title += " " + axis + "=" + value;
+  return title;
+}
+
+void append_groups(const std::vector<Offered>& sources, const Selection& selection,
+                   std::vector<Group>& groups) {
+  const ExperimentDescription& first = *sources.front().experiment;
+  for (const AxisValues& point : points(first, selection)) {
+    Group group{title_of(first.name, point), {}};
+    for (const Offered& source : sources) {
+      for (const std::string& backend : selected_backends(*source.experiment, selection)) {
+        group.cases.push_back(
+            {source.runner,
+             {first.name, point, backend, selection.threads, selection.caches, selection.seed},
+             source.experiment->metric,
+             source.experiment->device,
+             source.experiment->is_limit});
+      }
+    }
+    if (!group.cases.empty()) groups.push_back(std::move(group));
+  }
+}
+
+std::vector<Axis> axes_of(const std::vector<RunnerOffer>& offers, const std::vector<std::string>& names) {
+  std::vector<Axis> axes;
+  for (const std::string& name : names) {
+    const std::vector<Offered> sources = offered(offers, name);
+    axes.insert(axes.end(), sources.front().experiment->axes.begin(), sources.front().experiment->axes.end());
+  }
+  return axes;
+}
+
+/// Refuses an axis, or a value of it, that no selected experiment has: a typing error would silently measure
+/// all, or nothing.
+void require_axes(const std::vector<Axis>& axes, const std::vector<AxisRequest>& requests) {
+  for (const AxisRequest& request : requests) {
+    std::vector<Axis> named;
+    std::ranges::copy_if(axes, std::back_inserter(named),
+                         [&](const Axis& axis) { return axis.name == request.name; });
+    if (named.empty()) {
+      std::set<std::string> names;
+      for (const Axis& axis : axes) names.insert(axis.name);
+      const std::vector<std::string> known(names.begin(), names.end());
+      throw Error("no selected experiment has an axis " + in_quotes(request.name) +
+                  did_you_mean(request.name, known) + " (axes: " + join(known, ", ") + ")");
+    }
+    for (const std::string& value : request.values) {
+      if (std::ranges::any_of(named, [&](const Axis& axis) { return accepts(axis, value); })) continue;
+      throw Error("axis " + request.name + " cannot be " + in_quotes(value) + "; it takes " +
+                  valid_values(named.front()));
+    }
+  }
+}
+
+void require_backends(const std::vector<RunnerOffer>& offers, const std::vector<std::string>& names,
+                      const std::vector<std::string>& requested) {
+  std::set<std::string> all;
+  for (const std::string& name : names) {
+    for (const Offered& source : offered(offers, name)) {
+      all.insert(source.experiment->backends.begin(), source.experiment->backends.end());
+    }
+  }
+  const std::vector<std::string> known(all.begin(), all.end());
+  for (const std::string& backend : requested) {
+    if (backend == "all" || all.contains(backend)) continue;
+    throw Error("no selected experiment has a backend " + in_quotes(backend) + did_you_mean(backend, known) +
+                " (backends: " + join(known, ", ") + ")");
+  }
+}
+
+}  // namespace
+
+std::vector<Group> plan(const std::vector<RunnerOffer>& offers, const Selection& selection) {
+  const std::vector<std::string> names = selected_names(offers, selection);
+  require_axes(axes_of(offers, names), selection.axes);
+  require_backends(offers, names, selection.backends);
+  std::vector<Group> groups;
+  for (const std::string& name : names) append_groups(offered(offers, name), selection, groups);
+  if (names.empty()) throw Error("nothing to measure: no runner has an experiment");
+  if (groups.empty()) {
+    throw Error(
+        "nothing to measure: no selected experiment has all the axis values and backends asked for "
+        "(headroom run --list shows what each has)");
+  }
+  return groups;
+}
+
+}  // namespace headroom

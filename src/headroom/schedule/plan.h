@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "headroom/experiment/axis.h"
+#include "headroom/experiment/case_spec.h"
+#include "headroom/runner/protocol.h"
+
+namespace headroom {
+
+/// A runner that takes part, and what it can do.
+struct RunnerOffer {
+  std::string label;  ///< unique among the runners of a session
+  std::vector<ExperimentDescription> experiments;
+  bool only_limits = false;  ///< started by us for the machine's limits, not asked for by the user
+};
+
+/// Which of the offered cases to measure.
+struct Selection {
+  std::vector<std::string> names;  ///< experiments; empty: all but limits
+  std::vector<AxisRequest> axes;
+  std::vector<std::string> backends;  ///< empty: the first one of each experiment; "all": every one
+  int threads = 1;
+  Caches caches = Caches::kCold;
+  std::uint64_t seed = 1;
+};
+
+struct PlannedCase {
+  std::size_t runner = 0;
+  CaseSpec spec;
+  std::string metric;  ///< the headline, as the experiment declares it; empty: by its work
+  std::string device;
+  bool is_limit = false;
+};
+
+/// Cases that are compared: one experiment at one point of its axes, by all backends and runners that have
+/// it. They are sampled in the same rounds; the first is the baseline.
+struct Group {
+  std::string title;
+  std::vector<PlannedCase> cases;
+};
+
+/// Expands the selection over the offers, in the order of the experiments and of their axes.
+/// Throws Error: an unknown experiment (with the nearest names), an axis or a backend that no selected
+/// experiment has, a value that does not fit its axis, or nothing selected.
+std::vector<Group> plan(const std::vector<RunnerOffer>& offers, const Selection& selection);
+
+}  // namespace headroom

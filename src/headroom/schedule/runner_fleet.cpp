@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/schedule/runner_fleet.h"
+
+#include <algorithm>
+
+#include "headroom/base/error.h"
+
+namespace headroom {
+
+void RunnerFleet::add(RunnerCommand command, bool only_limits) {
+  Member member{std::move(command), {}, {}, only_limits, nullptr};
+  member.process = std::make_unique<RunnerProcess>(member.command, interrupted_);
+  member.name = member.process->hello().name;
+  try {
+    member.experiments = member.process->describe();
+  } catch (const RunnerLost& lost) {
+    throw Error("runner " + member.command.path + " cannot say what it offers: it " + lost.reason);
+  }
+  members_.push_back(std::move(member));
+}
+
+std::vector<RunnerOffer> RunnerFleet::offers() const {
+  std::vector<RunnerOffer> offers;
+  for (std::size_t index = 0; index < members_.size(); ++index) {
+    offers.push_back({label_of(index), members_[index].experiments, members_[index].only_limits});
+  }
+  return offers;
+}
+
+std::string RunnerFleet::label_of(std::size_t index) const {
+  const Member& member = members_[index];
+  // A runner of ours that is there for the limits gives way to one that the user asked for.
+  const bool is_taken = std::ranges::any_of(members_, [&](const Member& other) {
+    return &other != &member && other.name == member.name && (!other.only_limits || member.only_limits);
+  });
+  if (!is_taken) return member.name;
+  const auto earlier =
+      std::count_if(members_.begin(), members_.begin() + static_cast<std::ptrdiff_t>(index),
+                    [&](const Member& other) { return other.command.path == member.command.path; });
+  return earlier == 0 ? member.command.path : member.command.path + "#" + std::to_string(earlier + 1);
+}
+
+Worker& RunnerFleet::at(std::size_t runner) {
+  Member& member = members_.at(runner);
+  if (!member.process) {
+    try {
+      member.process = std::make_unique<RunnerProcess>(member.command, interrupted_);
+    } catch (const Error& error) {
+      throw RunnerLost{std::string("could not be started again: ") + error.what()};
+    }
+  }
+  return *member.process;
+}
+
+void RunnerFleet::stop(std::size_t runner) {
+  members_.at(runner).process.reset();
+}
+
+}  // namespace headroom

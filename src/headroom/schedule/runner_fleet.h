@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "headroom/schedule/plan.h"
+#include "headroom/schedule/runner_process.h"
+#include "headroom/schedule/worker.h"
+
+namespace headroom {
+
+/// The runner processes of a session. Every runner is started once at the beginning to learn what it offers,
+/// and again whenever a fresh process is wanted or the old one was lost.
+class RunnerFleet final : public Workers {
+ public:
+  explicit RunnerFleet(const std::atomic<bool>& interrupted) : interrupted_(interrupted) {}
+
+  /// Starts the runner and asks what it offers. Throws Error when it is missing or not a runner.
+  void add(RunnerCommand command, bool only_limits);
+
+  /// Labels: the runner's name; its path where two have the same name; "path#2" where two have the same path.
+  std::vector<RunnerOffer> offers() const;
+
+  Worker& at(std::size_t runner) override;
+  void stop(std::size_t runner) override;
+
+ private:
+  struct Member {
+    RunnerCommand command;
+    std::string name;
+    std::vector<ExperimentDescription> experiments;
+    bool only_limits = false;
+    std::unique_ptr<RunnerProcess> process;
+  };
+
+  std::string label_of(std::size_t index) const;
+
+  const std::atomic<bool>& interrupted_;
+  std::vector<Member> members_;
+};
+
+}  // namespace headroom

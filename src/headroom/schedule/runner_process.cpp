@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/schedule/runner_process.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <csignal>
+
+#include "headroom/base/error.h"
+#include "headroom/base/text.h"
+
+namespace headroom {
+namespace {
+
+using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
+
+constexpr int kChildSocket = 3;
+constexpr milliseconds kLookForInterrupt{200};
+constexpr std::size_t kLastWords = 3;
+constexpr const char* kEnded = "closed its socket";
+/// A runner that closed its socket is about to end: how it ended says more than that it did.
+constexpr milliseconds kEndPatience{2000};
+
+SpawnOptions spawn_options(const RunnerCommand& command, int socket) {
+  return {{command.path}, {{kSocketVariable, std::to_string(kChildSocket)}}, {{socket, kChildSocket}}};
+}
+
+}  // namespace
+
+RunnerProcess::RunnerProcess(RunnerCommand command, const std::atomic<bool>& interrupted)
+    : RunnerProcess(std::move(command), interrupted, Channel::pair()) {}
+
+RunnerProcess::RunnerProcess(RunnerCommand command, const std::atomic<bool>& interrupted,
+                             std::pair<Channel, Channel> ends)
+    : command_(std::move(command)),
+      interrupted_(interrupted),
+      channel_(std::move(ends.first)),
+      child_(spawn_options(command_, ends.second.fd())) {
+  // The child has its own copy; ours must close, or the end of the child would not be seen.
+  { const Channel childs_end = std::move(ends.second); }
+  greet();
+}
+
+RunnerProcess::~RunnerProcess() {
+  channel_.write_line(R"({"do":"quit"})", milliseconds(100));
+  if (!child_.wait(milliseconds(100))) child_.terminate(milliseconds(0));
+}
+
+void RunnerProcess::greet() {
+  std::string line;
+  try {
+    line = await_line(command_.hello_timeout);
+  } catch (const RunnerLost& lost) {
+    throw Error(in_quotes(command_.path) + " is not a headroom runner: it " + lost.reason +
+                "; a runner is a program that links headroom::runner");
+  }
+  hello_ = with_context(in_quotes(command_.path) + " is not a headroom runner",
+                        [&] { return hello_from_json(parse_json(line, "its greeting")); });
+  if (hello_.protocol != kProtocolVersion) {
+    throw Error(fmt::format(
+        "runner '{}' speaks protocol {}, this headroom speaks {}; rebuild it against this version",
+        command_.path, hello_.protocol, kProtocolVersion));
+  }
+}
+
+template <typename Decode>
+auto RunnerProcess::understood(Decode&& decode) {
+  try {
+    return decode();
+  } catch (const Error& error) {
+    lose(std::string("broke the protocol: ") + error.what());
+  }
+}
+
+std::vector<ExperimentDescription> RunnerProcess::describe() {
+  const Json reply = ask({{"do", "describe"}});
+  return understood([&] {
+    std::vector<ExperimentDescription> descriptions;
+    for (const Json& description : json_array(reply, "experiments", "")) {
+      descriptions.push_back(description_from_json(description));
+    }
+    return descriptions;
+  });
+}
+
+PrepareReply RunnerProcess::prepare(int id, const CaseSpec& spec) {
+  const Json reply = ask({{"do", "prepare"}, {"case", id}, {"spec", to_json(spec)}});
+  return understood([&] { return prepare_reply_from_json(reply); });
+}
+
+SampleReply RunnerProcess::sample(int id, const SampleRequest& request) {
+  const Json reply =
+      ask({{"do", "sample"}, {"case", id}, {"iterations", request.iterations}, {"lead_in", request.lead_in}});
+  return understood([&] { return sample_reply_from_json(reply); });
+}
+
+void RunnerProcess::release(int id) {
+  ask({{"do", "release"}, {"case", id}});
+}
+
+Json RunnerProcess::ask(const Json& request) {
+  if (!channel_.write_line(dump_json(request))) lose(kEnded);
+  const std::string line = await_line(command_.reply_timeout);
+  const Json reply = understood([&] { return parse_json(line, "its answer"); });
+  if (reply.is_object() && reply.contains("error")) {
+    lose("refused " + request.value("do", "") + ": " + reply.value("error", ""));
+  }
+  return reply;
+}
+
+std::string RunnerProcess::await_line(milliseconds timeout) {
+  const auto deadline = Clock::now() + timeout;
+  std::string line;
+  while (!channel_.buffered_line(line)) {
+    if (interrupted_) throw Interrupted{};
+    const auto left = std::chrono::duration_cast<milliseconds>(deadline - Clock::now());
+    if (left <= milliseconds(0)) {
+      lose(fmt::format("did not answer within {} s", std::chrono::duration<double>(timeout).count()));
+    }
+    pollfd files[] = {
+        {channel_.fd(), POLLIN, 0}, {child_.stdout_fd(), POLLIN, 0}, {child_.stderr_fd(), POLLIN, 0}};
+    poll(files, std::size(files), static_cast<int>(std::min(left, kLookForInterrupt).count()));
+    child_.drain();
+    if ((files[0].revents & (POLLIN | POLLHUP | POLLERR)) == 0) continue;
+    if (channel_.receive() != Channel::Status::kLine) lose(kEnded);
+  }
+  return line;
+}
+
+void RunnerProcess::lose(const std::string& what) {
+  const auto status = child_.wait(what == kEnded ? kEndPatience : milliseconds(0));
+  if (!status) child_.terminate(milliseconds(200));
+  std::string reason = what;
+  if (status) reason = (status->signalled ? "was " : "ended with ") + status->text();
+  if (status && status->signalled && status->code == SIGKILL) reason += ", perhaps for want of memory";
+  throw RunnerLost{reason + last_words()};
+}
+
+std::string RunnerProcess::last_words() const {
+  std::vector<std::string> lines = child_.stderr_lines().lines();
+  if (lines.size() > kLastWords) lines.erase(lines.begin(), lines.end() - kLastWords);
+  return lines.empty() ? "" : "; its last words: " + join(lines, " | ");
+}
+
+}  // namespace headroom

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/schedule/session.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "headroom/schedule/case_records.h"
+
+namespace headroom {
+namespace {
+
+constexpr int kProcessesWhenComparing = 3;
+
+double steady_now_ns() {
+  return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+}  // namespace
+
+Session::Session(SessionRequest request, std::shared_ptr<const Environment> environment,
+                 const std::atomic<bool>& interrupted)
+    : request_(std::move(request)),
+      environment_(std::move(environment)),
+      interrupted_(interrupted),
+      fleet_(interrupted) {
+  for (const RunnerCommand& command : request_.runners) fleet_.add(command, false);
+  const bool has_limits = std::ranges::any_of(
+      request_.runners, [&](const RunnerCommand& command) { return command.path == request_.limit_runner; });
+  if (!request_.limit_runner.empty() && !has_limits) {
+    RunnerCommand command;
+    command.path = request_.limit_runner;
+    fleet_.add(std::move(command), true);
+  }
+  offers_ = fleet_.offers();
+}
+
+RoundSettings Session::round_settings(const Group& group, std::size_t index) const {
+  RoundSettings settings;
+  settings.stop = request_.stop;
+  settings.processes = request_.processes;
+  if (settings.processes == 0) settings.processes = group.cases.size() > 1 ? kProcessesWhenComparing : 1;
+  settings.limits = request_.limits && !group.cases.front().is_limit;
+  settings.seed = request_.selection.seed + index;
+  settings.now_ns = steady_now_ns;
+  return settings;
+}
+
+void Session::run(const std::vector<Group>& groups, Observer& observer) {
+  std::vector<std::string> labels;
+  for (const RunnerOffer& offer : offers_) labels.push_back(offer.label);
+  for (std::size_t index = 0; index < groups.size() && !interrupted_; ++index) {
+    const auto report = [&](Progress progress) {
+      progress.group = index;
+      progress.groups = groups.size();
+      observer.progress(progress);
+    };
+    GroupRun run(groups[index], offers_, fleet_, round_settings(groups[index], index), report, interrupted_);
+    observer.finished(case_records(run.run(), labels, environment_));
+  }
+}
+
+}  // namespace headroom

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "headroom/schedule/group_run.h"
+#include "headroom/schedule/observer.h"
+#include "headroom/schedule/plan.h"
+#include "headroom/schedule/runner_fleet.h"
+
+namespace headroom {
+
+struct SessionRequest {
+  std::vector<RunnerCommand> runners;  ///< what the user asked for
+  std::string limit_runner;            ///< path of the runner that offers limits; empty: none
+  Selection selection;
+  StopRule stop;
+  int processes = 0;  ///< 0: three for groups that compare, one otherwise
+  bool limits = true;
+};
+
+/// plan -> schedule -> runners -> samples -> records, for one request.
+class Session {
+ public:
+  /// Starts the runners. Throws Error when one cannot be used, or the selection fits nothing they offer.
+  Session(SessionRequest request, std::shared_ptr<const Environment> environment,
+          const std::atomic<bool>& interrupted);
+
+  const std::vector<RunnerOffer>& offers() const { return offers_; }
+  /// Throws Error when the selection does not fit what the runners offer.
+  std::vector<Group> groups() const { return plan(offers_, request_.selection); }
+
+  /// Measures all groups; each one's records go to the observer when it is over. After an interrupt the group
+  /// at work gives what it has, and the rest is not begun.
+  void run(const std::vector<Group>& groups, Observer& observer);
+
+ private:
+  RoundSettings round_settings(const Group& group, std::size_t index) const;
+
+  SessionRequest request_;
+  std::shared_ptr<const Environment> environment_;
+  const std::atomic<bool>& interrupted_;
+  RunnerFleet fleet_;
+  std::vector<RunnerOffer> offers_;
+};
+
+}  // namespace headroom

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "headroom/experiment/case_spec.h"
+#include "headroom/record/record.h"
+#include "headroom/schedule/plan.h"
+
+namespace headroom {
+
+/// One sample of one round.
+struct Reading {
+  std::uint32_t round = 0;
+  std::uint32_t epoch = 0;  ///< changes whenever a runner process is replaced
+  double ns = 0;            ///< per iteration
+  SampleNoise noise;
+};
+
+/// A case in the rounds of its group, and everything that it gave.
+struct Track {
+  int id = 0;  ///< by which the runner knows it
+  PlannedCase planned;
+  Outcome outcome;  ///< kMeasured while it can be sampled
+  CaseInfo info;
+  std::uint64_t iterations = 1;  ///< per sample
+  std::uint64_t lead_in = 0;
+  double calibrated_ns = 0;  ///< per iteration, as calibration saw it
+  std::vector<Reading> readings;
+  std::vector<std::int64_t> pids;  ///< of the runner, by epoch
+
+  bool alive() const { return outcome.kind == Outcome::Kind::kMeasured; }
+};
+
+/// What a limit case tells about the machine.
+enum class Resource { kRead, kWrite, kCopy, kPeak, kPingPong };
+
+struct LimitTrack {
+  Resource resource = Resource::kRead;
+  Track track;
+};
+
+/// Everything that the rounds of one group gave.
+struct GroupResult {
+  std::string title;
+  std::vector<Track> cases;
+  std::vector<LimitTrack> limits;
+  StopReason stop = StopReason::kNone;
+};
+
+}  // namespace headroom

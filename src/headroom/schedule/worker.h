@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "headroom/runner/protocol.h"
+
+namespace headroom {
+
+/// Thrown when a runner died, hangs, or says what the protocol does not allow. What it had given is kept.
+/// `reason` reads after "the runner": "was killed by signal 11 (Segmentation fault)".
+struct RunnerLost {
+  std::string reason;
+};
+/// Thrown when the user interrupted while a runner was at work.
+struct Interrupted {};
+
+/// A runner as the scheduler sees it. All calls throw RunnerLost or Interrupted.
+class Worker {
+ public:
+  virtual ~Worker() = default;
+  virtual std::int64_t pid() const = 0;
+  virtual PrepareReply prepare(int id, const CaseSpec& spec) = 0;
+  virtual SampleReply sample(int id, const SampleRequest& request) = 0;
+  virtual void release(int id) = 0;
+};
+
+/// The runners of a session, by index.
+class Workers {
+ public:
+  virtual ~Workers() = default;
+  /// Starts the runner if it does not run.
+  virtual Worker& at(std::size_t runner) = 0;
+  /// Ends the runner; the next at() starts a fresh process.
+  virtual void stop(std::size_t runner) = 0;
+};
+
+}  // namespace headroom

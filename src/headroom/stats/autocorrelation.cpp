@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/stats/autocorrelation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <numeric>
+#include <stdexcept>
+#include <vector>
+
+namespace headroom {
+namespace {
+
+constexpr std::size_t kShortestSeries = 8;
+/// Keeps the cost of a check linear for very long series; noise that remembers longer than this is drift.
+constexpr std::size_t kLongestLag = 1000;
+
+/// Centred ranks of several series of their own, laid end to end.
+class RankSeries {
+ public:
+  RankSeries(std::span<const double> values, std::span<const std::size_t> sizes)
+      : sizes_(sizes.begin(), sizes.end()), scores_(values.size()) {
+    std::size_t start = 0;
+    for (const std::size_t size : sizes_) {
+      const std::span<double> scores = std::span(scores_).subspan(start, size);
+      mid_ranks(values.subspan(start, size), scores);
+      // Divided by the length, or the longest process would have the say.
+      for (double& score : scores)
+        score = (score - 0.5 * static_cast<double>(size + 1)) / static_cast<double>(size);
+      start += size;
+    }
+    for (const double score : scores_) squares_ += score * score;
+  }
+
+  double length() const { return static_cast<double>(scores_.size()) / static_cast<double>(sizes_.size()); }
+  double total() const { return static_cast<double>(scores_.size()); }
+  bool constant() const { return squares_ == 0; }
+
+  double autocorrelation(std::size_t lag) const {
+    double products = 0;
+    std::size_t start = 0;
+    for (const std::size_t size : sizes_) {
+      for (std::size_t i = start; i + lag < start + size; ++i) products += scores_[i] * scores_[i + lag];
+      start += size;
+    }
+    return products / squares_;
+  }
+
+ private:
+  std::vector<std::size_t> sizes_;
+  std::vector<double> scores_;
+  double squares_ = 0;
+};
+
+double sign_correlation(double rho) {
+  return 2 / std::numbers::pi * std::asin(std::clamp(rho, -1.0, 1.0));
+}
+
+double inflation_from_first_lag(double rho, double length) {
+  rho = std::min(rho, 0.98);
+  double sum = 0;
+  double power = rho;
+  for (double lag = 1; lag < length && power > 1e-4; ++lag, power *= rho) {
+    sum += (1 - lag / length) * sign_correlation(power);
+  }
+  return 1 + 2 * sum;
+}
+
+double inflation_from_all_lags(const RankSeries& series, double rho) {
+  const double length = series.length();
+  rho = std::min(rho, 0.95);
+  const double bias = (1 + rho) / (1 - rho) / length;
+  const auto lags = std::min(kLongestLag, std::max<std::size_t>(3, static_cast<std::size_t>(length / 4)));
+  const auto corrected = [&](std::size_t lag) {
+    if (lag == 0) return 1.0;
+    const double k = static_cast<double>(lag);
+    return sign_correlation(series.autocorrelation(lag) * length / (length - k) +
+                            bias * (1 - std::pow(rho, k)));
+  };
+  double sum = 0;
+  double previous = 2;
+  for (std::size_t lag = 0; lag + 1 <= lags; lag += 2) {
+    const double pair = std::min(previous, corrected(lag) + corrected(lag + 1));
+    if (pair <= 0) break;
+    sum += pair;
+    previous = pair;
+  }
+  return 2 * sum - 1;
+}
+
+}  // namespace
+
+void mid_ranks(std::span<const double> values, std::span<double> ranks) {
+  std::vector<std::size_t> order(values.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  if (!std::all_of(values.begin(), values.end(), [](double value) { return std::isfinite(value); })) {
+    throw std::invalid_argument("statistics of a value that is not finite");
+  }
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
+  for (std::size_t first = 0; first < order.size();) {
+    std::size_t last = first;
+    while (last + 1 < order.size() && values[order[last + 1]] == values[order[first]]) ++last;
+    const double rank = 1 + 0.5 * static_cast<double>(first + last);
+    for (std::size_t i = first; i <= last; ++i) ranks[order[i]] = rank;
+    first = last + 1;
+  }
+}
+
+double autocorrelation_inflation(std::span<const double> values, std::span<const std::size_t> group_sizes) {
+  const std::size_t whole[] = {values.size()};
+  const bool split =
+      !group_sizes.empty() && *std::min_element(group_sizes.begin(), group_sizes.end()) >= kShortestSeries;
+  const RankSeries series(values, split ? group_sizes : std::span<const std::size_t>(whole));
+  const double length = series.length();
+  if (length < 4 || series.constant()) return 1;
+  const double rho = (length * series.autocorrelation(1) + 1) / (length - 3);
+  if (rho <= 0) return 1;
+  const double inflation =
+      std::max(inflation_from_first_lag(rho, length), inflation_from_all_lags(series, rho));
+  const double weight = std::min(1.0, rho * std::sqrt(series.total()));
+  return std::max(1.0, 1 + weight * (inflation - 1));
+}
+
+}  // namespace headroom

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+namespace headroom {
+
+/// By how much autocorrelation multiplies the variance of the median: n / n_eff >= 1; 1 for independent
+/// values. Differences between processes are not in it: ranks are taken within each process.
+///
+/// Method. Ranks (mid-ranks for ties), so that spikes and skew do not matter; their autocorrelations r_k,
+/// with the bias of estimating around a centre taken off ((n r_1 + 1)/(n - 3): Kendall 1954); from them the
+/// correlation of the signs around the median, 2/pi asin(rho) (Sheppard), which is what the variance of a
+/// median is made of. Two estimates of 1 + 2 sum rho_k are made, one from r_1 alone as of an AR(1) series and
+/// one from all lags up to the first pair that is not positive (Geyer 1992, initial monotone sequence), and
+/// the larger is taken: the first is the steadier for short series, the second sees slow drift under noise. A
+/// lag-1 correlation within its own standard error (1/sqrt(n)) counts only in part, or independent series
+/// would be widened for nothing.
+///
+/// `group_sizes`: how many consecutive values each process gave; empty means one process. Processes too short
+/// to show a correlation (fewer than 8 values in the shortest) are read as one series.
+double autocorrelation_inflation(std::span<const double> values,
+                                 std::span<const std::size_t> group_sizes = {});
+
+/// Ranks 1 .. n of the values; ties get the mean of their ranks.
+/// Throws std::invalid_argument where a value is not finite.
+void mid_ranks(std::span<const double> values, std::span<double> ranks);
+
+}  // namespace headroom

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+
+#include "headroom/stats/interval.h"
+
+namespace headroom {
+
+/// The ratio a/b of two quantities, with the interval of that ratio.
+struct RatioEstimate {
+  double ratio = 1;
+  std::optional<Interval> interval;  ///< nothing where there are too few pairs
+  std::size_t pairs = 0;
+};
+
+/// a[i] and b[i] come from the same round. ratio = exp(median(ln a - ln b)); interval from
+/// series_median_interval of the log ratios. All values > 0 and as many of each; std::invalid_argument
+/// otherwise.
+RatioEstimate paired_ratio(std::span<const double> a, std::span<const double> b,
+                           std::span<const std::size_t> group_sizes = {}, double confidence = 0.95);
+
+/// For samples that were not taken in the same rounds: ratio of medians, interval by combining the two order
+/// statistic intervals of the log values at confidence sqrt(confidence) each. Assumes that the machine did
+/// not change between the two: say so where it is shown.
+RatioEstimate unpaired_ratio(std::span<const double> a, std::span<const double> b, double confidence = 0.95);
+
+}  // namespace headroom

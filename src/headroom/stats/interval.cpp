@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/stats/interval.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <limits>
+#include <numeric>
+#include <stdexcept>
+#include <vector>
+
+#include "headroom/stats/autocorrelation.h"
+#include "headroom/stats/distribution.h"
+#include "headroom/stats/quantile.h"
+
+namespace headroom {
+namespace {
+
+void require_confidence(double confidence) {
+  if (!(confidence > 0 && confidence < 1)) throw std::invalid_argument("confidence outside (0, 1)");
+}
+
+std::vector<double> sorted_copy(std::span<const double> values) {
+  if (!std::all_of(values.begin(), values.end(), [](double value) { return std::isfinite(value); })) {
+    throw std::invalid_argument("statistics of a value that is not finite");
+  }
+  std::vector<double> sorted(values.begin(), values.end());
+  std::sort(sorted.begin(), sorted.end());
+  return sorted;
+}
+
+/// The processes that gave values; one that holds them all where `group_sizes` is empty.
+std::vector<std::size_t> processes(std::size_t count, std::span<const std::size_t> group_sizes) {
+  if (group_sizes.empty()) return {count};
+  if (std::accumulate(group_sizes.begin(), group_sizes.end(), std::size_t{0}) != count) {
+    throw std::invalid_argument("the group sizes do not add up to the number of values");
+  }
+  std::vector<std::size_t> sizes;
+  std::copy_if(group_sizes.begin(), group_sizes.end(), std::back_inserter(sizes),
+               [](auto size) { return size > 0; });
+  return sizes;
+}
+
+/// Whether even the range of n values covers the median often enough: 1 - 2 * 2^-n >= confidence.
+bool enough_for_median(std::size_t count, double confidence) {
+  return 1 - 2 * std::pow(0.5, static_cast<double>(count)) >= confidence;
+}
+
+/// The order statistic at a rank from 1 to n that need not be whole.
+double at_rank(const std::vector<double>& sorted, double rank) {
+  const double position = std::clamp(rank - 1, 0.0, static_cast<double>(sorted.size() - 1));
+  const auto below = static_cast<std::size_t>(position);
+  if (below + 1 == sorted.size()) return sorted.back();
+  return std::lerp(sorted[below], sorted[below + 1], position - static_cast<double>(below));
+}
+
+/// How much wider than z a quantile must be because n_eff is itself an estimate, and the rougher the smaller
+/// it is. Chosen by simulation; the same factor at n_eff = n is divided out, where nothing was estimated.
+double estimation_factor(double effective) {
+  const double degrees = std::max(0.3, effective - 1);
+  return 1 + 24 / (degrees * degrees);
+}
+
+/// The sign interval of a sample of `effective` values, read off the order statistics of the values there
+/// are.
+Interval effective_interval(std::span<const double> values, double effective, double confidence) {
+  const std::vector<double> sorted = sorted_copy(values);
+  const auto count = static_cast<double>(sorted.size());
+  const double z =
+      normal_quantile(0.5 + 0.5 * confidence) * estimation_factor(effective) / estimation_factor(count);
+  const double rank = 0.5 * (effective + 1) - 0.5 * z * std::sqrt(effective);
+  const double scaled = std::max(1.0, rank / (effective + 1) * (count + 1));
+  return {at_rank(sorted, scaled), at_rank(sorted, count + 1 - scaled), confidence};
+}
+
+/// What the medians of the processes say by themselves: with six or more, their sign interval; with fewer,
+/// Student's t on them, laid around the median of all values.
+Interval between_interval(std::span<const double> values, const std::vector<std::size_t>& sizes,
+                          double confidence) {
+  std::vector<double> medians;
+  std::size_t start = 0;
+  for (const std::size_t size : sizes) {
+    medians.push_back(median(values.subspan(start, size)));
+    start += size;
+  }
+  const auto count = static_cast<double>(medians.size());
+  if (enough_for_median(medians.size(), confidence)) return effective_interval(medians, count, confidence);
+  const double half_width = student_t_quantile(0.5 + 0.5 * confidence, medians.size() - 1) *
+                            standard_deviation(medians) / std::sqrt(count);
+  const double center = median(values);
+  return {center - half_width, center + half_width, confidence};
+}
+
+/// Mean square between over mean square within the processes, on ranks: 1 where processes do not differ.
+double between_inflation(std::span<const double> values, const std::vector<std::size_t>& sizes) {
+  if (sizes.size() < 2 || sizes.size() == values.size()) return 1;
+  std::vector<double> ranks(values.size());
+  mid_ranks(values, ranks);
+  const double center = mean(ranks);
+  double between = 0;
+  double within = 0;
+  std::size_t start = 0;
+  for (const std::size_t size : sizes) {
+    const std::span<const double> group = std::span(ranks).subspan(start, size);
+    const double group_mean = mean(group);
+    between += static_cast<double>(size) * (group_mean - center) * (group_mean - center);
+    for (const double rank : group) within += (rank - group_mean) * (rank - group_mean);
+    start += size;
+  }
+  between /= static_cast<double>(sizes.size() - 1);
+  within /= static_cast<double>(values.size() - sizes.size());
+  if (within == 0) return between == 0 ? 1 : std::numeric_limits<double>::infinity();
+  return between / within;
+}
+
+}  // namespace
+
+double relative_half_width(const Interval& interval, double estimate) {
+  const double half_width = 0.5 * (interval.high - interval.low);
+  if (half_width == 0) return 0;
+  return half_width / std::abs(estimate);
+}
+
+std::optional<Interval> quantile_interval(std::span<const double> values, double p, double confidence) {
+  require_confidence(confidence);
+  if (!(p >= 0 && p <= 1)) throw std::invalid_argument("quantile outside [0, 1]");
+  const std::vector<double> sorted = sorted_copy(values);
+  if (p == 0 || p == 1) return std::nullopt;
+  const auto [low, high] = binomial_ranks(sorted.size(), p, 0.5 * (1 - confidence));
+  if (low < 1 || high > sorted.size()) return std::nullopt;
+  return Interval{sorted[low - 1], sorted[high - 1], confidence};
+}
+
+std::optional<Interval> median_interval(std::span<const double> values, double confidence) {
+  return quantile_interval(values, 0.5, confidence);
+}
+
+std::optional<Interval> sampling_interval(std::span<const double> values,
+                                          std::span<const std::size_t> group_sizes, double confidence) {
+  require_confidence(confidence);
+  const std::vector<std::size_t> sizes = processes(values.size(), group_sizes);
+  if (!enough_for_median(values.size(), confidence)) return std::nullopt;
+  const double effective = static_cast<double>(values.size()) / autocorrelation_inflation(values, sizes);
+  if (effective < 2) return std::nullopt;
+  return effective_interval(values, effective, confidence);
+}
+
+std::optional<Interval> series_median_interval(std::span<const double> values,
+                                               std::span<const std::size_t> group_sizes, double confidence) {
+  std::optional<Interval> interval = sampling_interval(values, group_sizes, confidence);
+  const std::vector<std::size_t> sizes = processes(values.size(), group_sizes);
+  if (!interval || sizes.size() < 2) return interval;
+  const Interval between = between_interval(values, sizes, confidence);
+  interval->low = std::min(interval->low, between.low);
+  interval->high = std::max(interval->high, between.high);
+  return interval;
+}
+
+double effective_sample_size(std::span<const double> values, std::span<const std::size_t> group_sizes) {
+  if (values.empty()) throw std::invalid_argument("effective size of no values");
+  const std::vector<std::size_t> sizes = processes(values.size(), group_sizes);
+  const double inflation =
+      autocorrelation_inflation(values, sizes) * std::max(1.0, between_inflation(values, sizes));
+  return std::max(1.0, static_cast<double>(values.size()) / inflation);
+}
+
+}  // namespace headroom

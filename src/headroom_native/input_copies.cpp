@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom_native/input_copies.h"
+
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <string>
+
+#include "headroom/base/error.h"
+#include "headroom_native/slice.h"
+
+namespace headroom::native {
+
+std::size_t InputCopies::stride_of(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
+
+InputCopies::InputCopies(std::size_t bytes, std::size_t copies)
+    : bytes_(bytes), stride_(stride_of(bytes)), copies_(copies), memory_(stride_ * copies) {}
+
+void InputCopies::spread(ThreadPool& pool) {
+  if (copies_ < 2) return;
+  // Split as the kernels split, so that each CPU brings into its caches what it will read.
+  pool.run([&](int worker, int workers) {
+    const Slice part = slice_of(bytes_, worker, workers);
+    for (std::size_t index = 1; index < copies_; ++index) {
+      std::memcpy(copy(index) + part.begin, copy(0) + part.begin, part.size());
+    }
+  });
+}
+
+std::size_t bytes_of(std::size_t a, std::size_t b, std::size_t c, std::size_t d) {
+  constexpr auto kMost = static_cast<std::size_t>(std::numeric_limits<std::int64_t>::max());
+  std::size_t product = a;
+  for (const std::size_t factor : {b, c, d}) {
+    if (__builtin_mul_overflow(product, factor, &product) || product > kMost) return kMost;
+  }
+  return product;
+}
+
+std::size_t size_axis(const State& state, std::string_view axis) {
+  const std::int64_t value = state.integer(axis);
+  if (value < 1) {
+    throw Error("axis " + std::string(axis) + " is " + std::to_string(value) + "; it must be at least 1");
+  }
+  return static_cast<std::size_t>(value);
+}
+
+}  // namespace headroom::native

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom_native/isa.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "headroom/base/error.h"
+
+namespace headroom::native {
+namespace {
+
+constexpr Isa kAll[] = {Isa::kBaseline, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Bf16};
+
+bool cpu_has([[maybe_unused]] Isa isa) {
+#if defined(__x86_64__)
+  switch (isa) {
+    case Isa::kBaseline:
+      return true;
+    case Isa::kAvx2:
+      return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    case Isa::kAvx512:
+      return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+             __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+             __builtin_cpu_supports("avx512vl");
+    case Isa::kAvx512Bf16:
+      return cpu_has(Isa::kAvx512) && __builtin_cpu_supports("avx512bf16");
+  }
+  return false;
+#else
+  return isa == Isa::kBaseline;
+#endif
+}
+
+}  // namespace
+
+const char* name_of(Isa isa) {
+  switch (isa) {
+    case Isa::kBaseline:
+      return "baseline";
+    case Isa::kAvx2:
+      return "avx2";
+    case Isa::kAvx512:
+      return "avx512";
+    case Isa::kAvx512Bf16:
+      return "avx512_bf16";
+  }
+  return "?";
+}
+
+std::vector<Isa> available_isas() {
+  std::vector<Isa> found;
+  std::copy_if(std::begin(kAll), std::end(kAll), std::back_inserter(found), cpu_has);
+  return found;
+}
+
+Isa chosen_isa() {
+  const char* wanted = std::getenv("HEADROOM_ISA");
+  if (wanted == nullptr || *wanted == '\0') return available_isas().back();
+  const auto isa = std::find_if(std::begin(kAll), std::end(kAll),
+                                [&](Isa candidate) { return std::string(wanted) == name_of(candidate); });
+  if (isa == std::end(kAll)) {
+    throw Error("HEADROOM_ISA is '" + std::string(wanted) +
+                "'; it must be baseline, avx2, avx512 or avx512_bf16, or not be set");
+  }
+  if (!cpu_has(*isa)) {
+    throw Error("HEADROOM_ISA asks for " + std::string(wanted) + ", which this CPU does not have; name another "
+                "or unset it");
+  }
+  return *isa;
+}
+
+}  // namespace headroom::native

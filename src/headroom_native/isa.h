@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace headroom::native {
+
+/// Instruction sets that kernels are written for, each a superset of the one before.
+enum class Isa {
+  kBaseline,   ///< what the compiler may assume of every CPU of this architecture
+  kAvx2,       ///< AVX2 and FMA
+  kAvx512,     ///< AVX-512 F, BW, CD, DQ, VL
+  kAvx512Bf16  ///< AVX512-BF16 too
+};
+
+/// "baseline", "avx2", "avx512", "avx512_bf16".
+const char* name_of(Isa isa);
+
+/// Those that this CPU has, worst first.
+std::vector<Isa> available_isas();
+
+/// The best that this CPU has, but none better than the environment variable HEADROOM_ISA names.
+/// Throws Error when it names none, or one that this CPU lacks.
+Isa chosen_isa();
+
+}  // namespace headroom::native

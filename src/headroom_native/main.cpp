@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom_native/experiments.h"
+
+namespace {
+
+/// Runs before main(), which the library headroom_runner_main brings.
+[[maybe_unused]] const bool registered = (headroom::native::register_native_experiments(headroom::registry()), true);
+
+}  // namespace

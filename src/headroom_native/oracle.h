@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "headroom/experiment/bf16.h"
+#include "headroom_native/thread_pool.h"
+
+/// What the right answers are, in float64 and as plainly as possible. Workers share the rows.
+namespace headroom::native {
+
+/// Exact: every bf16 and every float is a double.
+std::vector<double> as_doubles(std::span<const Bf16> values);
+std::vector<double> as_doubles(std::span<const float> values);
+
+/// weights[rows][columns] times x, plus bias[rows] unless it is empty.
+std::vector<double> exact_gemv(ThreadPool& pool, std::string_view dtype, const std::byte* weights, std::size_t rows,
+                               std::span<const double> x, std::span<const double> bias = {});
+
+/// LayerNorm over each row of x[.][columns], columns = gamma.size().
+std::vector<double> exact_layer_norm(ThreadPool& pool, std::span<const Bf16> x, std::span<const double> gamma,
+                                     std::span<const double> beta);
+
+/// LayerNorm over all of x.
+std::vector<double> exact_layer_norm(std::span<const double> x, std::span<const double> gamma,
+                                     std::span<const double> beta);
+
+}  // namespace headroom::native

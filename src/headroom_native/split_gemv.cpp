@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom_native/split_gemv.h"
+
+#include <utility>
+
+namespace headroom::native {
+
+SplitGemv::SplitGemv(GemvKernel kernel, int workers, std::size_t columns, Reach reach)
+    : kernel_(std::move(kernel)), columns_(columns), reach_(reach) {
+  for (int worker = 0; worker < workers; ++worker) prepared_.emplace_back(prepared_bytes(columns));
+}
+
+void SplitGemv::prepare(int worker, const Bf16* x) {
+  kernel_.prepare(x, columns_, prepared_[static_cast<std::size_t>(worker)].data());
+}
+
+void SplitGemv::multiply(int worker, const std::byte* weights, std::size_t bytes_per_row, Slice slice,
+                         float* sums) const {
+  kernel_.multiply(weights + slice.begin * bytes_per_row, slice.size(), columns_,
+                   prepared_[static_cast<std::size_t>(worker)].data(), reach_, sums + slice.begin);
+}
+
+void round_to_bf16(const float* from, Slice slice, Bf16* to) {
+  for (std::size_t i = slice.begin; i < slice.end; ++i) to[i] = to_bf16(from[i]);
+}
+
+}  // namespace headroom::native

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "headroom/experiment/bf16.h"
+#include "headroom/experiment/buffer.h"
+#include "headroom_native/gemv_kernel.h"
+#include "headroom_native/slice.h"
+
+namespace headroom::native {
+
+/// A gemv whose rows are split over workers, with each worker's own memory for x.
+class SplitGemv {
+ public:
+  SplitGemv(GemvKernel kernel, int workers, std::size_t columns, Reach reach);
+
+  const std::string& isa() const { return kernel_.isa; }
+  std::size_t columns() const { return columns_; }
+
+  /// Brings x[columns] into the form that the kernel reads, for `worker`.
+  void prepare(int worker, const Bf16* x);
+  /// sums[row] = weights[row] * x for the rows of `slice`.
+  void multiply(int worker, const std::byte* weights, std::size_t bytes_per_row, Slice slice, float* sums) const;
+
+ private:
+  GemvKernel kernel_;
+  std::size_t columns_;
+  Reach reach_;
+  std::vector<Buffer> prepared_;
+};
+
+/// to[i] = from[i] for i in `slice`.
+void round_to_bf16(const float* from, Slice slice, Bf16* to);
+
+/// Bytes of one value of `dtype`: "bf16" or "int8".
+constexpr std::size_t item_bytes(std::string_view dtype) { return dtype == "int8" ? 1 : 2; }
+
+}  // namespace headroom::native

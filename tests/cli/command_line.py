@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of the command line share: where the programs are, and how to run them."""
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+BIN = pathlib.Path(os.environ["HEADROOM_BIN"])
+HEADROOM = str(BIN / "headroom")
+NATIVE = str(BIN / "headroom-native")
+FAULTY = str(BIN / "faulty_runner")
+# Short enough for a test, long enough for a few rounds.
+BRIEF = ["--max-time", "150ms", "--min-time", "0", "--threads", "1"]
+
+
+def headroom(*arguments, timeout=120, **options):
+    """Runs the command line; returns its CompletedProcess with text output."""
+    return subprocess.run([HEADROOM, *map(str, arguments)], capture_output=True, text=True, timeout=timeout,
+                          stdin=subprocess.DEVNULL, **options)
+
+
+def faulty(*arguments, **options):
+    """`headroom run` on the faulty runner, without limits unless asked for."""
+    return headroom("run", "--runner", FAULTY, "--no-limits", *BRIEF, *arguments, **options)
+
+
+def records_of(path):
+    return json.loads(pathlib.Path(path).read_text())["records"]
+
+
+class CommandLineTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def assert_exit(self, result, code):
+        self.assertEqual(result.returncode, code, f"stdout:\n{result.stdout}\nstderr:\n{result.stderr}")
+
+    def assert_refused(self, result, *words):
+        """Exit code 2, one message on standard error that contains `words`, nothing on standard output."""
+        self.assert_exit(result, 2)
+        self.assertEqual(result.stdout, "")
+        for word in words:
+            self.assertIn(word, result.stderr)

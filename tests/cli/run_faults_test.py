@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`headroom run` when the input or the runner is bad: what it says, what it keeps, how it exits."""
+import os
+import stat
+import subprocess
+import time
+import unittest
+
+from command_line import BRIEF, FAULTY, CommandLineTest, faulty, headroom, records_of
+
+
+def processes_named(name):
+    return subprocess.run(["pgrep", "-f", name], capture_output=True, text=True).stdout.split()
+
+
+class BadInputTest(CommandLineTest):
+    def test_unknown_experiment(self):
+        self.assert_refused(headroom("run", "gemm"), "unknown experiment 'gemm'", "gemv")
+
+    def test_unknown_only(self):
+        self.assert_refused(headroom("run", "--only", "gemvv"), "unknown experiment 'gemvv'", "gemv")
+
+    def test_axes(self):
+        self.assert_refused(headroom("run", "gemv", "-a", "D=zero"), "'zero'", "positive integer")
+        self.assert_refused(headroom("run", "gemv", "-a", "D=0"), "'0'", "positive integer")
+        self.assert_refused(headroom("run", "gemv", "-a", "dtype=fp4"), "'fp4'", "int8, bf16")
+        self.assert_refused(headroom("run", "gemv", "-a", "E=3"), "axis 'E'", "D")
+        self.assert_refused(headroom("run", "gemv", "-a", "D"), "name=value")
+        self.assert_refused(headroom("run", "gemv", "-a", "D=8-4*2"), "8-4*2")
+
+    def test_backend(self):
+        self.assert_refused(headroom("run", "gemv", "--backend", "cuda"), "backend 'cuda'", "native")
+
+    def test_numbers(self):
+        self.assert_refused(headroom("run", "--precision", "lots"), "lots")
+        self.assert_refused(headroom("run", "--precision", "0"), "--precision")
+        self.assert_refused(headroom("run", "--max-time", "-3s"), "-3s")
+        self.assert_refused(headroom("run", "--threads", "0"), "--threads")
+        self.assert_refused(headroom("run", "--processes", "none"), "--processes")
+
+    def test_unwritable_outputs_are_refused_before_measuring(self):
+        for option in ("--json", "--oss", "--output"):
+            start = time.monotonic()
+            self.assert_refused(faulty("hangs", option, "/proc/version/results.csv"), "/proc/version")
+            self.assertLess(time.monotonic() - start, 5)
+
+    def test_output_that_is_a_folder(self):
+        self.assert_refused(faulty("fine", "--json", self.folder), str(self.folder))
+
+    def test_output_and_json_must_not_collide(self):
+        self.assert_refused(faulty("fine", "--output", self.folder / "a.csv", "--json", self.folder / "a.json"), "a.json")
+
+    def test_malformed_targets_name_line_and_column(self):
+        targets = self.folder / "targets.toml"
+        targets.write_text('[[target]]\nexperiment = "gemv"\nmetric = \n')
+        self.assert_refused(headroom("run", "--targets", targets), str(targets), "3")
+        targets.write_text('[[target]]\nexperiment = "gemv"\ncolour = "red"\nvalue = 1\n')
+        self.assert_refused(headroom("run", "--targets", targets), "colour", "3")
+        self.assert_refused(headroom("run", "--targets", self.folder / "none.toml"), "none.toml")
+
+
+class BadRunnerTest(CommandLineTest):
+    def script(self, text):
+        path = self.folder / "runner"
+        path.write_text("#!/bin/bash\n" + text)
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+        return path
+
+    def refused(self, runner, *words):
+        self.assert_refused(headroom("run", "--runner", runner, "--timeout", "1s", "--no-limits"), *words)
+
+    def test_missing(self):
+        self.refused("/nowhere/runner", "/nowhere/runner", "no such file")
+
+    def test_not_executable(self):
+        path = self.folder / "plain.txt"
+        path.write_text("hello")
+        self.refused(path, "plain.txt")
+
+    def test_not_a_runner(self):
+        self.refused("/bin/true", "/bin/true", "not a headroom runner")
+
+    def test_silent(self):
+        start = time.monotonic()
+        self.refused(self.script("sleep 1000\n"), "not a headroom runner", "did not answer within 1 s")
+        self.assertLess(time.monotonic() - start, 10)
+        self.assertEqual(processes_named("sleep 1000"), [])
+
+    def test_garbage(self):
+        self.refused(self.script("echo 'Hello!' >&$HEADROOM_FD; sleep 5\n"), "not a headroom runner")
+
+    def test_other_protocol(self):
+        greeting = '{"headroom_runner":"old","protocol":999,"version":"9"}'
+        self.refused(self.script(f"echo '{greeting}' >&$HEADROOM_FD; sleep 5\n"), "protocol 999", "rebuild")
+
+    def test_garbage_after_the_greeting(self):
+        greeting = '{"headroom_runner":"x","protocol":1,"version":"9"}'
+        self.refused(self.script(f"echo '{greeting}' >&$HEADROOM_FD; echo '[[[' >&$HEADROOM_FD; sleep 5\n"), "protocol")
+
+
+class FailingCaseTest(CommandLineTest):
+    def measured_beside(self, name, *words, options=(), code=1):
+        """Runs the bad experiment beside a good one: the good one is measured, the bad one says why not."""
+        path = self.folder / "records.json"
+        result = faulty(name, "fine", "--json", path, *options)
+        self.assert_exit(result, code)
+        records = {r["model"]["name"]: r for r in records_of(path)}
+        self.assertEqual(records["fine"]["outcome"]["kind"], "measured")
+        self.assertTrue(records["fine"]["samples"])
+        bad = records[name]
+        for word in words:
+            self.assertIn(word, bad["outcome"]["reason"])
+            self.assertIn(word, result.stdout)
+        return bad
+
+    def test_segfault_while_preparing(self):
+        bad = self.measured_beside("segfaults_while_preparing", "signal 11", "about to touch a null pointer")
+        self.assertEqual(bad["outcome"]["kind"], "failed")
+
+    def test_segfault_while_sampling(self):
+        self.measured_beside("segfaults_while_sampling", "signal 11", "the 200th iteration is the last")
+
+    def test_hang_ends_at_the_time_out_with_its_children(self):
+        for name in ("hangs", "hangs_with_a_child"):
+            start = time.monotonic()
+            self.measured_beside(name, "did not answer within 1 s", options=("--timeout", "1s"))
+            self.assertLess(time.monotonic() - start, 20)
+        time.sleep(0.2)
+        self.assertEqual(processes_named(FAULTY), [])
+
+    def test_out_of_memory(self):
+        self.measured_beside("throws_bad_alloc", "out of memory")
+
+    def test_killed(self):
+        self.measured_beside("is_killed", "signal 9", "perhaps for want of memory")
+
+    def test_nan(self):
+        self.measured_beside("returns_nan", "index 1", "nan", "reference is 2")
+
+    def test_wrong_answer(self):
+        self.measured_beside("is_wrong", "index 1", "2.5", "reference is 2")
+
+    def test_exception(self):
+        self.measured_beside("throws", "the device said no")
+
+    def test_never_measures(self):
+        self.measured_beside("never_measures", "never called measure()")
+
+    def test_skip_is_not_a_failure(self):
+        bad = self.measured_beside("skips", "no frobnicator", code=0)
+        self.assertEqual(bad["outcome"]["kind"], "skipped")
+
+    def test_too_large_for_memory(self):
+        bad = self.measured_beside("needs_too_much", "needs", "are available", code=0)
+        self.assertEqual(bad["outcome"]["kind"], "skipped")
+
+    def test_a_crash_of_one_compared_runner_keeps_the_other(self):
+        path = self.folder / "records.json"
+        result = headroom("run", "segfaults_while_sampling", "fine", "--runner", FAULTY, "--runner", FAULTY,
+                          "--no-limits", *BRIEF, "--json", path)
+        self.assert_exit(result, 1)
+        fine = [r for r in records_of(path) if r["model"]["name"] == "fine"]
+        self.assertTrue(all(r["outcome"]["kind"] == "measured" for r in fine))
+
+    def test_result_above_its_limit_is_an_accounting_error(self):
+        path = self.folder / "records.json"
+        result = headroom("run", "above_its_limit", "--runner", FAULTY, "--hot", "--threads", "1", "--max-time", "1s",
+                          "--json", path)
+        self.assert_exit(result, 0)
+        notes = " ".join(records_of(path)[0]["notes"])
+        self.assertIn("above its limit", notes)
+        self.assertIn("accounting", result.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`headroom run` cut short: Ctrl-C keeps what was measured, kill -9 leaves each file as it was or whole."""
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+import unittest
+
+from command_line import FAULTY, HEADROOM, CommandLineTest, records_of
+
+
+def start(*arguments):
+    return subprocess.Popen([HEADROOM, "run", "--runner", FAULTY, "--no-limits", "--threads", "1", *map(str, arguments)],
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+class InterruptTest(CommandLineTest):
+    def test_ctrl_c_keeps_what_was_measured(self):
+        path = self.folder / "records.json"
+        process = start("fine", "slow", "--max-time", "60s", "--precision", "0.0001%", "--json", path)
+        time.sleep(1.5)
+        process.send_signal(signal.SIGINT)
+        stdout, stderr = process.communicate(timeout=10)
+        self.assertEqual(process.returncode, 130)
+        self.assertIn("interrupted", stderr)
+        self.assertIn("fine", stdout)
+        records = records_of(path)
+        self.assertTrue(records[0]["samples"][0]["values"])
+        self.assertEqual(records[0]["stop"], "interrupted")
+
+    def test_ctrl_c_in_a_sample_that_never_ends(self):
+        process = start("hangs")
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=5)
+        self.assertEqual(process.returncode, 130)
+
+    def test_ctrl_c_leaves_no_runner(self):
+        process = start("hangs_with_a_child")
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=5)
+        time.sleep(0.3)
+        left = subprocess.run(["pgrep", "-f", FAULTY], capture_output=True, text=True).stdout
+        self.assertEqual(left, "")
+
+    def test_kill_leaves_files_as_they_were_or_whole(self):
+        seed = int(os.environ.get("HEADROOM_SEED", "1"))
+        chance = random.Random(seed)
+        path, table = self.folder / "records.json", self.folder / "means.csv"
+        for attempt in range(int(os.environ.get("HEADROOM_KILLS", "15"))):
+            process = start("fine", "prints", "fine", "skips", "--max-time", "40ms", "--min-time", "0", "--json", path,
+                            "--output", table)
+            time.sleep(chance.uniform(0.0, 0.35))
+            process.kill()
+            process.communicate(timeout=10)
+            if path.exists():
+                self.assertTrue(records_of(path), f"attempt {attempt}")
+            if table.exists():
+                self.assertTrue(table.read_text().endswith("\n"))
+            lines = table.with_suffix(".json")
+            if lines.exists():
+                for line in lines.read_text().splitlines():
+                    json.loads(line)
+        # Temporary files may be left by a kill, but never under the name of a result.
+        names = {entry.name.split(".")[0].lstrip(".") for entry in self.folder.iterdir()}
+        self.assertLessEqual(names, {"records", "means"})
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`headroom run` when all is well: what it prints, what it writes."""
+import csv
+import json
+import subprocess
+import unittest
+
+from command_line import BRIEF, FAULTY, NATIVE, CommandLineTest, faulty, headroom, records_of
+
+SMALL = ["-a", "D=64", "--hot", *BRIEF]
+
+
+class RunTest(CommandLineTest):
+    def test_list(self):
+        result = headroom("run", "--list")
+        self.assert_exit(result, 0)
+        for name in ("gemv", "gather_gemv", "layer_norm", "mlp_layer_norm_gelu", "limit.read"):
+            self.assertIn(name, result.stdout)
+        self.assertIn("D=1024,4096,8192,16384", result.stdout)
+
+    def test_one_experiment_against_the_limit(self):
+        path = self.folder / "records.json"
+        result = headroom("run", "gemv", "-a", "D=256", "-a", "dtype=bf16", "--max-time", "0.5s", "--json", path)
+        self.assert_exit(result, 0)
+        self.assertIn("gemv", result.stdout)
+        self.assertIn("mean over shapes", result.stdout)
+        headline = [r for r in records_of(path) if r["metric"]["extra_info"].get("headline") == "true"]
+        self.assertEqual(len(headline), 1)
+        record = headline[0]
+        self.assertEqual(record["metric"]["name"], "memory_bandwidth(GB/s)")
+        self.assertGreater(record["limit"]["fraction"], 0)
+        self.assertTrue(record["verified"])
+        self.assertGreater(len(record["samples"][0]["values"]), 5)
+        latency = next(r for r in records_of(path) if r["metric"]["name"] == "latency")
+        # The two metrics are the same samples: bytes / time.
+        self.assertAlmostEqual(record["metric"]["value"] * latency["metric"]["value"] * 1e3 / (256 * 256 * 2), 1, 3)
+
+    def test_two_backends_are_compared(self):
+        path = self.folder / "records.json"
+        result = headroom("run", "gemv", "--backend", "native,reference", "-a", "dtype=int8", *SMALL,
+                          "--max-time", "1s", "--json", path)
+        self.assert_exit(result, 0)
+        records = records_of(path)
+        ratios = [r["metric"]["extra_info"] for r in records if "ratio" in r["metric"]["extra_info"]]
+        self.assertTrue(ratios)
+        self.assertGreater(float(ratios[0]["ratio_high"]), float(ratios[0]["ratio_low"]))
+        self.assertEqual(len({p["pid"] for p in records[0]["samples"]}), 3, "three processes by default")
+
+    def test_two_runners_are_compared(self):
+        path = self.folder / "records.json"
+        result = headroom("run", "fine", "--runner", FAULTY, "--runner", FAULTY, "--no-limits", *BRIEF, "--json", path)
+        self.assert_exit(result, 0)
+        self.assertEqual({r["runner"] for r in records_of(path)}, {FAULTY, FAULTY + "#2"})
+
+    def test_processes(self):
+        path = self.folder / "records.json"
+        self.assert_exit(faulty("fine", "--processes", "2", "--json", path), 0)
+        self.assertEqual(len({p["pid"] for p in records_of(path)[0]["samples"]}), 2)
+
+    def test_seed_files(self):
+        path = self.folder / "deep" / "results.csv"
+        for times in (1, 2):
+            result = headroom("run", "gemv", "-a", "dtype=bf16", *SMALL, "--output", path)
+            self.assert_exit(result, 0)
+            rows = list(csv.DictReader(path.read_text().splitlines()))
+            self.assertEqual(len(rows), times)
+            self.assertEqual(list(rows[0]), ["name", "metric", "target", "actual", "dtype", "device", "arch", "is_model"])
+            lines = path.with_suffix(".json").read_text().splitlines()
+            self.assertEqual(len(lines), times)
+        line = json.loads(lines[0])
+        self.assertEqual(line["model"]["name"], "gemv")
+        self.assertIsInstance(line["metric"]["benchmark_values"][0], float)
+
+    def test_oss_records(self):
+        path = self.folder / "oss.json"
+        self.assert_exit(headroom("run", "gemv", "-a", "dtype=bf16", *SMALL, "--oss", path), 0)
+        text = path.read_text()
+        records = json.loads(text) if text.startswith("[") else [json.loads(line) for line in text.splitlines()]
+        self.assertTrue(records)
+        for record in records:
+            self.assertTrue(record["metric"]["name"] and record["benchmark"]["name"] and record["model"]["name"])
+
+    def test_json_on_standard_output_moves_the_table_away(self):
+        result = faulty("fine", "--json", "-")
+        self.assert_exit(result, 0)
+        self.assertTrue(json.loads(result.stdout)["records"])
+        self.assertIn("fine", result.stderr)
+
+    def test_targets_decide_the_exit_code(self):
+        targets = self.folder / "targets.toml"
+        base = ["gemv", "-a", "dtype=bf16", *SMALL, "--targets", targets, "--fail-below-target"]
+        for value, code in ((1e-6, 0), (1e9, 1)):
+            targets.write_text('[[target]]\nexperiment = "gemv"\nmetric = "memory_bandwidth(GB/s)"\n'
+                               f'device = "cpu"\nvalue = {value}\n')
+            self.assert_exit(headroom("run", *base), code)
+        targets.write_text('[[target]]\nexperiment = "gemv"\nmetric = "memory_bandwidth(GB/s)"\n'
+                           'device = "cpu"\nvalue = 1e9\n')
+        self.assert_exit(headroom("run", *base[:-1]), 0)
+
+    def test_runner_started_from_a_shell_schedules_itself(self):
+        result = subprocess.run([FAULTY, "fine", "--no-limits", *BRIEF], capture_output=True, text=True, timeout=60)
+        self.assert_exit(result, 0)
+        self.assertIn("fine", result.stdout)
+
+    def test_prints_to_standard_output_do_not_disturb(self):
+        result = faulty("prints")
+        self.assert_exit(result, 0)
+        self.assertNotIn("noise on standard output", result.stdout)
+
+    def test_seed_changes_inputs_not_the_answer(self):
+        self.assert_exit(headroom("run", "gemv", "-a", "dtype=int8", *SMALL, "--seed", "99"), 0)
+
+    def test_native_runner_alone(self):
+        result = subprocess.run([NATIVE, "--list"], capture_output=True, text=True, timeout=60)
+        self.assert_exit(result, 0)
+        self.assertIn("gemv", result.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()

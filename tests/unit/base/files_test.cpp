@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/base/files.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+
+#include "headroom/base/error.h"
+
+namespace headroom {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::AnyOf;
+using testing::HasSubstr;
+
+template <typename Body>
+std::string message_of(Body body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+class FilesTest : public testing::Test {
+ protected:
+  FilesTest() {
+    std::string pattern = (fs::temp_directory_path() / "headroom-files-XXXXXX").string();
+    if (::mkdtemp(pattern.data()) == nullptr) throw Error("no temporary folder");
+    folder_ = pattern;
+  }
+  ~FilesTest() override { fs::remove_all(folder_); }
+
+  std::size_t entries() const {
+    return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
+  }
+  static mode_t mode(const fs::path& path) {
+    struct stat info {};
+    EXPECT_EQ(::stat(path.c_str(), &info), 0);
+    return info.st_mode & 07777;
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(FilesTest, WritesAndReadsBack) {
+  const std::string content("a\0b\n", 4);
+  write_file_atomically(folder_ / "x", content);
+  EXPECT_EQ(read_file(folder_ / "x"), content);
+  write_file_atomically(folder_ / "x", "");
+  EXPECT_EQ(read_file(folder_ / "x"), "");
+  EXPECT_EQ(entries(), 1U);
+}
+
+TEST_F(FilesTest, MakesMissingFolders) {
+  write_file_atomically(folder_ / "a/b/c.txt", "x");
+  EXPECT_EQ(read_file(folder_ / "a/b/c.txt"), "x");
+}
+
+TEST_F(FilesTest, TakesARelativePathWithoutAFolder) {
+  const fs::path before = fs::current_path();
+  fs::current_path(folder_);
+  write_file_atomically("plain.txt", "x");
+  require_writable("plain.txt");
+  require_writable("other.txt");
+  fs::current_path(before);
+  EXPECT_EQ(read_file(folder_ / "plain.txt"), "x");
+  EXPECT_EQ(entries(), 1U);
+}
+
+TEST_F(FilesTest, TakesTheLongestNameThatTheFileSystemTakes) {
+  const fs::path path = folder_ / std::string(255, 'n');
+  write_file_atomically(path, "x");
+  EXPECT_EQ(read_file(path), "x");
+}
+
+TEST_F(FilesTest, KeepsThePermissionsOfAnExistingFile) {
+  write_file_atomically(folder_ / "x", "1");
+  ::chmod((folder_ / "x").c_str(), 0640);
+  write_file_atomically(folder_ / "x", "2");
+  EXPECT_EQ(mode(folder_ / "x"), 0640U);
+}
+
+TEST_F(FilesTest, NewFilesFollowTheUmask) {
+  const mode_t before = ::umask(027);
+  write_file_atomically(folder_ / "x", "1");
+  ::umask(before);
+  EXPECT_EQ(mode(folder_ / "x"), 0640U);
+}
+
+TEST_F(FilesTest, FollowsSymbolicLinks) {
+  fs::create_directory(folder_ / "data");
+  fs::create_symlink("data/file", folder_ / "link");
+  fs::create_symlink("link", folder_ / "link2");
+  write_file_atomically(folder_ / "link2", "new");  // the target does not exist yet
+  EXPECT_TRUE(fs::is_symlink(folder_ / "link2"));
+  EXPECT_TRUE(fs::is_symlink(folder_ / "link"));
+  EXPECT_EQ(read_file(folder_ / "data/file"), "new");
+  write_file_atomically(folder_ / "link", "newer");
+  EXPECT_EQ(read_file(folder_ / "data/file"), "newer");
+}
+
+TEST_F(FilesTest, RefusesALoopOfLinks) {
+  fs::create_symlink("b", folder_ / "a");
+  fs::create_symlink("a", folder_ / "b");
+  EXPECT_THROW(write_file_atomically(folder_ / "a", "x"), Error);
+  EXPECT_THROW(require_writable(folder_ / "a"), Error);
+}
+
+TEST_F(FilesTest, ReplacesTheFileInsteadOfChangingIt) {
+  // What was opened before the write still holds the old content: at no moment is the path a mixture.
+  write_file_atomically(folder_ / "x", "old");
+  const int before = ::open((folder_ / "x").c_str(), O_RDONLY);
+  write_file_atomically(folder_ / "x", "newer");
+  char block[16];
+  ASSERT_EQ(::read(before, block, sizeof block), 3);
+  EXPECT_EQ(std::string(block, 3), "old");
+  ::close(before);
+  EXPECT_EQ(read_file(folder_ / "x"), "newer");
+}
+
+TEST_F(FilesTest, KeepsTheOldFileWhenTheNewOneCannotBeWrittenWhole) {
+  write_file_atomically(folder_ / "x", "old");
+  rlimit limit{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &limit), 0);
+  const auto before = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{4096, limit.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  const std::string message =
+      message_of([&] { write_file_atomically(folder_ / "x", std::string(100000, 'n')); });
+  ::setrlimit(RLIMIT_FSIZE, &limit);
+  std::signal(SIGXFSZ, before);
+  EXPECT_THAT(message, AllOf(HasSubstr("cannot write"), HasSubstr("too large")));
+  EXPECT_EQ(read_file(folder_ / "x"), "old");
+  EXPECT_EQ(entries(), 1U) << "the temporary file was left behind";
+}
+
+TEST_F(FilesTest, KilledAtAnyMomentTheFileIsOldOrWhole) {
+  const fs::path path = folder_ / "x";
+  const std::string old_content(200000, 'o'), new_content(200000, 'n');
+  for (int round = 0; round < 12; ++round) {
+    write_file_atomically(path, old_content);
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      for (;;) write_file_atomically(path, new_content);
+    }
+    ::usleep(static_cast<useconds_t>(500 + round * 700));
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+    EXPECT_THAT(read_file(path), AnyOf(old_content, new_content));
+  }
+}
+
+TEST_F(FilesTest, WritesDevicesAndPipesDirectly) {
+  write_file_atomically("/dev/null", "x");
+  EXPECT_THAT(message_of([] { write_file_atomically("/dev/full", "x"); }),
+              AllOf(HasSubstr("'/dev/full'"), HasSubstr("No space left"), HasSubstr("free space")));
+  struct stat info {};
+  ASSERT_EQ(::stat("/dev/full", &info), 0);
+  EXPECT_TRUE(S_ISCHR(info.st_mode));
+
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  write_file_atomically("/dev/fd/" + std::to_string(ends[1]), "through");
+  char block[16];
+  EXPECT_EQ(::read(ends[0], block, sizeof block), 7);
+  ::close(ends[0]);
+  ::close(ends[1]);
+}
+
+TEST_F(FilesTest, WritesItsOwnDescriptorWhereItStands) {
+  const fs::path path = folder_ / "out";
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT, 0644);
+  ASSERT_EQ(::write(fd, "first\n", 6), 6);
+  write_file_atomically("/proc/self/fd/" + std::to_string(fd), "second\n");
+  ASSERT_EQ(::write(fd, "third\n", 6), 6);
+  ::close(fd);
+  EXPECT_EQ(read_file(path), "first\nsecond\nthird\n");
+}
+
+TEST_F(FilesTest, SaysWhatIsWrongWithThePath) {
+  write_file_atomically(folder_ / "file", "x");
+  for (const fs::path& path :
+       {folder_, folder_ / "", folder_ / "file/below", folder_ / "file/a/b", fs::path("/proc/nowhere/x"),
+        fs::path("/proc/x"), fs::path("/sys/x"), fs::path(), folder_ / std::string(300, 'n')}) {
+    EXPECT_THAT(message_of([&] { write_file_atomically(path, "y"); }), HasSubstr("cannot write")) << path;
+    EXPECT_THAT(message_of([&] { require_writable(path); }), HasSubstr("cannot write")) << path;
+  }
+  EXPECT_THAT(message_of([&] { write_file_atomically(folder_, "y"); }), HasSubstr("is a folder"));
+  EXPECT_EQ(read_file(folder_ / "file"), "x");
+  EXPECT_EQ(entries(), 1U);
+}
+
+TEST_F(FilesTest, RequireWritableCreatesNothing) {
+  require_writable(folder_ / "new/deep/file");
+  require_writable("/dev/null");
+  require_writable("/dev/stdout");
+  EXPECT_EQ(entries(), 0U);
+  write_file_atomically(folder_ / "old", "x");
+  require_writable(folder_ / "old");
+  EXPECT_EQ(read_file(folder_ / "old"), "x");
+}
+
+TEST_F(FilesTest, RequireWritableRefusesADescriptorThatIsOnlyRead) {
+  const int fd = ::open("/dev/null", O_RDONLY);
+  EXPECT_THROW(require_writable("/dev/fd/" + std::to_string(fd)), Error);
+  ::close(fd);
+  EXPECT_THROW(require_writable("/dev/fd/" + std::to_string(fd)), Error);
+}
+
+TEST_F(FilesTest, ReadFileNamesWhatItCannotRead) {
+  EXPECT_THAT(message_of([&] { read_file(folder_ / "gone"); }),
+              AllOf(HasSubstr("gone"), HasSubstr("No such file")));
+  EXPECT_THAT(message_of([&] { read_file(folder_); }),
+              AllOf(HasSubstr("cannot read"), HasSubstr("directory")));
+}
+
+TEST(UserDataFolder, FollowsTheEnvironment) {
+  const auto value_of = [](const char* name) {
+    const char* value = std::getenv(name);
+    return value == nullptr ? std::string() : std::string(value);
+  };
+  const std::string data = value_of("XDG_DATA_HOME"), home = value_of("HOME");
+  ::setenv("HOME", "/home/u", 1);
+  ::setenv("XDG_DATA_HOME", "/data", 1);
+  EXPECT_EQ(user_data_folder(), "/data/headroom");
+  ::setenv("XDG_DATA_HOME", "relative", 1);
+  EXPECT_EQ(user_data_folder(), "/home/u/.local/share/headroom");
+  ::unsetenv("XDG_DATA_HOME");
+  ::unsetenv("HOME");
+  EXPECT_THROW(user_data_folder(), Error);
+  if (!home.empty()) ::setenv("HOME", home.c_str(), 1);
+  if (!data.empty()) ::setenv("XDG_DATA_HOME", data.c_str(), 1);
+}
+
+TEST(ThisExecutable, IsAnExistingAbsolutePath) {
+  EXPECT_TRUE(this_executable().is_absolute());
+  EXPECT_TRUE(fs::exists(this_executable()));
+}
+
+}  // namespace
+}  // namespace headroom

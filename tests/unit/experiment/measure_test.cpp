@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <limits>
+#include <stdexcept>
+
+#include "headroom/experiment/state.h"
+#include "headroom/machine/topology.h"
+#include "scripted_source.h"
+
+namespace headroom {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+CaseSpec spec_of(AxisValues axes = {}, Caches caches = Caches::kCold) {
+  CaseSpec spec;
+  spec.experiment = "dot";
+  spec.axes = std::move(axes);
+  spec.caches = caches;
+  return spec;
+}
+
+template <typename Body>
+std::string logic_error_of(Body&& body) {
+  try {
+    body();
+  } catch (const std::logic_error& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+class Measure : public testing::Test {
+ protected:
+  ScriptedSource source{{{3, 2}, {5, 0}}};
+  SharedObjects shared;
+};
+
+TEST_F(Measure, AxesAreReadByName) {
+  const State state(spec_of({{"D", "1024"}, {"dtype", "bf16"}}), source, shared);
+  EXPECT_EQ(state.integer("D"), 1024);
+  EXPECT_EQ(state.text("dtype"), "bf16");
+  EXPECT_EQ(state.text("D"), "1024");
+  EXPECT_THAT(logic_error_of([&] { state.text("E"); }), AllOf(HasSubstr("dot"), HasSubstr("no axis 'E'")));
+  EXPECT_THAT(logic_error_of([&] { state.integer("dtype"); }), HasSubstr("'dtype' of dot is not an integer"));
+}
+
+TEST_F(Measure, HotHasOneCopyAndColdExceedsTwiceTheLastCache) {
+  State hot(spec_of({}, Caches::kHot), source, shared);
+  EXPECT_EQ(hot.rotate(1000), 1U);
+  State cold(spec_of(), source, shared);
+  const auto cache = static_cast<std::size_t>(last_level_cache_bytes());
+  const std::size_t copies = cold.rotate(1 << 20);
+  EXPECT_GE(copies << 20, 2 * cache);
+  EXPECT_LT((copies - 1) << 20, 2 * cache);
+  EXPECT_EQ(cold.rotate(100 * cache), 2U);
+  EXPECT_EQ(cold.rotate(0), 1U);
+}
+
+TEST_F(Measure, TheCopyCyclesAcrossLeadInAndSamples) {
+  State state(spec_of(), source, shared);
+  const auto cache = static_cast<std::size_t>(last_level_cache_bytes());
+  ASSERT_EQ(state.rotate((2 * cache + 2) / 3), 3U);
+  std::vector<std::size_t> copies;
+  state.measure([&](std::size_t copy) { copies.push_back(copy); });
+  EXPECT_THAT(copies, ElementsAre(0, 1, 2, 0, 1, 2, 0, 1, 2, 0));
+  ASSERT_EQ(source.infos.size(), 1U);
+  EXPECT_EQ(source.infos[0].copies, 3U);
+}
+
+TEST_F(Measure, TheLeadInIsRunButNotCounted) {
+  State state(spec_of(), source, shared);
+  int calls = 0;
+  state.measure([&] { ++calls; });
+  EXPECT_EQ(calls, 10);
+  ASSERT_EQ(source.samples.size(), 2U);
+  EXPECT_EQ(source.samples[0].iterations, 3U);
+  EXPECT_EQ(source.samples[1].iterations, 5U);
+}
+
+TEST_F(Measure, TheClockCoversTheIterationsAndNotTheLeadIn) {
+  ScriptedSource one({{1, 1}});
+  State state(spec_of(), one, shared);
+  bool is_lead_in = true;
+  state.measure([&] {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(is_lead_in ? 40 : 2);
+    while (std::chrono::steady_clock::now() < end) {
+    }
+    is_lead_in = false;
+  });
+  ASSERT_EQ(one.samples.size(), 1U);
+  EXPECT_GE(one.samples[0].elapsed_ns, 2e6);
+  EXPECT_LT(one.samples[0].elapsed_ns, 35e6);
+}
+
+TEST_F(Measure, BatchesBringTheirOwnClock) {
+  State state(spec_of(), source, shared);
+  std::vector<std::uint64_t> batches;
+  state.measure_batches([&](std::uint64_t iterations) {
+    batches.push_back(iterations);
+    return 10.0 * static_cast<double>(iterations);
+  });
+  EXPECT_THAT(batches, ElementsAre(2, 3, 5));
+  ASSERT_EQ(source.samples.size(), 2U);
+  EXPECT_EQ(source.samples[0].elapsed_ns, 30);
+  EXPECT_EQ(source.samples[1].elapsed_ns, 50);
+}
+
+TEST_F(Measure, ABatchWithoutATimeFailsTheCase) {
+  for (const double time :
+       {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(), -1.0}) {
+    ScriptedSource one({{1, 0}});
+    State state(spec_of(), one, shared);
+    EXPECT_THROW(state.measure_batches([&](std::uint64_t) { return time; }), std::runtime_error) << time;
+    EXPECT_TRUE(one.samples.empty());
+  }
+}
+
+TEST_F(Measure, MeasuringTwiceIsAnError) {
+  State state(spec_of(), source, shared);
+  state.measure([] {});
+  EXPECT_THAT(logic_error_of([&] { state.measure([] {}); }), HasSubstr("dot measures twice"));
+  EXPECT_EQ(source.infos.size(), 1U);
+}
+
+TEST_F(Measure, WhatTheCaseSaysIsInItsInfo) {
+  State state(spec_of(), source, shared);
+  state.work({.flops = 2, .bytes = 12, .bytes_written = 4, .dtype = "f32"});
+  state.input("x", "f32[3]");
+  state.note("isa", "avx2");
+  state.rate("token_per_sec", 4, "tokens/s");
+  state.value("ratio", 0.5, "1", Direction::kLowerIsBetter);
+  state.measure([] {});
+  const CaseInfo& info = source.infos.at(0);
+  EXPECT_EQ(info.work.flops, 2);
+  EXPECT_EQ(info.work.bytes_written, 4);
+  EXPECT_EQ(info.inputs.at("x"), "f32[3]");
+  EXPECT_EQ(info.notes.at("isa"), "avx2");
+  ASSERT_EQ(info.metrics.size(), 2U);
+  EXPECT_TRUE(info.metrics[0].is_rate);
+  EXPECT_EQ(info.metrics[0].direction, Direction::kHigherIsBetter);
+  EXPECT_FALSE(info.metrics[1].is_rate);
+  EXPECT_EQ(info.metrics[1].amount, 0.5);
+  EXPECT_FALSE(info.verified);
+}
+
+TEST_F(Measure, NumbersThatCannotBeAreRefusedBeforeTheFirstSample) {
+  State written(spec_of(), source, shared);
+  written.work({.bytes = 4, .bytes_written = 8, .dtype = {}});
+  EXPECT_THAT(logic_error_of([&] { written.measure([] {}); }), HasSubstr("writes 8 bytes of 4"));
+  State negative(spec_of(), source, shared);
+  negative.work({.flops = -1, .dtype = {}});
+  EXPECT_THAT(logic_error_of([&] { negative.measure([] {}); }), HasSubstr("a work of -1"));
+  State nan(spec_of(), source, shared);
+  nan.value("loss", std::numeric_limits<double>::quiet_NaN(), "1", Direction::kLowerIsBetter);
+  EXPECT_THAT(logic_error_of([&] { nan.measure([] {}); }), HasSubstr("loss = nan"));
+  EXPECT_TRUE(source.infos.empty());
+}
+
+TEST_F(Measure, SkipSaysWhy) {
+  const State state(spec_of(), source, shared);
+  try {
+    state.skip("no AMX here");
+  } catch (const SkipCase& skip) {
+    EXPECT_EQ(skip.reason, "no AMX here");
+  }
+  state.require_memory(1);
+  try {
+    state.require_memory(std::size_t{1} << 60);
+    FAIL() << "an exbibyte was there";
+  } catch (const SkipCase& skip) {
+    EXPECT_THAT(skip.reason, AllOf(HasSubstr("needs"), HasSubstr("are available")));
+  }
+}
+
+}  // namespace
+}  // namespace headroom

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "headroom/experiment/state.h"
+
+namespace headroom {
+
+/// Asks for the samples that it was given, in order, and keeps what comes back.
+class ScriptedSource final : public SampleSource {
+ public:
+  explicit ScriptedSource(std::vector<SampleRequest> requests = {}) : requests_(std::move(requests)) {}
+
+  void ready(const CaseInfo& info) override { infos.push_back(info); }
+  std::optional<SampleRequest> next() override {
+    if (asked_ == requests_.size()) return std::nullopt;
+    return requests_[asked_++];
+  }
+  void deliver(const Sample& sample) override { samples.push_back(sample); }
+
+  std::vector<CaseInfo> infos;
+  std::vector<Sample> samples;
+
+ private:
+  std::vector<SampleRequest> requests_;
+  std::size_t asked_ = 0;
+};
+
+}  // namespace headroom

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/record/codec.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+#include "full_record.h"
+#include "headroom/base/files.h"
+#include "headroom/base/json.h"
+
+namespace headroom {
+namespace {
+
+using testing::HasSubstr;
+
+Record round_trip(const Record& record) {
+  std::vector<Record> records = records_from_json_text(to_json_text({record}), "t");
+  EXPECT_EQ(records.size(), 1U);
+  return records.at(0);
+}
+
+void expect_equal(const std::optional<Interval>& a, const std::optional<Interval>& b) {
+  ASSERT_EQ(a.has_value(), b.has_value());
+  if (!a) return;
+  EXPECT_EQ(a->low, b->low);
+  EXPECT_EQ(a->high, b->high);
+  EXPECT_EQ(a->confidence, b->confidence);
+}
+
+void expect_equal(const ProcessSamples& a, const ProcessSamples& b) {
+  EXPECT_EQ(a.pid, b.pid);
+  EXPECT_EQ(a.iterations, b.iterations);
+  EXPECT_EQ(a.warmup, b.warmup);
+  EXPECT_EQ(a.values, b.values);
+  EXPECT_EQ(a.rounds, b.rounds);
+  ASSERT_EQ(a.noise.size(), b.noise.size());
+  for (std::size_t i = 0; i < a.noise.size(); ++i) {
+    EXPECT_EQ(a.noise[i].steal_ms, b.noise[i].steal_ms);
+    EXPECT_EQ(a.noise[i].involuntary_switches, b.noise[i].involuntary_switches);
+    EXPECT_EQ(a.noise[i].page_faults, b.noise[i].page_faults);
+    EXPECT_EQ(a.noise[i].frequency_mhz, b.noise[i].frequency_mhz);
+    EXPECT_EQ(a.noise[i].placement_ns, b.noise[i].placement_ns);
+  }
+}
+
+void expect_equal(const Environment& a, const Environment& b) {
+  EXPECT_EQ(a.timestamp, b.timestamp);
+  EXPECT_EQ(a.fingerprint, b.fingerprint);
+  EXPECT_EQ(a.governor, b.governor);
+  EXPECT_EQ(a.headroom_version, b.headroom_version);
+  EXPECT_EQ(a.git_sha, b.git_sha);
+  EXPECT_EQ(a.git_branch, b.git_branch);
+  EXPECT_EQ(a.git_repo, b.git_repo);
+  EXPECT_EQ(a.command, b.command);
+  EXPECT_EQ(a.extra_info, b.extra_info);
+  ASSERT_EQ(a.machines.size(), b.machines.size());
+  for (std::size_t i = 0; i < a.machines.size(); ++i) {
+    const Environment::Runner &m = a.machines[i], &n = b.machines[i];
+    EXPECT_EQ(std::tie(m.name, m.type, m.cpu_info, m.cpu_count, m.mem_info, m.avail_mem_in_gb),
+              std::tie(n.name, n.type, n.cpu_info, n.cpu_count, n.mem_info, n.avail_mem_in_gb));
+    EXPECT_EQ(std::tie(m.gpu_info, m.gpu_count, m.gpu_mem_info, m.avail_gpu_mem_in_gb, m.extra_info),
+              std::tie(n.gpu_info, n.gpu_count, n.gpu_mem_info, n.avail_gpu_mem_in_gb, n.extra_info));
+  }
+  ASSERT_EQ(a.dependencies.size(), b.dependencies.size());
+  for (const auto& [name, m] : a.dependencies) {
+    const Environment::Dependency& n = b.dependencies.at(name);
+    EXPECT_EQ(std::tie(m.repo, m.branch, m.sha, m.version, m.extra_info),
+              std::tie(n.repo, n.branch, n.sha, n.version, n.extra_info));
+  }
+}
+
+TEST(Codec, EveryFieldComesBack) {
+  const Record a = full_record(), b = round_trip(a);
+  EXPECT_EQ(std::tie(a.benchmark.name, a.benchmark.mode, a.benchmark.dtype, a.benchmark.extra_info),
+            std::tie(b.benchmark.name, b.benchmark.mode, b.benchmark.dtype, b.benchmark.extra_info));
+  EXPECT_EQ(std::tie(a.model.name, a.model.type, a.model.backend, a.model.origins, a.model.extra_info),
+            std::tie(b.model.name, b.model.type, b.model.backend, b.model.origins, b.model.extra_info));
+  EXPECT_EQ(std::tie(a.metric.name, a.metric.unit, a.metric.direction, a.metric.value, a.metric.target),
+            std::tie(b.metric.name, b.metric.unit, b.metric.direction, b.metric.value, b.metric.target));
+  EXPECT_EQ(a.metric.extra_info, b.metric.extra_info);
+  EXPECT_EQ(
+      std::tie(a.axes, a.device, a.runner, a.caches, a.threads, a.stop, a.max_error, a.verified, a.notes),
+      std::tie(b.axes, b.device, b.runner, b.caches, b.threads, b.stop, b.max_error, b.verified, b.notes));
+  EXPECT_EQ(std::tie(a.outcome.kind, a.outcome.reason), std::tie(b.outcome.kind, b.outcome.reason));
+  expect_equal(a.interval, b.interval);
+  ASSERT_TRUE(b.limit);
+  EXPECT_EQ(std::tie(a.limit->name, a.limit->value, a.limit->fraction, a.limit->unstable),
+            std::tie(b.limit->name, b.limit->value, b.limit->fraction, b.limit->unstable));
+  expect_equal(a.limit->interval, b.limit->interval);
+  ASSERT_EQ(a.samples.size(), b.samples.size());
+  for (std::size_t i = 0; i < a.samples.size(); ++i) expect_equal(a.samples[i], b.samples[i]);
+  ASSERT_TRUE(b.environment);
+  expect_equal(*a.environment, *b.environment);
+  EXPECT_EQ(to_json_text({a}), to_json_text({b}));
+}
+
+TEST(Codec, DefaultsComeBack) {
+  const Record record = round_trip(Record{});
+  EXPECT_EQ(to_json_text({record}), to_json_text({Record{}}));
+  EXPECT_FALSE(record.environment);
+  EXPECT_FALSE(record.interval);
+  EXPECT_FALSE(record.limit);
+  EXPECT_FALSE(record.metric.target);
+}
+
+TEST(Codec, EveryChoiceComesBack) {
+  std::set<std::string> names;
+  for (const StopReason reason :
+       {StopReason::kNone, StopReason::kPrecision, StopReason::kMaxTime, StopReason::kMaxSamples,
+        StopReason::kInterrupted, StopReason::kRunnerLost}) {
+    Record record;
+    record.stop = reason;
+    EXPECT_EQ(round_trip(record).stop, reason);
+    names.insert(to_string(reason));
+  }
+  EXPECT_EQ(names.size(), 6U);
+  for (const auto kind : {Outcome::Kind::kMeasured, Outcome::Kind::kSkipped, Outcome::Kind::kFailed}) {
+    Record record;
+    record.outcome.kind = kind;
+    EXPECT_EQ(round_trip(record).outcome.kind, kind);
+  }
+}
+
+TEST(Codec, WritesEachEnvironmentOnce) {
+  Record a = full_record(), b = full_record(), c = a;
+  b.environment = full_environment();
+  const std::string text = to_json_text({a, b, c, Record{}});
+  EXPECT_EQ(parse_json(text, "t")["environments"].size(), 2U);
+  const std::vector<Record> back = records_from_json_text(text, "t");
+  EXPECT_EQ(back[0].environment, back[2].environment);
+  EXPECT_NE(back[0].environment, back[1].environment);
+  EXPECT_FALSE(back[3].environment);
+}
+
+TEST(Codec, NumbersThatJsonCannotHoldBecomeNotANumber) {
+  Record record;
+  record.metric.value = std::nan("");
+  record.samples = {{1, 1, 0, {1.0, std::numeric_limits<double>::infinity()}, {}, {}}};
+  const Record back = round_trip(record);
+  EXPECT_TRUE(std::isnan(back.metric.value));
+  EXPECT_EQ(back.samples[0].values[0], 1.0);
+  EXPECT_TRUE(std::isnan(back.samples[0].values[1]));
+}
+
+TEST(Codec, KeepsExtremeIntegersAndAwkwardText) {
+  Record record;
+  record.samples = {{-1, std::numeric_limits<std::uint64_t>::max(), 0, {1}, {4294967295U}, {}}};
+  record.notes = {"quote \" backslash \\ newline \n µ \x01"};
+  record.axes = {{"z", "1"}, {"a/b", "2"}};
+  const Record back = round_trip(record);
+  EXPECT_EQ(back.samples[0].pid, -1);
+  EXPECT_EQ(back.samples[0].iterations, std::numeric_limits<std::uint64_t>::max());
+  EXPECT_EQ(back.samples[0].rounds[0], 4294967295U);
+  EXPECT_EQ(back.notes, record.notes);
+  EXPECT_EQ(back.axes, record.axes);
+}
+
+TEST(Codec, HundredThousandSamplesAreFine) {
+  Record record = full_record();
+  ProcessSamples& process = record.samples[0];
+  process = {1, 10, 0, {}, {}, {}};
+  for (std::uint32_t i = 0; i < 100000; ++i) {
+    process.values.push_back(1.0 / (i + 1));
+    process.rounds.push_back(i);
+    process.noise.push_back({0, i, 0, 2600, 0});
+  }
+  const Record back = round_trip(record);
+  EXPECT_EQ(back.samples[0].values, process.values);
+  EXPECT_EQ(back.samples[0].noise.back().involuntary_switches, 99999U);
+}
+
+TEST(Codec, RefusesANewerSchemaAndSaysWhatToDo) {
+  const std::string message = message_of([] {
+    records_from_json_text(R"({"headroom": {"schema": 99, "version": "7.0"}, "records": []})", "new.json");
+  });
+  EXPECT_EQ(
+      message,
+      "new.json: written in schema 99 by headroom 7.0; this headroom reads schemas up to 1; use a newer one");
+}
+
+TEST(Codec, RefusesWhatIsNotAHeadroomFile) {
+  const auto message = [](const char* text) {
+    return message_of([&] { records_from_json_text(text, "x.json"); });
+  };
+  EXPECT_THAT(message("[1, 2"), HasSubstr("x.json: not JSON at byte"));
+  EXPECT_THAT(message("[]"), HasSubstr("not a headroom file"));
+  EXPECT_THAT(message(R"({"headroom": {}})"), HasSubstr("x.json: /headroom/schema: missing"));
+  EXPECT_THAT(message(R"({"headroom": {"schema": "1"}})"),
+              HasSubstr("/headroom/schema: expected a whole number"));
+  EXPECT_THAT(message(R"({"headroom": {"schema": 0}})"), HasSubstr("not a schema"));
+  EXPECT_THAT(message(R"({"headroom": {"schema": 1}})"), HasSubstr("x.json: /records: missing"));
+}
+
+struct Damage {
+  const char* pointer;
+  Json value;
+  const char* message;
+};
+
+TEST(Codec, NamesThePathOfEachWrongField) {
+  const Json good = parse_json(to_json_text({full_record()}), "t");
+  const std::vector<Damage> damages{
+      {"/records/0/metric/name", 5, "/records/0/metric/name: expected a string, found a number"},
+      {"/records/0/metric/value", "x", "/records/0/metric/value: expected a number"},
+      {"/records/0/metric/direction", "up", "/records/0/metric/direction: expected one of 'lower', 'higher'"},
+      {"/records/0/metric/extra_info/headline", true,
+       "/records/0/metric/extra_info/headline: expected a string"},
+      {"/records/0/axes", Json::array(), "/records/0/axes: expected an object"},
+      {"/records/0/threads", 2.5, "/records/0/threads: expected a whole number"},
+      {"/records/0/outcome/kind", "lost", "/records/0/outcome/kind: expected one of 'measured'"},
+      {"/records/0/samples/1/values", 3, "/records/0/samples/1/values: expected an array"},
+      {"/records/0/samples/0/values/0", "1", "/records/0/samples/0/values: expected a number"},
+      {"/records/0/samples/0/iterations", -1,
+       "/records/0/samples/0/iterations: expected a whole number from 0"},
+      {"/records/0/samples/0/warmup", 9, "/records/0/samples/0/warmup: is more than there are samples"},
+      {"/records/0/samples/0/rounds", Json::array({1}), "/rounds: has 1 values where the samples are 3"},
+      {"/records/0/samples/0/noise/steal_ms", Json::array({1}), "/noise/steal_ms: has 1 values"},
+      {"/records/0/interval/low", nullptr, "/records/0/interval/low: expected a number, found null"},
+      {"/records/0/limit/unstable", "no", "/records/0/limit/unstable: expected a boolean"},
+      {"/records/0/notes", Json::array({1}), "/records/0/notes: expected an array of strings"},
+      {"/records/0/stop", "tired", "/records/0/stop: expected one of"},
+      {"/records/0/environment", 4, "/records/0/environment: is 4 where the file has 1 environments"},
+      {"/environments/0/machines/0/cpu_count", -2,
+       "/environments/0/machines/0/cpu_count: expected a whole number"},
+      {"/environments/0/dependencies/torch", 1, "/environments/0/dependencies/torch: expected an object"},
+  };
+  for (const Damage& damage : damages) {
+    Json bad = good;
+    bad[Json::json_pointer(damage.pointer)] = damage.value;
+    EXPECT_THAT(message_of([&] { records_from_json_text(dump_json(bad), "r.json"); }),
+                HasSubstr(damage.message))
+        << damage.pointer;
+  }
+}
+
+TEST(Codec, AMissingPartIsNamedAndUnknownOnesAreIgnored) {
+  Json document = parse_json(to_json_text({full_record()}), "t");
+  document["records"][0]["from_the_future"] = 1;
+  EXPECT_EQ(records_from_json_text(dump_json(document), "t").size(), 1U);
+  document["records"][0].erase("outcome");
+  EXPECT_THAT(message_of([&] { records_from_json_text(dump_json(document), "r.json"); }),
+              HasSubstr("r.json: /records/0/outcome: missing"));
+}
+
+TEST(RecordFormatDocument, QuotesTheExampleThatThisReaderReads) {
+  const std::string example = read_file(HEADROOM_TEST_DATA "/record_example.json");
+  const std::vector<Record> records = records_from_json_text(example, "record_example.json");
+  ASSERT_EQ(records.size(), 2U);
+  EXPECT_EQ(case_name(records[0]), "gemv D=4096 dtype=bf16");
+  EXPECT_EQ(records[1].outcome.kind, Outcome::Kind::kSkipped);
+  EXPECT_THAT(read_file(HEADROOM_TEST_DATA "/../../docs/record-format.md"), HasSubstr(example));
+}
+
+}  // namespace
+}  // namespace headroom

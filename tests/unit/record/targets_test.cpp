@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/record/targets.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "full_record.h"
+#include "headroom/base/files.h"
+#include "headroom/record/shipped_targets.h"
+
+namespace headroom {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+constexpr const char* kBandwidth = "memory_bandwidth(GB/s)";
+
+TEST(Targets, AreRead) {
+  const std::vector<Target> targets = parse_targets(R"(
+[[target]]
+experiment = "gemv"
+metric = "latency"
+dtype = "int8"
+device = "A100"
+value = 870
+note = "why"
+[[target]]
+experiment = "mlp"
+device = "cpu"
+percent_of_limit = 82.5
+)",
+                                                    "t.toml");
+  ASSERT_EQ(targets.size(), 2U);
+  EXPECT_EQ(targets[0].experiment, "gemv");
+  EXPECT_EQ(targets[0].metric, "latency");
+  EXPECT_EQ(targets[0].value, 870);
+  EXPECT_EQ(targets[0].kind, Target::Kind::kValue);
+  EXPECT_EQ(targets[1].kind, Target::Kind::kShareOfLimit);
+  EXPECT_DOUBLE_EQ(targets[1].value, 0.825);
+  EXPECT_TRUE(parse_targets("", "t").empty());
+}
+
+TEST(Targets, ErrorsNameLineAndColumn) {
+  const auto message = [](const std::string& text) {
+    return message_of([&] { parse_targets(text, "t.toml"); });
+  };
+  const std::string head = "[[target]]\nexperiment = \"gemv\"\ndevice = \"cpu\"\n";
+  EXPECT_THAT(message("[[target]]\nexperiment = \"gemv\n"), StartsWith("t.toml: line 2, column "));
+  EXPECT_THAT(message("[[target]]\nexperiment = \"\xff\"\n"), StartsWith("t.toml: line 2, column "));
+  EXPECT_THAT(
+      message(head + "value = 1\nmetric = \"m\"\nvalu = 2\n"),
+      AllOf(StartsWith("t.toml: line 6, column 1: unknown key 'valu'"), HasSubstr("did you mean 'value'?")));
+  EXPECT_THAT(message("targets = 1\n"), StartsWith("t.toml: line 1, column 1: unknown key 'targets'"));
+  EXPECT_THAT(message("[target]\nexperiment = \"x\"\n"), HasSubstr("write [[target]]"));
+  EXPECT_THAT(message("target = [1]\n"), HasSubstr("line 1, column 11: a target is a table"));
+  EXPECT_THAT(message("\n[[target]]\ndevice = \"cpu\"\npercent_of_limit = 5\n"),
+              StartsWith("t.toml: line 2, column 1: 'experiment' is missing"));
+  EXPECT_THAT(message(head), HasSubstr("either 'value' or 'percent_of_limit'"));
+  EXPECT_THAT(message(head + "value = 1\npercent_of_limit = 5\n"), HasSubstr("either 'value' or"));
+  EXPECT_THAT(message(head + "value = 1\n"), HasSubstr("'metric' is missing"));
+  EXPECT_THAT(message(head + "percent_of_limit = \"80\"\n"),
+              HasSubstr("line 4, column 20: 'percent_of_limit' is not a number"));
+  EXPECT_THAT(message(head + "percent_of_limit = -1\n"), HasSubstr("above 0"));
+  EXPECT_THAT(message(head + "percent_of_limit = nan\n"), HasSubstr("above 0"));
+  EXPECT_THAT(message(head + "percent_of_limit = 5\ndtype = 8\n"),
+              HasSubstr("line 5, column 9: 'dtype' is not a string"));
+  EXPECT_THAT(message(head + "experiment = \"x\"\n"), StartsWith("t.toml: line 4"));
+}
+
+TEST(Targets, AMissingFileIsNamed) {
+  EXPECT_THAT(message_of([] { read_targets("/nowhere/t.toml"); }), HasSubstr("/nowhere/t.toml"));
+}
+
+TEST(FindTarget, ComparesEachPart) {
+  const std::vector<Target> targets = shipped_targets();
+  const TargetQuery a100{"gemv", kBandwidth, "bf16", "cuda", "NVIDIA A100-SXM4-40GB"};
+  ASSERT_TRUE(find_target(targets, a100));
+  EXPECT_EQ(find_target(targets, a100)->value, 990);
+  for (auto change : {+[](TargetQuery& query) { query.experiment = "gem"; },
+                      +[](TargetQuery& query) { query.metric = "latency"; },
+                      +[](TargetQuery& query) { query.dtype = "f32"; },
+                      +[](TargetQuery& query) { query.device_name = "NVIDIA A100-SXM4-80GB"; }}) {
+    TargetQuery query = a100;
+    change(query);
+    EXPECT_FALSE(find_target(targets, query))
+        << query.experiment << query.metric << query.dtype << query.device_name;
+  }
+}
+
+TEST(FindTarget, DeviceIsAPatternAnywhereInTheNameOrTheWholeKind) {
+  const auto fits = [](const std::string& pattern, const std::string& device, const std::string& name) {
+    const std::vector<Target> targets{{"e", "m", "", pattern, Target::Kind::kValue, 1}};
+    return find_target(targets, {"e", "m", "d", device, name}).has_value();
+  };
+  EXPECT_TRUE(fits("cpu", "cpu", "x"));
+  EXPECT_TRUE(fits("xeon", "cpu", "INTEL(R) XEON(R) 8592"));
+  EXPECT_TRUE(fits("X*(R) 85?2", "cpu", "INTEL(R) XEON(R) 8592"));
+  EXPECT_TRUE(fits("*", "cpu", ""));
+  EXPECT_FALSE(fits("cpu", "cuda", "A100"));
+  EXPECT_FALSE(fits("xeon?", "cpu", "xeon"));
+}
+
+TEST(FindTarget, TheFirstInTheListWins) {
+  std::vector<Target> targets{{"e", "", "bfloat16", "cpu", Target::Kind::kShareOfLimit, 0.5},
+                              {"e", "", "", "cpu", Target::Kind::kShareOfLimit, 0.6}};
+  EXPECT_EQ(find_target(targets, {"e", "m", "bf16", "cpu", ""})->value, 0.5);
+  EXPECT_EQ(find_target(targets, {"e", "m", "int8", "cpu", ""})->value, 0.6);
+}
+
+TEST(TargetQueryOfARecord, KnowsTheDeviceByAllItsNames) {
+  const TargetQuery query = target_query(full_record());
+  EXPECT_EQ(query.experiment, "gemv");
+  EXPECT_EQ(query.device, "cpu");
+  EXPECT_EQ(query.device_name, "x86_64 A CPU");
+}
+
+TEST(ShippedTargets, AreTheFileOfTheRepository) {
+  EXPECT_EQ(kShippedTargets, read_file(HEADROOM_TEST_DATA "/../../data/targets.toml"));
+  EXPECT_DOUBLE_EQ(
+      find_target(shipped_targets(), {"gather_gemv", kBandwidth, "int8", "cpu", "x86_64"})->value, 0.7);
+}
+
+}  // namespace
+}  // namespace headroom

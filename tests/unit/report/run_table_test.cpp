@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/report/run_table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "headroom/base/text.h"
+#include "headroom/record/target_verdict.h"
+#include "headroom/report/case_rows.h"
+
+namespace headroom {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+/// The two records of a case: latency in us and bandwidth, both at the same share of the limit.
+std::vector<Record> pair_of(const std::string& experiment, const std::string& shape, const std::string& dtype,
+                            double us, double rate, double fraction) {
+  Record latency;
+  latency.model.name = experiment;
+  latency.model.backend = "native";
+  latency.runner = "native";
+  latency.device = "cpu";
+  latency.benchmark.dtype = dtype;
+  latency.axes = {{"D", shape}, {"dtype", dtype}};
+  latency.metric = {"latency", "us", Direction::kLowerIsBetter, us, {}, {}};
+  latency.interval = Interval{us * 0.99, us * 1.01, 0.95};
+  latency.samples = {{1, 10, 2, std::vector<double>(30, us), {}, {}},
+                     {2, 10, 0, std::vector<double>(20, us), {}, {}}};
+  latency.limit =
+      Limit{"read", us * fraction, fraction, Interval{fraction - 0.01, fraction + 0.01, 0.95}, false};
+  latency.stop = StopReason::kPrecision;
+  Record headline = latency;
+  headline.metric = {"memory_bandwidth(GB/s)", "GB/s", Direction::kHigherIsBetter, rate, {},
+                     {{"headline", "true"}}};
+  headline.limit->value = rate / fraction;
+  return {latency, headline};
+}
+
+std::vector<Record> operator+(std::vector<Record> a, const std::vector<Record>& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+TEST(RunTable, MergesTheRecordsOfACase) {
+  std::vector<Record> records =
+      pair_of("gemv", "1024", "bf16", 110, 19, 0.925) + pair_of("gemv", "4096", "int8", 1250, 13.4, 0.61);
+  apply_targets(records, std::vector<Target>{
+                             {"gemv", "", "bf16", "cpu", Target::Kind::kShareOfLimit, 0.8},
+                             {"gemv", "memory_bandwidth(GB/s)", "int8", "cpu", Target::Kind::kValue, 870}});
+  EXPECT_EQ(run_table(records).text(),
+            "case         backend  dtype     time  ± 95 %   n     metric     of limit      target  marks\n"
+            "───────────────────────────────────────────────────────────────────────────────────────────\n"
+            "gemv D=1024  native   bf16    110 µs   1.0 %  48  19.0 GB/s  92.5 % ±1.0   80.0 % ok  W\n"
+            "gemv D=4096  native   int8   1.25 ms   1.0 %  48  13.4 GB/s  61.0 % ±1.0  870 missed  W\n");
+  EXPECT_THAT(run_legend(records), HasSubstr("  W  "));
+}
+
+TEST(RunTable, FitsATerminalForTypicalRows) {
+  std::vector<Record> records = pair_of("mlp_layer_norm_gelu", "16384", "bf16", 123456, 123, 0.925);
+  records[1].metric.name = "flops_utilization";
+  records[1].metric.unit = "1";
+  records[1].metric.value = 0.412;
+  apply_targets(records, std::vector<Target>{
+                             {"mlp_layer_norm_gelu", "", "", "cpu", Target::Kind::kShareOfLimit, 0.95}});
+  const std::string text = run_table(records).text();
+  EXPECT_THAT(text, HasSubstr("0.412 of peak"));
+  for (const std::string& line : split(text, '\n')) EXPECT_LE(display_width(line), 115U) << line;
+}
+
+TEST(RunTable, ShowsWhyACaseHasNoNumbers) {
+  std::vector<Record> records = pair_of("gemv", "1024", "bf16", 110, 19, 0.9);
+  records.resize(1);
+  records[0].outcome = {Outcome::Kind::kSkipped, "needs 256 GiB, 29 GiB are available"};
+  const std::string text = run_table(records).text();
+  EXPECT_THAT(text,
+              HasSubstr("gemv D=1024  native   bf16   skipped\n    needs 256 GiB, 29 GiB are available\n"));
+  records[0].outcome = {Outcome::Kind::kFailed, "killed by signal 11\nlast line"};
+  EXPECT_THAT(run_table(records).text(), HasSubstr("failed\n    killed by signal 11 last line\n"));
+  EXPECT_EQ(run_legend(records), "");
+}
+
+TEST(RunTable, PutsBackendsOfACaseTogetherWithTheirRatio) {
+  std::vector<Record> first = pair_of("gemv", "1", "int8", 100, 20, 0.9);
+  std::vector<Record> other = pair_of("gemv", "2", "int8", 300, 20, 0.9);
+  std::vector<Record> reference = pair_of("gemv", "1", "int8", 200, 10, 0.45);
+  for (Record& record : reference) record.model.backend = "reference";
+  reference[0].metric.extra_info = {
+      {"ratio", "2.0"}, {"ratio_low", "1.98"}, {"ratio_high", "2.015"}, {"ratio_to", "native"}};
+  const std::string text = run_table(first + other + reference).text();
+  const std::size_t native = text.find("gemv D=1  native"), slow = text.find("gemv D=1  reference"),
+                    ratio = text.find("    2.000 x the time of native (95 % interval 1.980 to 2.015)\n"),
+                    next = text.find("gemv D=2");
+  ASSERT_NE(ratio, std::string::npos) << text;
+  EXPECT_LT(native, slow);
+  EXPECT_LT(slow, ratio);
+  EXPECT_LT(ratio, next);
+  reference[0].metric.extra_info.erase("ratio_low");
+  EXPECT_THAT(run_table(reference).text(), HasSubstr("(too few pairs for an interval)"));
+}
+
+TEST(RunTable, NamesTheRunnerOnlyWhereThereAreSeveral) {
+  std::vector<Record> records = pair_of("gemv", "1", "int8", 100, 20, 0.9);
+  EXPECT_THAT(run_table(records).text(), Not(HasSubstr("[")));
+  std::vector<Record> build_b = records;
+  for (Record& record : build_b) record.runner = "b/headroom-native";
+  const std::string text = run_table(records + build_b).text();
+  EXPECT_THAT(text, HasSubstr("native [b/headroom-native]"));
+  EXPECT_EQ(case_rows(records + build_b).size(), 2U);
+}
+
+TEST(RunTable, NamesCachesAndThreadsOnlyWhereTheyDiffer) {
+  std::vector<Record> cold = pair_of("gemv", "1", "int8", 100, 20, 0.9), hot = cold;
+  for (Record& record : cold) record.caches = "cold";
+  EXPECT_THAT(run_table(cold).text(), Not(HasSubstr("cold")));
+  for (Record& record : hot) {
+    record.caches = "hot";
+    record.threads = 2;
+  }
+  const std::string text = run_table(cold + hot).text();
+  EXPECT_THAT(text, HasSubstr("gemv D=1 cold"));
+  EXPECT_THAT(text, HasSubstr("gemv D=1 hot 2 threads"));
+}
+
+TEST(RunTable, TakesARecordWithoutALatencyOrAnInterval) {
+  std::vector<Record> records = pair_of("decode", "1", "bf16", 1, 12.5, 0.5);
+  records.erase(records.begin());
+  records[0].metric.name = "token_per_sec";
+  records[0].metric.unit = "tokens/s";
+  records[0].interval.reset();
+  records[0].limit.reset();
+  EXPECT_THAT(run_table(records).text(), HasSubstr("bf16         "));
+  EXPECT_THAT(run_table(records).text(), HasSubstr("?  48  12.5 tokens/s"));
+}
+
+TEST(RunTable, AHeadlineThatIsTheLatencyIsNotShownTwice) {
+  std::vector<Record> records = pair_of("gemv", "1", "int8", 100, 20, 0.9);
+  records.resize(1);
+  records[0].metric.extra_info["headline"] = "true";
+  const std::string text = run_table(records).text();
+  EXPECT_EQ(text.find("100 µs"), text.rfind("100 µs"));
+}
+
+TEST(MeanTable, ShowsWhatTheMeanIsMadeOf) {
+  std::vector<Record> records = pair_of("gemv", "1", "bf16", 1, 10, 0.9) +
+                                pair_of("gemv", "2", "bf16", 2, 20, 0.9) +
+                                pair_of("gemv", "3", "bf16", 2, 99, 0.9);
+  records[4].outcome = records[5].outcome = {Outcome::Kind::kSkipped, "no memory"};
+  records[1].metric.target = records[3].metric.target = 12;
+  EXPECT_EQ(mean_table(records).text(),
+            "mean over shapes  backend  dtype     metric                       mean   target  shapes\n"
+            "───────────────────────────────────────────────────────────────────────────────────────\n"
+            "gemv              native   bfloat16  memory_bandwidth(GB/s)  15.0 GB/s  12.0 ok  2 of 3\n");
+}
+
+}  // namespace
+}  // namespace headroom

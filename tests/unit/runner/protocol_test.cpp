@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/runner/protocol.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <random>
+
+#include "headroom/base/error.h"
+
+namespace headroom {
+namespace {
+
+using testing::HasSubstr;
+
+/// Random messages: the same seed gives the same.
+class Generator {
+ public:
+  explicit Generator(std::uint64_t seed) : random_(seed) {}
+
+  std::uint64_t below(std::uint64_t end) {
+    return std::uniform_int_distribution<std::uint64_t>(0, end - 1)(random_);
+  }
+  bool coin() { return below(2) == 1; }
+  double number() { return std::ldexp(static_cast<double>(random_()), static_cast<int>(below(80)) - 60); }
+  std::string text() {
+    static const std::vector<std::string> kTexts{"",   "gemv", "a \"quoted\" one", "µs\n\ttab", "back\\slash",
+                                                 "{}", "1"};
+    return kTexts[below(kTexts.size())] + (coin() ? std::to_string(below(1000)) : "");
+  }
+  std::vector<std::string> texts(std::size_t least) {
+    std::vector<std::string> made(least + below(3));
+    for (std::string& one : made) one = text();
+    return made;
+  }
+  StringMap map() { return {{text(), text()}, {text(), text()}}; }
+  std::uint64_t any() { return random_(); }
+
+ private:
+  std::mt19937_64 random_;
+};
+
+/// As it goes over the line.
+Json sent(const Json& message) {
+  return parse_json(dump_json(message), "line");
+}
+
+constexpr int kRuns = 100;
+
+TEST(Protocol, HelloComesBack) {
+  for (int seed = 0; seed < kRuns; ++seed) {
+    Generator make(seed);
+    const Hello hello{make.text(), make.text(), static_cast<int>(make.below(1000))};
+    const Hello back = hello_from_json(sent(to_json(hello)));
+    EXPECT_EQ(back.name, hello.name);
+    EXPECT_EQ(back.version, hello.version);
+    EXPECT_EQ(back.protocol, hello.protocol);
+  }
+}
+
+TEST(Protocol, DescriptionComesBack) {
+  for (int seed = 0; seed < kRuns; ++seed) {
+    Generator make(seed);
+    ExperimentDescription description{make.text(), make.text(),   make.text(), make.text(),
+                                      {},          make.texts(1), make.coin()};
+    for (std::uint64_t i = make.below(3); i > 0; --i) {
+      description.axes.push_back(
+          {make.text(), make.coin() ? Axis::Kind::kInteger : Axis::Kind::kText, make.texts(0)});
+    }
+    const ExperimentDescription back = description_from_json(sent(to_json(description)));
+    EXPECT_EQ(dump_json(to_json(back)), dump_json(to_json(description)));
+    EXPECT_EQ(back.name, description.name);
+    EXPECT_EQ(back.summary, description.summary);
+    EXPECT_EQ(back.metric, description.metric);
+    EXPECT_EQ(back.device, description.device);
+    EXPECT_EQ(back.backends, description.backends);
+    EXPECT_EQ(back.is_limit, description.is_limit);
+    ASSERT_EQ(back.axes.size(), description.axes.size());
+    for (std::size_t i = 0; i < back.axes.size(); ++i) {
+      EXPECT_EQ(back.axes[i].name, description.axes[i].name);
+      EXPECT_EQ(back.axes[i].kind, description.axes[i].kind);
+      EXPECT_EQ(back.axes[i].values, description.axes[i].values);
+    }
+  }
+}
+
+TEST(Protocol, CaseSpecComesBackWithTheOrderOfItsAxes) {
+  for (int seed = 0; seed < kRuns; ++seed) {
+    Generator make(seed);
+    CaseSpec spec;
+    spec.experiment = make.text();
+    spec.axes = {{"z" + make.text(), make.text()}, {"a" + make.text(), make.text()}};
+    spec.backend = make.text();
+    spec.threads = 1 + static_cast<int>(make.below(512));
+    spec.caches = make.coin() ? Caches::kCold : Caches::kHot;
+    spec.seed = make.any();
+    const CaseSpec back = case_spec_from_json(sent(to_json(spec)));
+    EXPECT_EQ(back.experiment, spec.experiment);
+    EXPECT_EQ(back.axes, spec.axes);
+    EXPECT_EQ(back.backend, spec.backend);
+    EXPECT_EQ(back.threads, spec.threads);
+    EXPECT_EQ(back.caches, spec.caches);
+    EXPECT_EQ(back.seed, spec.seed) << "all 64 bits";
+  }
+}
+
+TEST(Protocol, CaseInfoComesBack) {
+  for (int seed = 0; seed < kRuns; ++seed) {
+    Generator make(seed);
+    CaseInfo info{
+        {make.number(), make.number(), make.number(), make.text()},
+        1 + make.below(100),
+        make.coin(),
+        make.number(),
+        make.number(),
+        {{make.text(), make.text(), make.coin() ? Direction::kLowerIsBetter : Direction::kHigherIsBetter,
+          make.number(), make.coin()}},
+        make.map(),
+        make.map()};
+    const PrepareReply back = prepare_reply_from_json(sent(to_json(PrepareReply{{}, info})));
+    EXPECT_EQ(back.outcome.kind, Outcome::Kind::kMeasured);
+    EXPECT_EQ(back.info.work.flops, info.work.flops);
+    EXPECT_EQ(back.info.work.bytes, info.work.bytes);
+    EXPECT_EQ(back.info.work.bytes_written, info.work.bytes_written);
+    EXPECT_EQ(back.info.work.dtype, info.work.dtype);
+    EXPECT_EQ(back.info.copies, info.copies);
+    EXPECT_EQ(back.info.verified, info.verified);
+    EXPECT_EQ(back.info.max_error, info.max_error);
+    EXPECT_EQ(back.info.tolerance, info.tolerance);
+    EXPECT_EQ(back.info.inputs, info.inputs);
+    EXPECT_EQ(back.info.notes, info.notes);
+    ASSERT_EQ(back.info.metrics.size(), 1U);
+    EXPECT_EQ(back.info.metrics[0].name, info.metrics[0].name);
+    EXPECT_EQ(back.info.metrics[0].unit, info.metrics[0].unit);
+    EXPECT_EQ(back.info.metrics[0].direction, info.metrics[0].direction);
+    EXPECT_EQ(back.info.metrics[0].amount, info.metrics[0].amount);
+    EXPECT_EQ(back.info.metrics[0].is_rate, info.metrics[0].is_rate);
+  }
+}
+
+TEST(Protocol, OutcomesComeBackWithTheirReason) {
+  for (const auto kind : {Outcome::Kind::kSkipped, Outcome::Kind::kFailed}) {
+    const PrepareReply back = prepare_reply_from_json(sent(to_json(PrepareReply{{kind, "no AMX"}, {}})));
+    EXPECT_EQ(back.outcome.kind, kind);
+    EXPECT_EQ(back.outcome.reason, "no AMX");
+  }
+}
+
+TEST(Protocol, SampleReplyComesBack) {
+  for (int seed = 0; seed < kRuns; ++seed) {
+    Generator make(seed);
+    SampleReply reply;
+    reply.sample = {make.number(), 1 + make.below(std::uint64_t{1} << 53), {}};
+    reply.sample.noise.steal_ms = make.number();
+    reply.sample.noise.involuntary_switches = static_cast<std::uint32_t>(make.any());
+    reply.sample.noise.page_faults = static_cast<std::uint32_t>(make.any());
+    reply.sample.noise.frequency_mhz = make.number();
+    const SampleReply back = sample_reply_from_json(sent(to_json(reply)));
+    EXPECT_EQ(back.failure, "");
+    EXPECT_EQ(back.sample.elapsed_ns, reply.sample.elapsed_ns);
+    EXPECT_EQ(back.sample.iterations, reply.sample.iterations);
+    EXPECT_EQ(back.sample.noise.steal_ms, reply.sample.noise.steal_ms);
+    EXPECT_EQ(back.sample.noise.involuntary_switches, reply.sample.noise.involuntary_switches);
+    EXPECT_EQ(back.sample.noise.page_faults, reply.sample.noise.page_faults);
+    EXPECT_EQ(back.sample.noise.frequency_mhz, reply.sample.noise.frequency_mhz);
+  }
+  EXPECT_EQ(sample_reply_from_json(sent(to_json(SampleReply{{}, "fell over"}))).failure, "fell over");
+}
+
+/// Every member of `message` in turn taken away, and made another type: the decoder must say which.
+void expect_members_named(const Json& message, const std::function<void(const Json&)>& decode) {
+  for (const auto& [key, value] : message.items()) {
+    Json without = message, odd = message;
+    without.erase(key);
+    odd[key] = value.is_null() || value.is_array() ? Json(true) : Json::array({Json::array()});
+    for (const Json& broken : {without, odd}) {
+      try {
+        decode(broken);
+        ADD_FAILURE() << "accepted " << dump_json(broken);
+      } catch (const Error& error) {
+        EXPECT_THAT(error.what(), HasSubstr("/" + key));
+      }
+    }
+  }
+}
+
+TEST(Protocol, DecodersNameTheMemberThatIsWrong) {
+  expect_members_named(to_json(Hello{"native", "1", 1}), [](const Json& json) { hello_from_json(json); });
+  const ExperimentDescription description{"e",        "s",  "m", "cpu", {{"D", Axis::Kind::kInteger, {"1"}}},
+                                          {"native"}, false};
+  expect_members_named(to_json(description), [](const Json& json) { description_from_json(json); });
+  expect_members_named(to_json(description)["axes"][0], [&](const Json& axis) {
+    Json json = to_json(description);
+    json["axes"][0] = axis;
+    description_from_json(json);
+  });
+  expect_members_named(to_json(CaseSpec{}), [](const Json& json) { case_spec_from_json(json); });
+  const Json ready = to_json(PrepareReply{{}, {}});
+  expect_members_named(ready, [](const Json& json) { prepare_reply_from_json(json); });
+  expect_members_named(ready["info"], [&](const Json& info) {
+    prepare_reply_from_json({{"outcome", "ready"}, {"info", info}});
+  });
+  const Json sampled = to_json(SampleReply{});
+  expect_members_named(sampled, [](const Json& json) { sample_reply_from_json(json); });
+  expect_members_named(sampled["noise"], [&](const Json& noise) {
+    Json json = sampled;
+    json["noise"] = noise;
+    sample_reply_from_json(json);
+  });
+}
+
+TEST(Protocol, NumbersThatDoNotFitAreRefused) {
+  const auto refused = [](const char* key, const Json& value) {
+    Json json = to_json(CaseSpec{});
+    json[key] = value;
+    EXPECT_THROW(case_spec_from_json(json), Error) << key << " = " << dump_json(value);
+  };
+  refused("threads", 0);
+  refused("threads", 1.5);
+  refused("threads", 1e300);
+  refused("threads", std::int64_t{1} << 40);
+  refused("seed", -1);
+  refused("axes", "D=1");
+  refused("axes", {{"D", 1}});
+  Json sample = to_json(SampleReply{});
+  sample["iterations"] = 0;
+  EXPECT_THROW(sample_reply_from_json(sample), Error);
+  sample = to_json(SampleReply{});
+  sample["elapsed_ns"] = parse_json(dump_json(std::numeric_limits<double>::quiet_NaN()), "nan");
+  EXPECT_THROW(sample_reply_from_json(sample), Error);
+}
+
+TEST(Protocol, WhatIsNotAnObjectIsRefused) {
+  for (const Json& json : {Json(nullptr), Json(1), Json("x"), Json::array()}) {
+    EXPECT_THROW(hello_from_json(json), Error);
+    EXPECT_THROW(description_from_json(json), Error);
+    EXPECT_THROW(case_spec_from_json(json), Error);
+    EXPECT_THROW(prepare_reply_from_json(json), Error);
+    EXPECT_THROW(sample_reply_from_json(json), Error);
+  }
+  EXPECT_THROW(prepare_reply_from_json({{"outcome", "odd"}, {"reason", ""}}), Error);
+}
+
+}  // namespace
+}  // namespace headroom

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/stats/compare.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <stdexcept>
+#include <vector>
+
+#include "noise.h"
+
+namespace headroom {
+namespace {
+
+using test::Noise;
+using Values = std::vector<double>;
+
+TEST(PairedRatio, IsTheMedianOfTheRatios) {
+  const RatioEstimate estimate = paired_ratio(Values{2, 6, 40}, Values{1, 2, 10});
+  EXPECT_NEAR(estimate.ratio, 3, 1e-12);
+  EXPECT_EQ(estimate.pairs, 3u);
+  EXPECT_FALSE(estimate.interval);
+}
+
+TEST(PairedRatio, OfSixPairsSpansThem) {
+  const RatioEstimate estimate = paired_ratio(Values{1.01, 1.06, 1.03, 1.04, 1.02, 1.05}, Values(6, 1.0));
+  EXPECT_NEAR(estimate.ratio, std::sqrt(1.03 * 1.04), 1e-12);
+  ASSERT_TRUE(estimate.interval);
+  EXPECT_NEAR(estimate.interval->low, 1.01, 0.003);
+  EXPECT_NEAR(estimate.interval->high, 1.06, 0.003);
+}
+
+TEST(PairedRatio, CoversUnderDriftThatBothShare) {
+  Noise noise(21);
+  int covered = 0;
+  int naive = 0;
+  constexpr int kRepetitions = 800;
+  for (int i = 0; i < kRepetitions; ++i) {
+    Values a, b;
+    double drift = 0;
+    for (int round = 0; round < 30; ++round) {
+      drift += 0.01 * noise.normal() + 0.01;
+      a.push_back(std::exp(drift + 0.01 * noise.normal()) * 1.02);
+      b.push_back(std::exp(drift + 0.01 * noise.normal()));
+    }
+    const auto paired = paired_ratio(a, b).interval;
+    const auto unpaired = unpaired_ratio(a, b).interval;
+    ASSERT_TRUE(paired && unpaired);
+    covered += paired->contains(1.02) ? 1 : 0;
+    naive += unpaired->high - unpaired->low > 3 * (paired->high - paired->low) ? 1 : 0;
+  }
+  EXPECT_GE(covered / double{kRepetitions}, 0.93);
+  EXPECT_GE(naive / double{kRepetitions}, 0.95);
+}
+
+TEST(PairedRatio, RefusesWhatHasNoRatio) {
+  EXPECT_THROW(paired_ratio(Values{1, 2}, Values{1}), std::invalid_argument);
+  EXPECT_THROW(paired_ratio(Values{}, Values{}), std::invalid_argument);
+  EXPECT_THROW(paired_ratio(Values{0}, Values{1}), std::invalid_argument);
+  EXPECT_THROW(paired_ratio(Values{1}, Values{-1}), std::invalid_argument);
+  EXPECT_THROW(paired_ratio(Values{1}, Values{NAN}), std::invalid_argument);
+}
+
+TEST(UnpairedRatio, CombinesTheTwoIntervals) {
+  // At sqrt(.95) each, P(B(9, .5) <= 1) = .0195 > .0127: the whole range.
+  const Values a = {18, 10, 11, 12, 14, 16, 17, 13, 15};
+  const Values b = {7, 7, 7, 7, 7, 7, 7, 7, 7};
+  const RatioEstimate estimate = unpaired_ratio(a, b);
+  EXPECT_NEAR(estimate.ratio, 2, 1e-12);
+  ASSERT_TRUE(estimate.interval);
+  EXPECT_NEAR(estimate.interval->low, 10.0 / 7, 1e-12);
+  EXPECT_NEAR(estimate.interval->high, 18.0 / 7, 1e-12);
+  EXPECT_EQ(estimate.interval->confidence, 0.95);
+}
+
+TEST(UnpairedRatio, NeedsEnoughOfBoth) {
+  EXPECT_FALSE(unpaired_ratio(Values(20, 1.0), Values(5, 2.0)).interval);
+  EXPECT_NEAR(unpaired_ratio(Values(20, 1.0), Values(5, 2.0)).ratio, 0.5, 1e-12);
+  EXPECT_EQ(unpaired_ratio(Values(20, 1.0), Values(5, 2.0)).pairs, 5u);
+  EXPECT_THROW(unpaired_ratio(Values{}, Values{1}), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace headroom

@@ -1,0 +1,233 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks which folder may include which, and the rules that hold for every source file.
+
+    tools/check_layers.py [ROOT]        ROOT: the repository, default the one that this file is in
+
+Prints "file:line: rule: what to do" for each breach. Exits with 0 when there is none, 1 when there is one.
+"""
+import os
+import re
+import sys
+
+# The modules of src/headroom, and the modules that each may include beside itself. This is the dependency graph of
+# docs/architecture.md; to change it is a design decision.
+LIBRARY = {
+    "base": "",
+    "stats": "base",
+    "process": "base",
+    "record": "base stats",
+    "machine": "base process record",
+    "experiment": "base record machine",
+    "runner": "base process experiment",
+    "schedule": "base stats process record machine experiment runner",
+    "trace": "base stats record",
+    "compare": "base stats record",
+    "history": "base record",
+    "report": "base stats record machine compare history trace",
+}
+RUNNER_MAY = "base stats process record machine experiment runner"
+RUNNERS = ("headroom_native", "headroom_torch", "headroom_cuda")
+
+TORCH = re.compile(r"^(torch|ATen|c10|caffe2)/")
+CUDA = re.compile(r"^(cuda|cublas|cudnn|cufft|curand|cusolver|cusparse|cutlass|cub|cupti|nccl|nvml|nvtx3?|thrust)"
+                  r"([_./]|[A-Z0-9].*\.h|.*\.h$)|^nvToolsExt")
+INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
+
+# The library never prints and never exits: its callers may be a server, a test, or a table being drawn.
+PRINTS = re.compile(r"\bstd::(cout|cerr|clog)\b|\b(printf|puts|putchar|perror|vprintf)\s*\("
+                    r"|\bfprintf\s*\(\s*std(out|err)\b|\bfputs\s*\([^;]*\bstd(out|err)\b|\bfmt::print\w*\s*\(")
+EXITS = re.compile(r"\bstd::(exit|abort|quick_exit|terminate)\s*\(|(?<![\w.>:])(::)?(exit|abort|quick_exit)\s*\(")
+
+SOURCE_FOLDERS = ("src", "tests", "examples", "bench", "tools", "cmake")
+SKIPPED_FOLDERS = {"build", "data", "golden", "__pycache__"}
+CODE = (".cpp", ".h", ".cu", ".cuh")
+SCRIPTS = (".py", ".sh", ".cmake", ".in")
+FOREIGN_ENDINGS = {".cc": ".cpp", ".cxx": ".cpp", ".hpp": ".h", ".hh": ".h", ".hxx": ".h"}
+VAGUE_WORDS = {"util", "utils", "manager", "helper", "helpers", "common", "impl"}
+SNAKE_CASE = re.compile(r"^[a-z][a-z0-9]*(_[a-z0-9]+)*$")
+MAX_LINES = 500
+LICENCE = "SPDX-License-Identifier: Apache-2.0"
+
+
+def source_files(root):
+    """Paths relative to root, '/'-separated, of every file that the rules are about."""
+    for top in SOURCE_FOLDERS:
+        for folder, folders, names in os.walk(os.path.join(root, top)):
+            folders[:] = sorted(f for f in folders if f not in SKIPPED_FOLDERS and not f.startswith("."))
+            for name in sorted(names):
+                ending = os.path.splitext(name)[1]
+                if name == "CMakeLists.txt" or ending in CODE + SCRIPTS or ending in FOREIGN_ENDINGS:
+                    yield os.path.relpath(os.path.join(folder, name), root).replace(os.sep, "/")
+
+
+def without_comments(lines):
+    """The lines with comments and the text of string literals blanked, line by line."""
+    inside = False
+    for line in lines:
+        out = ""
+        while line:
+            if inside:
+                end = line.find("*/")
+                if end < 0:
+                    break
+                line, inside = line[end + 2:], False
+                continue
+            token = re.search(r'//|/\*|"(?:\\.|[^"\\])*"', line)
+            if not token:
+                out += line
+                break
+            out += line[:token.start()]
+            if token.group() == "//":
+                break
+            if token.group() == "/*":
+                inside = True
+            else:
+                out += '""'
+            line = line[token.end():]
+        yield out
+
+
+def place(path):
+    """(kind, module) of a file: ("library", "stats"), ("runner", "headroom_native"), ("cli", ""), or (None, "")."""
+    parts = path.split("/")
+    if parts[0] != "src" or len(parts) < 3:
+        return None, ""
+    if parts[1] == "headroom":
+        return "library", parts[2] if len(parts) > 3 else ""
+    if parts[1] in RUNNERS:
+        return "runner", parts[1]
+    if parts[1] == "cli":
+        return "cli", ""
+    return None, ""
+
+
+def project_include_breach(kind, module, target):
+    """Why a file at (kind, module) may not include the project header `target`, or None."""
+    parts = target.split("/")
+    if parts[0] == "headroom":
+        included = parts[1] if len(parts) > 2 else ""
+        if kind == "cli" or included == module and kind == "library":
+            return None
+        if not included:
+            return f"{target} includes everything: include the headers of single modules instead"
+        if kind == "library" and module not in LIBRARY:
+            return None  # said once, for the folder
+        allowed = (LIBRARY[module] if kind == "library" else RUNNER_MAY).split()
+        if included in allowed:
+            return None
+        return (f"{module} may include only {', '.join([module] + allowed)}, not {included}: "
+                "move the code, or pass what it needs as a parameter")
+    if parts[0] == "cli":
+        return None if kind == "cli" else f"only src/cli includes cli/: move what {module} needs into src/headroom"
+    if parts[0] == module and kind == "runner":
+        return None
+    return (f"{parts[0]} is a runner, a process of its own: {module or kind} reaches it over the runner's protocol, "
+            "or move the shared code into src/headroom")
+
+
+def include_breach(kind, module, quote, target):
+    """(rule, what to do) for one #include in src/, or None."""
+    top = target.split("/")[0]
+    if TORCH.match(target):
+        if module == "headroom_torch":
+            return None
+        return "torch", f"{target}: only src/headroom_torch includes torch: move this code there"
+    if CUDA.match(target):
+        if module == "headroom_cuda":
+            return None
+        return "cuda", f"{target}: only src/headroom_cuda includes CUDA: move this code there"
+    if top in ("headroom", "cli") + RUNNERS and "/" in target:
+        breach = project_include_breach(kind, module, target)
+        if breach:
+            return "layer", breach
+        return None if quote == '"' else ("include", f'write #include "{target}": angle brackets are for other libraries')
+    if quote == '"' and ("/" not in target or target.startswith(".")):
+        return "include", f'write the path from src/: "headroom/.../{target.split("/")[-1]}"'
+    return None
+
+
+def check_includes(path, lines):
+    kind, module = place(path)
+    if kind is None:
+        return
+    for number, line in enumerate(lines, 1):
+        match = INCLUDE.match(line)
+        breach = match and include_breach(kind, module, *match.groups())
+        if breach:
+            yield (number,) + breach
+
+
+def check_library_manners(path, lines):
+    """The library neither prints nor exits; the main() that it offers to runners may."""
+    kind, _ = place(path)
+    if kind != "library" or "main" in os.path.basename(path):
+        return
+    for number, line in enumerate(without_comments(lines), 1):
+        if PRINTS.search(line):
+            yield number, "prints", "the library never prints: return the text, or throw headroom::Error"
+        if EXITS.search(line):
+            yield number, "exits", "the library never exits: throw headroom::Error, or return an outcome"
+
+
+def check_name(path):
+    folder, name = os.path.split(path)
+    stem, ending = os.path.splitext(name)
+    if ending in FOREIGN_ENDINGS:
+        yield 1, "name", f"rename it to {stem}{FOREIGN_ENDINGS[ending]}: sources end in .cpp, headers in .h"
+    judged = [part for part in folder.split("/")[1:] if part]
+    if ending in CODE + (".py", ".sh") or ending in FOREIGN_ENDINGS:
+        judged.append(stem)
+    for word in judged:
+        if not SNAKE_CASE.match(word):
+            yield 1, "name", f"'{word}' is not snake_case: rename it"
+        vague = VAGUE_WORDS.intersection(word.lower().split("_"))
+        if vague:
+            yield 1, "name", f"'{word}' says nothing of what is inside ({', '.join(sorted(vague))}): name the thing"
+
+
+def check_text(lines):
+    first = 1 if lines and lines[0].startswith("#!") else 0
+    if len(lines) <= first or LICENCE not in lines[first]:
+        yield first + 1, "licence", f"begin the file with a comment '{LICENCE}'"
+    if len(lines) > MAX_LINES:
+        yield MAX_LINES + 1, "length", f"{len(lines)} lines, {MAX_LINES} at most: split it by what its parts are about"
+
+
+def check_modules(root):
+    library = os.path.join(root, "src", "headroom")
+    for name in sorted(os.listdir(library) if os.path.isdir(library) else []):
+        if os.path.isdir(os.path.join(library, name)) and name not in LIBRARY:
+            yield (f"src/headroom/{name}:1: layer: an unknown module: say in LIBRARY of tools/check_layers.py "
+                   "what it may include, and in docs/architecture.md why")
+
+
+def check(root):
+    """Every breach in the tree at root, as lines to print."""
+    breaches = list(check_modules(root))
+    for path in source_files(root):
+        with open(os.path.join(root, path), encoding="utf-8", errors="replace") as file:
+            lines = file.read().splitlines()
+        found = list(check_name(path)) + list(check_text(lines))
+        if path.endswith(CODE):
+            found += list(check_includes(path, lines)) + list(check_library_manners(path, lines))
+        breaches += [f"{path}:{number}: {rule}: {text}" for number, rule, text in sorted(found)]
+    return breaches
+
+
+def main(arguments):
+    if len(arguments) > 1 or arguments[:1] in (["-h"], ["--help"]):
+        print(__doc__.strip())
+        return 2
+    root = arguments[0] if arguments else os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
+    if not os.path.isdir(os.path.join(root, "src")):
+        print(f"check_layers: {root} has no src folder: give the repository's root", file=sys.stderr)
+        return 2
+    breaches = check(root)
+    for breach in breaches:
+        print(breach)
+    return 1 if breaches else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,110 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Installs what is missing of the packages in packages/PART.txt; says nothing when nothing is.
+#   tools/setup.sh [--check] PART...      --check: only report what is missing
+# Exit codes: 0 all there; 2 something is missing and cannot (--check: was not asked to) be installed.
+set -euo pipefail
+
+lists="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)/packages"
+check_only=false
+if [[ ${1:-} == --check ]]; then
+  check_only=true
+  shift
+fi
+if (($# == 0)); then
+  echo "usage: tools/setup.sh [--check] PART...   parts: $(cd "$lists" && echo *.txt | sed 's/\.txt//g')" >&2
+  exit 2
+fi
+
+packages=()
+declare -A probe
+for part in "$@"; do
+  if [[ ! -f $lists/$part.txt ]]; then
+    echo "setup: no list of packages '$part' (looked for $lists/$part.txt)" >&2
+    exit 2
+  fi
+  while read -r package kind name _; do
+    [[ -z $package || $package == \#* ]] && continue
+    packages+=("$package")
+    probe[$package]="$kind $name"
+  done <"$lists/$part.txt"
+done
+
+with_apt=false
+if command -v apt-get >/dev/null && command -v dpkg-query >/dev/null; then with_apt=true; fi
+
+# A tool of any origin does (a newer CMake in /usr/local, say); a library must be the package or be known to pkg-config.
+present() {
+  local kind name
+  read -r kind name <<<"${probe[$1]}"
+  case $kind in
+    command) command -v "$name" >/dev/null ;;
+    pkg-config) command -v pkg-config >/dev/null && pkg-config --exists "$name" ;;
+    *) echo "setup: packages/: '$1' has no probe (command NAME | pkg-config MODULE)" >&2; exit 2 ;;
+  esac
+}
+
+find_missing() {
+  missing=()
+  local package installed=""
+  if $with_apt; then
+    installed=$(dpkg-query -W -f '|${Package}|${db:Status-Status}|\n' "${packages[@]}" 2>/dev/null || true)
+  fi
+  for package in "${packages[@]}"; do
+    [[ $installed == *"|$package|installed|"* ]] || present "$package" || missing+=("$package")
+  done
+}
+
+explain_missing() {
+  local package
+  {
+    echo "setup: not found on this machine:"
+    for package in "${missing[@]}"; do
+      printf '  %-22s (looked for: %s)\n' "$package" "${probe[$package]}"
+    done
+  } >&2
+}
+
+find_missing
+((${#missing[@]} == 0)) && exit 0
+
+if ! $with_apt; then
+  explain_missing
+  echo "setup: there is no apt-get here. Install these (the names are Debian's) with your package manager or from" \
+    "source so that the probes succeed, then run the command again." >&2
+  exit 2
+fi
+install="apt-get install -y --no-install-recommends ${missing[*]}"
+if $check_only; then
+  explain_missing
+  echo "setup: to install them: $install" >&2
+  exit 2
+fi
+
+as_root=(env DEBIAN_FRONTEND=noninteractive)
+if ((EUID != 0)); then
+  if ! command -v sudo >/dev/null; then
+    explain_missing
+    echo "setup: neither root nor sudo. As root, run: $install" >&2
+    exit 2
+  fi
+  # Without a terminal nobody can type a password: fail at once instead of waiting for one.
+  if [[ -t 0 ]]; then as_root=(sudo "${as_root[@]}"); else as_root=(sudo -n "${as_root[@]}"); fi
+fi
+
+echo "setup: installing ${missing[*]}" >&2
+apt_install() { "${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" </dev/null; }
+# The lists of packages are fetched only when the ones at hand do not do: absent on a fresh machine, or too old.
+if ! apt-get install -s -qq --no-install-recommends "${missing[@]}" >/dev/null 2>&1 || ! apt_install >&2; then
+  "${as_root[@]}" apt-get update -qq >&2 || echo "setup: apt-get update failed; going on with the lists at hand" >&2
+  if ! apt_install >&2; then
+    echo "setup: apt-get could not install what is missing. To see why: $install" >&2
+    exit 2
+  fi
+fi
+
+find_missing
+if ((${#missing[@]} > 0)); then
+  explain_missing
+  exit 2
+fi
