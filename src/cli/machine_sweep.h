@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,7 +23,7 @@ struct SweepPoint {
   std::string dtype;      ///< of a peak
   std::string pattern;    ///< the best one
   double rate = 0;        ///< GB/s, or GFLOP/s for peaks
-  double spread = 0;      ///< relative half-width of the 95 % interval; 0 where there is none
+  std::optional<double> spread;  ///< relative half-width of the 95 % interval; nothing where samples are too few
   std::size_t samples = 0;
 };
 std::vector<SweepPoint> sweep_points(const std::vector<Record>& records);

@@ -56,7 +56,8 @@ std::string cell(const std::vector<SweepPoint>& points, const std::string& limit
                  const std::string& dtype) {
   for (const SweepPoint& point : points) {
     if (point.limit == limit && point.threads == threads && point.bytes == bytes && point.dtype == dtype) {
-      return fmt::format("{} ±{} {}", format_number(point.rate), format_percent(point.spread), point.pattern);
+      const std::string spread = point.spread ? format_percent(*point.spread) : "?";
+      return fmt::format("{} ±{} {}", format_number(point.rate), spread, point.pattern);
     }
   }
   return "-";
@@ -91,7 +92,7 @@ void print_sweep(const std::vector<SweepPoint>& points) {
     for (const int count : threads) row.push_back(cell(points, "peak", count, 0, dtype));
     peaks.row(row);
   }
-  std::fputs(("\nbandwidth in GB/s: median, half-width of its 95 % interval, best access pattern\n" + bandwidth.text() +
+  std::fputs(("\nbandwidth in GB/s: median, half-width of its 95 % interval (? too few samples), best access pattern\n" + bandwidth.text() +
               "\npeaks in GFLOP/s (GOP/s for integers): the best instruction of this CPU\n" + peaks.text())
                  .c_str(),
              stdout);
@@ -160,12 +161,7 @@ MachineOptions parse(const Arguments& arguments, std::optional<ExitCode>& done) 
   return options;
 }
 
-}  // namespace
-
-ExitCode machine(const Arguments& arguments) {
-  std::optional<ExitCode> done;
-  const MachineOptions options = parse(arguments, done);
-  if (done) return *done;
+ExitCode show(const MachineOptions& options, const Arguments& arguments) {
   if (!options.json.empty()) require_writable(options.json);
   const std::string fingerprint = machine_fingerprint();
   print_topology(read_topology(), fingerprint);
@@ -189,6 +185,20 @@ ExitCode machine(const Arguments& arguments) {
   if (interrupted) return ExitCode::kInterrupted;
   if (!options.stored) std::printf("\nstored in %s\n", path.c_str());
   return ExitCode::kFine;
+}
+
+}  // namespace
+
+ExitCode machine(const Arguments& arguments) {
+  std::optional<ExitCode> done;
+  const MachineOptions options = parse(arguments, done);
+  if (done) return *done;
+  try {
+    return show(options, arguments);
+  } catch (const Interrupted&) {
+    std::fputs("headroom: interrupted before anything was measured\n", stderr);
+    return ExitCode::kInterrupted;
+  }
 }
 
 }  // namespace headroom::cli

@@ -63,8 +63,7 @@ std::uint64_t shared_iterations(std::span<const CalibratedCase> cases, double ta
     slowest = std::max(slowest, one.ns_per_iteration);
   }
   if (static_cast<double>(most) * slowest <= kMaxStretch * target_ns) return most;
-  const double longest = std::floor(kMaxStretch * target_ns / slowest);
-  return whole_iterations(std::max(longest, static_cast<double>(most) / kMaxStretch));
+  return whole_iterations(std::floor(kMaxStretch * target_ns / slowest));
 }
 
 }  // namespace headroom

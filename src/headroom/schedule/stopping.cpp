@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom/schedule/stopping.h"
 
-#include <cmath>
-#include <limits>
-
 namespace headroom {
 namespace {
 
@@ -35,15 +32,6 @@ std::optional<StopReason> Stopping::check(const StopState& state) {
   unconfirmed.relative_half_width.reset();
   // At a cap the goal is met, if not confirmed: that is still why no more is wanted.
   return should_stop(rule_, unconfirmed) ? reason : std::nullopt;
-}
-
-std::size_t samples_needed(std::size_t current_samples, double current_half_width, double goal) {
-  constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max();
-  if (current_half_width <= goal) return 0;
-  if (!std::isfinite(current_half_width) || !(goal > 0)) return kMost;
-  const double ratio = current_half_width / goal;
-  const double more = std::ceil(static_cast<double>(current_samples) * (ratio * ratio - 1));
-  return more < static_cast<double>(kMost) ? static_cast<std::size_t>(more) : kMost;
 }
 
 }  // namespace headroom

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/schedule/case_records.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "headroom/schedule/noise_notes.h"
+
+namespace headroom {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+/// 40 readings around `ns`, in two processes of 20; their median is `ns`.
+std::vector<Reading> readings(double ns) {
+  std::vector<Reading> made;
+  for (std::uint32_t round = 0; round < 40; ++round) {
+    made.push_back({round, round / 20, ns * (1 + 0.001 * (static_cast<int>(round * 7 % 5) - 2)), {}});
+  }
+  return made;
+}
+
+Track track_of(const std::string& backend, double ns, Work work) {
+  Track track;
+  track.planned.spec.experiment = "gemv";
+  track.planned.spec.backend = backend;
+  track.planned.spec.axes = {{"D", "64"}, {"dtype", "f32"}};
+  track.planned.spec.threads = 2;
+  track.planned.device = "cpu";
+  track.info.work = std::move(work);
+  track.iterations = 10;
+  track.readings = readings(ns);
+  track.pids = {11, 12};
+  return track;
+}
+
+LimitTrack limit_of(Resource resource, double amount, double ns) {
+  LimitTrack limit{resource, track_of("native", ns, {})};
+  limit.track.planned.spec.experiment = resource == Resource::kPeak ? "limit.peak" : "limit.read";
+  limit.track.planned.spec.axes = {{"pattern", "linear"}};
+  (resource == Resource::kPeak ? limit.track.info.work.flops : limit.track.info.work.bytes) = amount;
+  return limit;
+}
+
+std::vector<Record> records_of(GroupResult result) {
+  result.stop = result.stop == StopReason::kNone ? StopReason::kPrecision : result.stop;
+  return case_records(result, {"native"}, std::make_shared<Environment>());
+}
+
+const Record& named(const std::vector<Record>& records, const std::string& metric) {
+  for (const Record& record : records) {
+    if (record.metric.name == metric) return record;
+  }
+  throw std::out_of_range("no record of " + metric);
+}
+
+const Work kWork{.flops = 2e6, .bytes = 4e6, .dtype = "f32"};
+
+TEST(CaseRecords, MetricsFollowFromTheTime) {
+  GroupResult result;
+  result.cases = {track_of("native", 1e6, kWork)};
+  const auto records = records_of(result);
+  ASSERT_THAT(records, SizeIs(3));
+  const Record& latency = named(records, "latency");
+  EXPECT_NEAR(latency.metric.value, 1000, 1e-9);
+  EXPECT_EQ(latency.metric.unit, "us");
+  EXPECT_EQ(latency.metric.direction, Direction::kLowerIsBetter);
+  const Record& bandwidth = named(records, "memory_bandwidth(GB/s)");
+  EXPECT_NEAR(bandwidth.metric.value, 4, 1e-9);
+  EXPECT_EQ(bandwidth.metric.extra_info.at("headline"), "true");
+  EXPECT_NEAR(named(records, "GFLOP/s").metric.value, 2, 1e-9);
+  EXPECT_FALSE(latency.metric.extra_info.contains("headline"));
+  for (const Record& record : records) {
+    EXPECT_EQ(record.model.name, "gemv");
+    EXPECT_EQ(record.benchmark.dtype, "f32");
+    EXPECT_EQ(record.runner, "native");
+    EXPECT_EQ(record.caches, "cold");
+    EXPECT_EQ(record.threads, 2);
+    EXPECT_EQ(record.stop, StopReason::kPrecision);
+    ASSERT_TRUE(record.interval);
+    EXPECT_TRUE(record.interval->contains(record.metric.value));
+    EXPECT_FALSE(record.limit);
+  }
+}
+
+TEST(CaseRecords, EverySampleIsKeptWithItsProcess) {
+  GroupResult result;
+  result.cases = {track_of("native", 1e6, {})};
+  const Record latency = records_of(result).at(0);
+  ASSERT_THAT(latency.samples, SizeIs(2));
+  EXPECT_EQ(latency.samples[0].pid, 11);
+  EXPECT_EQ(latency.samples[1].pid, 12);
+  EXPECT_EQ(latency.samples[1].iterations, 10U);
+  EXPECT_THAT(latency.samples[1].values, SizeIs(20));
+  EXPECT_THAT(latency.samples[1].noise, SizeIs(20));
+  EXPECT_EQ(latency.samples[1].rounds.front(), 20U);
+  EXPECT_NEAR(latency.samples[0].values[0], 998, 1e-9);
+}
+
+TEST(CaseRecords, TheLimitIsOfTheSameRounds) {
+  GroupResult result;
+  result.cases = {track_of("native", 1e6, kWork)};
+  // 10 bytes per ns: 4e6 bytes take 4e5 ns, so the case is at 40 %.
+  result.limits = {limit_of(Resource::kRead, 1e6, 1e5)};
+  const auto records = records_of(result);
+  const Record& latency = named(records, "latency");
+  ASSERT_TRUE(latency.limit);
+  EXPECT_EQ(latency.limit->name, "read linear, 2 threads");
+  EXPECT_NEAR(latency.limit->fraction, 0.4, 1e-9);
+  EXPECT_NEAR(latency.limit->value, 400, 1e-6);
+  EXPECT_FALSE(latency.limit->unstable);
+  EXPECT_NEAR(named(records, "memory_bandwidth(GB/s)").limit->value, 10, 1e-6);
+}
+
+TEST(CaseRecords, FlopsUtilizationIsFlopsOverTimeOverPeak) {
+  GroupResult result;
+  result.cases = {track_of("native", 1e6, kWork)};
+  result.cases[0].planned.metric = "flops_utilization";
+  // 8 FLOPs per ns; the case makes 2.
+  result.limits = {limit_of(Resource::kPeak, 8e5, 1e5)};
+  const auto records = records_of(result);
+  const Record& utilization = named(records, "flops_utilization");
+  EXPECT_NEAR(utilization.metric.value, 0.25, 1e-9);
+  EXPECT_EQ(utilization.metric.extra_info.at("headline"), "true");
+  result.limits.clear();
+  const auto without = records_of(result);
+  EXPECT_EQ(named(without, "memory_bandwidth(GB/s)").metric.extra_info.count("headline"), 1U)
+      << "a headline there is, even where the peak was not sampled";
+}
+
+TEST(CaseRecords, TheCasesOwnMetrics) {
+  GroupResult result;
+  result.cases = {track_of("native", 1e6, kWork)};
+  result.cases[0].info.metrics = {{"token_per_sec", "tokens/s", Direction::kHigherIsBetter, 4, true},
+                                  {"loss", "1", Direction::kLowerIsBetter, 0.5, false}};
+  result.limits = {limit_of(Resource::kRead, 1e6, 1e5)};
+  const auto records = records_of(result);
+  EXPECT_NEAR(named(records, "token_per_sec").metric.value, 4000, 1e-6);
+  EXPECT_NEAR(named(records, "token_per_sec").limit->value, 10'000, 1e-3);
+  EXPECT_EQ(named(records, "loss").metric.value, 0.5);
+  EXPECT_FALSE(named(records, "loss").limit) << "no limit of the time bounds it";
+}
+
+TEST(CaseRecords, OthersSayHowTheyStandToTheFirst) {
+  GroupResult result;
+  result.cases = {track_of("native", 1e6, kWork), track_of("reference", 3e6, kWork)};
+  const auto records = records_of(result);
+  ASSERT_THAT(records, SizeIs(6));
+  EXPECT_FALSE(records[0].metric.extra_info.contains("ratio"));
+  const StringMap& info = records[3].metric.extra_info;
+  EXPECT_EQ(info.at("ratio"), "3");
+  EXPECT_EQ(info.at("ratio_pairs"), "40");
+  EXPECT_EQ(info.at("ratio_to"), "native@native");
+  EXPECT_LE(std::stod(info.at("ratio_low")), 3);
+  EXPECT_GE(std::stod(info.at("ratio_high")), 3);
+}
+
+TEST(CaseRecords, ACaseWithoutSamplesSaysWhy) {
+  GroupResult result;
+  result.stop = StopReason::kInterrupted;
+  result.cases = {track_of("native", 1e6, {}), track_of("reference", 1e6, {})};
+  for (Track& track : result.cases) track.readings.clear();
+  result.cases[0].outcome = {Outcome::Kind::kFailed, "boom"};
+  const auto records = records_of(result);
+  ASSERT_THAT(records, SizeIs(2));
+  EXPECT_EQ(records[0].outcome.reason, "boom");
+  EXPECT_EQ(records[0].stop, StopReason::kNone);
+  EXPECT_EQ(records[0].metric.extra_info.at("headline"), "true");
+  EXPECT_THAT(records[0].samples, IsEmpty());
+  EXPECT_EQ(records[1].outcome.kind, Outcome::Kind::kSkipped) << "measured it is not";
+  EXPECT_THAT(records[1].outcome.reason, HasSubstr("interrupted"));
+}
+
+TEST(CaseRecords, ALostCaseKeepsWhatItGave) {
+  GroupResult result;
+  result.cases = {track_of("native", 1e6, {})};
+  result.cases[0].outcome = {Outcome::Kind::kFailed, "the runner was killed"};
+  const Record record = records_of(result).at(0);
+  EXPECT_EQ(record.stop, StopReason::kRunnerLost);
+  EXPECT_EQ(record.outcome.kind, Outcome::Kind::kFailed);
+  EXPECT_NEAR(record.metric.value, 1000, 1e-9);
+}
+
+TEST(NoiseNotes, AQuietCaseHasNone) {
+  EXPECT_THAT(noise_notes(track_of("native", 1e6, {}), std::nullopt, StopReason::kPrecision), IsEmpty());
+}
+
+TEST(NoiseNotes, SayWhatTheKernelSaw) {
+  Track track = track_of("native", 1e6, {});
+  for (Reading& reading : track.readings) {
+    reading.noise = {1.0, 2, 3, reading.round % 2 == 0 ? 2000.0 : 3000.0,
+                     reading.round % 2 == 0 ? 50.0 : 150.0};
+  }
+  const auto notes = noise_notes(track, std::nullopt, StopReason::kMaxTime);
+  EXPECT_THAT(
+      notes, ElementsAre(HasSubstr("the hypervisor took 40 ms of 400 ms"),
+                         HasSubstr("40 of 40 samples had involuntary"), HasSubstr("page faults: in 40 of 40"),
+                         HasSubstr("between 2000 and 3000 MHz"), HasSubstr("core to core 50 to 150 ns"),
+                         HasSubstr("time cap")));
+}
+
+TEST(NoiseNotes, SayWhereTheResultIsInDoubt) {
+  Track track = track_of("native", 1e6, {});
+  for (Reading& reading : track.readings) {
+    if (reading.epoch == 1) reading.ns *= 1.2;
+  }
+  for (std::size_t i = 20; i < 23; ++i) track.readings[i].ns *= 2;
+  Limit limit;
+  limit.fraction = 1.2;
+  limit.interval = Interval{1.1, 1.3};
+  limit.unstable = true;
+  const auto notes = noise_notes(track, limit, StopReason::kPrecision);
+  EXPECT_THAT(notes, Contains(HasSubstr("3 leading samples are kept")));
+  EXPECT_THAT(notes, Contains(HasSubstr("processes differ")));
+  EXPECT_THAT(notes, Contains(HasSubstr("limit unstable")));
+  EXPECT_THAT(notes, Contains(HasSubstr("above its limit (120 %)")));
+}
+
+}  // namespace
+}  // namespace headroom

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "headroom/schedule/group_run.h"
+#include "headroom/schedule/worker.h"
+
+namespace headroom {
+
+/// How a fake case behaves.
+struct FakeCase {
+  double ns = 1e6;  ///< per iteration
+  Work work{};
+  Outcome outcome{};                                ///< of preparing
+  std::function<double(double clock_ns)> factor{};  ///< on the time: noise, drift
+  int lost_in_prepare = 0;                          ///< so many preparations kill the runner
+  int fails_at = std::numeric_limits<int>::max();   ///< from this sample on it fails
+  int lost_at = std::numeric_limits<int>::max();    ///< this sample kills the runner
+  int samples = 0;                                  ///< given so far
+};
+
+struct FakeEvent {
+  char what;  ///< 'p'repare, 's'ample, 'r'elease, 'x' stop
+  std::size_t runner;
+  std::string name;
+  std::uint64_t iterations = 0;
+};
+
+/// Runners without processes, on a virtual clock that each sample moves by its own time. Cases are named
+/// "experiment/backend@runner". As strict as a real runner: what is not prepared in the process that lives
+/// now cannot be sampled or released.
+class FakeWorkers final : public Workers {
+ public:
+  std::map<std::string, FakeCase> cases;
+  std::vector<FakeEvent> events;
+  double clock_ns = 0;
+  std::vector<int> started;           ///< processes so far, by runner
+  std::function<void()> on_sample{};  ///< before each sample
+
+  explicit FakeWorkers(std::size_t runners) : started(runners), workers_(runners) {}
+
+  Worker& at(std::size_t runner) override {
+    if (!workers_.at(runner)) {
+      workers_[runner] =
+          std::make_unique<One>(*this, runner, 1000 * (static_cast<int>(runner) + 1) + ++started[runner]);
+    }
+    return *workers_[runner];
+  }
+  void stop(std::size_t runner) override {
+    workers_.at(runner).reset();
+    events.push_back({'x', runner, ""});
+  }
+  std::size_t prepared_now(std::size_t runner) {
+    return workers_.at(runner) ? workers_[runner]->names.size() : 0;
+  }
+  std::size_t count(char what, const std::string& name) const {
+    return static_cast<std::size_t>(std::ranges::count_if(
+        events, [&](const FakeEvent& event) { return event.what == what && event.name == name; }));
+  }
+
+ private:
+  struct One final : Worker {
+    One(FakeWorkers& all_workers, std::size_t index, std::int64_t number)
+        : all(all_workers), runner(index), process(number) {}
+
+    std::int64_t pid() const override { return process; }
+    PrepareReply prepare(int id, const CaseSpec& spec) override {
+      const std::string name = spec.experiment + "/" + spec.backend + "@" + std::to_string(runner);
+      all.events.push_back({'p', runner, name});
+      FakeCase& fake = all.cases[name];
+      if (fake.lost_in_prepare-- > 0) throw RunnerLost{"was killed by signal 11"};
+      if (fake.outcome.kind != Outcome::Kind::kMeasured) return {fake.outcome, {}};
+      names[id] = name;
+      PrepareReply reply;
+      reply.info.work = fake.work;
+      return reply;
+    }
+    SampleReply sample(int id, const SampleRequest& request) override {
+      if (!names.contains(id)) throw RunnerLost{"refused sample: that case is not prepared"};
+      if (all.on_sample) all.on_sample();
+      all.events.push_back({'s', runner, names[id], request.iterations});
+      FakeCase& fake = all.cases[names[id]];
+      const int number = fake.samples++;
+      if (number == fake.lost_at) throw RunnerLost{"was killed by signal 9"};
+      if (number >= fake.fails_at) return {{}, "boom"};
+      const double factor = fake.factor ? fake.factor(all.clock_ns) : 1;
+      SampleReply reply;
+      reply.sample.iterations = request.iterations;
+      reply.sample.elapsed_ns = fake.ns * factor * static_cast<double>(request.iterations);
+      all.clock_ns += reply.sample.elapsed_ns;
+      return reply;
+    }
+    void release(int id) override {
+      if (!names.contains(id)) throw RunnerLost{"refused release: that case is not prepared"};
+      all.events.push_back({'r', runner, names[id]});
+      names.erase(id);
+    }
+
+    FakeWorkers& all;
+    std::size_t runner;
+    std::int64_t process;
+    std::map<int, std::string> names;
+  };
+
+  std::vector<std::unique_ptr<One>> workers_;
+};
+
+inline PlannedCase planned_case(const std::string& backend, std::size_t runner = 0) {
+  PlannedCase planned;
+  planned.runner = runner;
+  planned.spec.experiment = "dot";
+  planned.spec.backend = backend;
+  planned.device = "cpu";
+  return planned;
+}
+
+/// Runs a group of "dot" on `workers`.
+struct GroupFixture {
+  explicit GroupFixture(std::size_t runners) : workers(runners) {
+    settings.now_ns = [this] { return workers.clock_ns; };
+    settings.limits = false;
+    settings.stop.min_samples = 30;
+    settings.stop.max_samples = 40;
+  }
+  GroupResult run(std::vector<PlannedCase> planned) {
+    const Group group{"dot", std::move(planned)};
+    GroupRun made(
+        group, offers, workers, settings, [this](const Progress& now) { progress.push_back(now); },
+        interrupted);
+    return made.run();
+  }
+
+  FakeWorkers workers;
+  std::vector<RunnerOffer> offers;
+  RoundSettings settings;
+  std::atomic<bool> interrupted = false;
+  std::vector<Progress> progress;
+};
+
+/// Normal noise of `sigma` around 1, correlated by `rho` from one call to the next.
+inline std::function<double(double)> noise_of(double sigma, double rho, std::uint64_t seed) {
+  return [random = std::mt19937_64(seed), normal = std::normal_distribution<double>(), state = 0.0, sigma,
+          rho](double) mutable {
+    state = rho * state + std::sqrt(1 - rho * rho) * normal(random);
+    return std::exp(sigma * state);
+  };
+}
+
+}  // namespace headroom

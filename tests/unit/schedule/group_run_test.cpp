@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "fake_workers.h"
+
+namespace headroom {
+namespace {
+
+using testing::AllOf;
+using testing::Each;
+using testing::ElementsAre;
+using testing::Ge;
+using testing::Le;
+using testing::SizeIs;
+
+TEST(GroupRun, EachRoundHasEachCaseOnceInAnOrderThatVaries) {
+  GroupFixture fixture(2);
+  const GroupResult result = fixture.run({planned_case("a"), planned_case("b"), planned_case("c", 1)});
+  ASSERT_THAT(result.cases, SizeIs(3));
+  const std::size_t rounds = result.cases[0].readings.size();
+  std::vector<std::string> order;
+  for (const FakeEvent& event : fixture.workers.events) {
+    if (event.what == 's') order.push_back(event.name);
+  }
+  order.erase(order.begin(), order.end() - static_cast<std::ptrdiff_t>(3 * rounds));
+  std::set<std::vector<std::string>> orders;
+  for (std::size_t round = 0; round < rounds; ++round) {
+    std::vector<std::string> one(order.begin() + static_cast<std::ptrdiff_t>(3 * round),
+                                 order.begin() + static_cast<std::ptrdiff_t>(3 * round + 3));
+    orders.insert(one);
+    std::ranges::sort(one);
+    EXPECT_THAT(one, ElementsAre("dot/a@0", "dot/b@0", "dot/c@1"));
+  }
+  EXPECT_EQ(orders.size(), 6U) << "all orders of three within 30 rounds and more";
+  for (const Track& track : result.cases) {
+    ASSERT_EQ(track.readings.size(), rounds);
+    for (std::size_t i = 0; i < rounds; ++i) EXPECT_EQ(track.readings[i].round, i);
+  }
+}
+
+TEST(GroupRun, TheOrderFollowsTheSeed) {
+  const auto order_of = [](std::uint64_t seed) {
+    GroupFixture fixture(1);
+    fixture.settings.seed = seed;
+    fixture.run({planned_case("a"), planned_case("b"), planned_case("c")});
+    std::string order;
+    for (const FakeEvent& event : fixture.workers.events) order += event.name;
+    return order;
+  };
+  EXPECT_EQ(order_of(1), order_of(1));
+  EXPECT_NE(order_of(1), order_of(2));
+}
+
+TEST(GroupRun, ComparedCasesShareTheirIterations) {
+  GroupFixture fixture(1);
+  fixture.workers.cases["dot/a@0"].ns = 1e4;
+  fixture.workers.cases["dot/b@0"].ns = 3e4;
+  const GroupResult result = fixture.run({planned_case("a"), planned_case("b")});
+  EXPECT_EQ(result.cases[0].iterations, result.cases[1].iterations);
+  EXPECT_GE(static_cast<double>(result.cases[0].iterations) * 1e4, fixture.settings.sample_ns);
+  EXPECT_EQ(result.cases[0].lead_in, 1U);
+  EXPECT_NEAR(result.cases[1].readings.back().ns, 3e4, 1e-6);
+  EXPECT_EQ(result.cases[0].pids, std::vector<std::int64_t>{1001});
+}
+
+TEST(GroupRun, StopsOnPrecision) {
+  GroupFixture fixture(1);
+  fixture.settings.stop.max_samples = 10'000;
+  fixture.workers.cases["dot/a@0"].factor = noise_of(0.02, 0, 1);
+  const GroupResult result = fixture.run({planned_case("a")});
+  EXPECT_EQ(result.stop, StopReason::kPrecision);
+  EXPECT_THAT(result.cases[0].readings.size(), AllOf(Ge(30U), Le(200U)));
+  EXPECT_EQ(fixture.workers.prepared_now(0), 0U) << "released";
+}
+
+TEST(GroupRun, MorePrecisionTakesMoreSamples) {
+  const auto samples_at = [](double precision) {
+    GroupFixture fixture(1);
+    fixture.settings.stop.max_samples = 10'000;
+    fixture.settings.stop.precision = precision;
+    fixture.workers.cases["dot/a@0"].factor = noise_of(0.02, 0, 1);
+    return fixture.run({planned_case("a")}).cases[0].readings.size();
+  };
+  EXPECT_GT(samples_at(0.003), 2 * samples_at(0.008));
+}
+
+TEST(GroupRun, StopsAtTheMostSamples) {
+  GroupFixture fixture(1);
+  fixture.workers.cases["dot/a@0"].factor = noise_of(0.5, 0, 1);
+  const GroupResult result = fixture.run({planned_case("a")});
+  EXPECT_EQ(result.stop, StopReason::kMaxSamples);
+  EXPECT_EQ(result.cases[0].readings.size(), 40U);
+}
+
+TEST(GroupRun, StopsAtTheTimeCap) {
+  GroupFixture fixture(1);
+  fixture.settings.stop.max_samples = 10'000;
+  fixture.settings.stop.max_time_ns = 1e8;
+  fixture.workers.cases["dot/a@0"].factor = noise_of(0.5, 0, 1);
+  const GroupResult result = fixture.run({planned_case("a")});
+  EXPECT_EQ(result.stop, StopReason::kMaxTime);
+  double total = 0;
+  for (const Reading& reading : result.cases[0].readings) {
+    total += reading.ns * static_cast<double>(result.cases[0].iterations);
+  }
+  EXPECT_THAT(total, AllOf(Ge(1e8), Le(1.6e8)));
+}
+
+TEST(GroupRun, GivesOneRoundHoweverTightTheCap) {
+  GroupFixture fixture(1);
+  fixture.settings.stop.max_time_ns = 0;
+  const GroupResult result = fixture.run({planned_case("a"), planned_case("b")});
+  EXPECT_EQ(result.stop, StopReason::kMaxTime);
+  for (const Track& track : result.cases) EXPECT_THAT(track.readings, SizeIs(1));
+}
+
+TEST(GroupRun, AnInterruptKeepsWhatWasMeasured) {
+  GroupFixture fixture(1);
+  fixture.workers.on_sample = [&] {
+    if (fixture.workers.cases["dot/a@0"].samples == 12) fixture.interrupted = true;
+  };
+  const GroupResult result = fixture.run({planned_case("a")});
+  EXPECT_EQ(result.stop, StopReason::kInterrupted);
+  EXPECT_THAT(result.cases[0].readings.size(), AllOf(Ge(1U), Le(12U)));
+  EXPECT_EQ(fixture.workers.events.back().what, 'x') << "the runner is ended, not asked";
+}
+
+TEST(GroupRun, AnInterruptWhilePreparingEndsItToo) {
+  GroupFixture fixture(1);
+  fixture.interrupted = true;
+  const GroupResult result = fixture.run({planned_case("a")});
+  EXPECT_EQ(result.stop, StopReason::kInterrupted);
+  EXPECT_TRUE(result.cases[0].readings.empty());
+  EXPECT_EQ(fixture.workers.count('p', "dot/a@0"), 0U);
+}
+
+TEST(GroupRun, FreshProcessesShareTheSamples) {
+  GroupFixture fixture(1);
+  fixture.settings.processes = 3;
+  fixture.settings.stop.max_samples = 600;
+  fixture.workers.cases["dot/a@0"].factor = noise_of(0.01, 0, 1);
+  fixture.workers.cases["dot/b@0"].factor = noise_of(0.01, 0, 2);
+  const GroupResult result = fixture.run({planned_case("a"), planned_case("b")});
+  EXPECT_EQ(fixture.workers.started[0], 3);
+  EXPECT_EQ(fixture.workers.count('p', "dot/a@0"), 3U);
+  EXPECT_EQ(result.stop, StopReason::kPrecision);
+  for (const Track& track : result.cases) {
+    EXPECT_THAT(track.pids, ElementsAre(1001, 1002, 1003));
+    std::map<std::uint32_t, int> by_epoch;
+    for (const Reading& reading : track.readings) ++by_epoch[reading.epoch];
+    EXPECT_THAT(by_epoch, SizeIs(3));
+    for (const auto& [epoch, samples] : by_epoch) EXPECT_THAT(samples, AllOf(Ge(10), Le(200))) << epoch;
+  }
+}
+
+TEST(GroupRun, ProcessesThatDifferDoNotSampleUpToTheCap) {
+  GroupFixture fixture(1);
+  fixture.settings.processes = 3;
+  fixture.settings.stop.max_samples = 9'000;
+  fixture.workers.cases["dot/a@0"].factor = [&, noise = noise_of(0.01, 0, 1)](double) mutable {
+    return noise(0) * (1 + 0.05 * fixture.workers.started[0]);
+  };
+  const GroupResult result = fixture.run({planned_case("a")});
+  EXPECT_EQ(result.stop, StopReason::kPrecision);
+  EXPECT_LE(result.cases[0].readings.size(), 200U);
+}
+
+TEST(GroupRun, ProgressFollowsTheRun) {
+  GroupFixture fixture(1);
+  fixture.settings.processes = 2;
+  fixture.workers.cases["dot/a@0"].factor = noise_of(0.01, 0, 1);
+  fixture.run({planned_case("a")});
+  ASSERT_FALSE(fixture.progress.empty());
+  EXPECT_EQ(fixture.progress.front().phase, "preparing");
+  double elapsed = 0;
+  for (const Progress& now : fixture.progress) {
+    EXPECT_GE(now.elapsed_ns, elapsed) << "time never runs back";
+    EXPECT_LE(now.elapsed_ns, fixture.workers.clock_ns);
+    elapsed = now.elapsed_ns;
+  }
+  const Progress& last = fixture.progress.back();
+  EXPECT_EQ(last.phase, "sampling");
+  EXPECT_EQ(last.process, 1U);
+  EXPECT_NEAR(last.median_ns, 1e6, 2e4);
+  EXPECT_GT(elapsed, 0);
+}
+
+/// A runner that offers two patterns of reads and a peak.
+std::vector<RunnerOffer> limit_offers() {
+  ExperimentDescription read{
+      "limit.read",
+      "",
+      "",
+      "cpu",
+      {{"bytes", Axis::Kind::kInteger, {"1024"}}, {"pattern", Axis::Kind::kText, {"linear"}}},
+      {"native"},
+      true};
+  ExperimentDescription write = read;
+  write.name = "limit.write";
+  ExperimentDescription peak{"limit.peak", "",  "", "cpu", {{"dtype", Axis::Kind::kText, {"f32"}}},
+                             {"native"},   true};
+  return {{"native", {read, write, peak}, true}};
+}
+
+TEST(GroupRun, LimitsAreSampledInTheSameRoundsAndLooseOnesReleased) {
+  GroupFixture fixture(1);
+  fixture.settings.limits = true;
+  fixture.offers = limit_offers();
+  fixture.workers.cases["dot/a@0"].work = {.flops = 1e3, .bytes = 1e6, .dtype = "f32"};
+  fixture.workers.cases["limit.read/native@0"] = {.ns = 1e5, .work = {.bytes = 1e6, .dtype = {}}};
+  fixture.workers.cases["limit.peak/native@0"] = {.ns = 1e5, .work = {.flops = 1e7, .dtype = "f32"}};
+  const GroupResult result = fixture.run({planned_case("a")});
+  ASSERT_THAT(result.limits, SizeIs(1)) << "nothing is written, and the peak is far from binding";
+  EXPECT_EQ(result.limits[0].resource, Resource::kRead);
+  EXPECT_EQ(result.limits[0].track.readings.size(), result.cases[0].readings.size());
+  EXPECT_EQ(fixture.workers.count('p', "limit.peak/native@0"), 1U);
+  EXPECT_EQ(fixture.workers.count('r', "limit.peak/native@0"), 1U);
+  EXPECT_EQ(fixture.workers.count('p', "limit.write/native@0"), 0U);
+  bool is_released = false;
+  for (const FakeEvent& event : fixture.workers.events) {
+    if (event.name != "limit.peak/native@0") continue;
+    EXPECT_FALSE(is_released) << "nothing is asked of it any more";
+    is_released = event.what == 'r';
+  }
+}
+
+TEST(GroupRun, FlopsUtilizationKeepsThePeak) {
+  GroupFixture fixture(1);
+  fixture.settings.limits = true;
+  fixture.offers = limit_offers();
+  fixture.workers.cases["dot/a@0"].work = {.flops = 1e3, .bytes = 1e6, .dtype = "f32"};
+  fixture.workers.cases["limit.read/native@0"] = {.ns = 1e5, .work = {.bytes = 1e6, .dtype = {}}};
+  fixture.workers.cases["limit.peak/native@0"] = {.ns = 1e5, .work = {.flops = 1e7, .dtype = "f32"}};
+  PlannedCase planned = planned_case("a");
+  planned.metric = "flops_utilization";
+  EXPECT_THAT(fixture.run({planned}).limits, SizeIs(2));
+}
+
+}  // namespace
+}  // namespace headroom

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/schedule/limits.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "headroom/machine/topology.h"
+
+namespace headroom {
+namespace {
+
+using testing::DoubleEq;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::SizeIs;
+using testing::UnorderedElementsAre;
+
+std::vector<RunnerOffer> offers() {
+  const Axis bytes{"bytes", Axis::Kind::kInteger, {"1024"}};
+  const Axis pattern{"pattern", Axis::Kind::kText, {"linear", "split"}};
+  return {{"mine", {}, false},
+          {"native",
+           {{"limit.read", "", "", "cpu", {bytes, pattern}, {"native"}, true},
+            {"limit.write", "", "", "cpu", {bytes}, {"native"}, true},
+            {"limit.copy", "", "", "cpu", {bytes}, {"native"}, true},
+            {"limit.peak", "", "", "cpu", {{"dtype", Axis::Kind::kText, {"f32", "bf16"}}}, {"native"}, true},
+            {"limit.pingpong", "", "", "cpu", {}, {"native"}, true}},
+           true}};
+}
+
+PlannedCase planned(int threads = 1) {
+  PlannedCase made;
+  made.spec.threads = threads;
+  made.spec.caches = Caches::kHot;
+  made.device = "cpu";
+  return made;
+}
+
+std::vector<std::string> names(const std::vector<LimitTrack>& limits) {
+  std::vector<std::string> found;
+  for (const LimitTrack& limit : limits) {
+    std::string name = limit.track.planned.spec.experiment;
+    for (const auto& [axis, value] : limit.track.planned.spec.axes) name += " " + value;
+    found.push_back(name);
+  }
+  return found;
+}
+
+TEST(LimitCandidates, FollowTheTraffic) {
+  EXPECT_THAT(names(limit_candidates(offers(), planned(), {.bytes = 5000, .dtype = {}})),
+              ElementsAre("limit.read 5000 linear", "limit.read 5000 split"));
+  EXPECT_THAT(
+      names(limit_candidates(offers(), planned(), {.bytes = 5000, .bytes_written = 5000, .dtype = {}})),
+      ElementsAre("limit.write 5000"));
+  EXPECT_THAT(
+      names(limit_candidates(offers(), planned(), {.bytes = 5000, .bytes_written = 2500, .dtype = {}})),
+      ElementsAre("limit.copy 5000"));
+  EXPECT_THAT(
+      names(limit_candidates(offers(), planned(), {.bytes = 5000, .bytes_written = 1000, .dtype = {}})),
+      ElementsAre("limit.read 3000 linear", "limit.read 3000 split", "limit.copy 2000"));
+  EXPECT_THAT(names(limit_candidates(offers(), planned(), {.bytes = 5000, .bytes_written = 20, .dtype = {}})),
+              ElementsAre("limit.read 4960 linear", "limit.read 4960 split"))
+      << "a copy of under 2 % does not count";
+}
+
+TEST(LimitCandidates, ThePeakIsOfTheWorksType) {
+  EXPECT_THAT(names(limit_candidates(offers(), planned(), {.flops = 9, .dtype = "bf16"})),
+              ElementsAre("limit.peak bf16"));
+  EXPECT_THAT(limit_candidates(offers(), planned(), {.flops = 9, .dtype = "f64"}), IsEmpty());
+  EXPECT_THAT(limit_candidates(offers(), planned(), {.flops = 0, .dtype = "f32"}), IsEmpty());
+}
+
+TEST(LimitCandidates, TakeTheThreadsAndCachesOfTheCase) {
+  const auto found = limit_candidates(offers(), planned(4), {.flops = 9, .dtype = "f32"});
+  EXPECT_THAT(names(found), ElementsAre("limit.peak f32", "limit.pingpong"));
+  for (const LimitTrack& limit : found) {
+    EXPECT_EQ(limit.track.planned.spec.threads, 4);
+    EXPECT_EQ(limit.track.planned.spec.caches, Caches::kHot);
+    EXPECT_EQ(limit.track.planned.runner, 1U);
+    EXPECT_TRUE(limit.track.planned.is_limit);
+  }
+  PlannedCase elsewhere = planned(4);
+  elsewhere.device = "cuda";
+  EXPECT_THAT(limit_candidates(offers(), elsewhere, {.flops = 9, .bytes = 5000, .dtype = "f32"}), IsEmpty());
+}
+
+TEST(LimitCandidates, AHugeWorkingSetIsCapped) {
+  const auto found = limit_candidates(offers(), planned(), {.bytes = 1e15, .dtype = {}});
+  const std::int64_t cap = std::max<std::int64_t>(4 * last_level_cache_bytes(), std::int64_t{1} << 30);
+  EXPECT_EQ(found.at(0).track.planned.spec.axes.at(0).second, std::to_string(cap));
+}
+
+/// A limit that moves `amount` bytes or FLOPs in each of `times`.
+LimitTrack limit(Resource resource, const std::string& pattern, double amount,
+                 const std::vector<double>& times, std::uint32_t first_round = 0) {
+  LimitTrack made{resource, {}};
+  made.track.planned.spec.experiment = resource == Resource::kPeak ? "limit.peak" : "limit.read";
+  made.track.planned.spec.axes = {{"pattern", pattern}};
+  (resource == Resource::kPeak ? made.track.info.work.flops : made.track.info.work.bytes) = amount;
+  made.track.calibrated_ns = times.empty() ? 0 : times.front();
+  for (const double ns : times) made.track.readings.push_back({first_round++, 0, ns, {}});
+  return made;
+}
+
+TEST(LooseCandidates, KeepThePatternsNearTheBest) {
+  std::vector<LimitTrack> limits{
+      limit(Resource::kRead, "best", 100, {100}), limit(Resource::kRead, "near", 100, {114}),
+      limit(Resource::kRead, "far", 100, {116}), limit(Resource::kRead, "dead", 100, {90}),
+      limit(Resource::kPingPong, "", 0, {50})};
+  limits[3].track.outcome = {Outcome::Kind::kFailed, "lost"};
+  drop_loose_candidates(limits, {.bytes = 1000, .dtype = {}}, false);
+  EXPECT_THAT(names(limits), ElementsAre("limit.read best", "limit.read near", "limit.read "));
+}
+
+TEST(LooseCandidates, KeepTheResourcesThatMayBind) {
+  // 1 byte/ns and 10 FLOP/ns: 1000 bytes take 1000 ns.
+  const auto kept = [](double flops, bool needs_peak) {
+    std::vector<LimitTrack> limits{limit(Resource::kRead, "r", 100, {100}),
+                                   limit(Resource::kPeak, "p", 1000, {100})};
+    drop_loose_candidates(limits, {.flops = flops, .bytes = 1000, .dtype = "f32"}, needs_peak);
+    return limits.size() == 2 ? "both" : limits.at(0).resource == Resource::kPeak ? "peak" : "memory";
+  };
+  EXPECT_STREQ(kept(4'900, false), "memory");
+  EXPECT_STREQ(kept(4'900, true), "both");
+  EXPECT_STREQ(kept(5'100, false), "both");
+  EXPECT_STREQ(kept(19'900, false), "both");
+  EXPECT_STREQ(kept(20'100, false), "peak");
+}
+
+TEST(Floor, IsTheRooflineOfEachRound) {
+  // Bytes per ns: 10, 5, 10; FLOPs per ns: 100, 100, 20.
+  const std::vector<LimitTrack> limits{limit(Resource::kRead, "linear", 1000, {100, 200, 100}),
+                                       limit(Resource::kPeak, "f32", 1000, {10, 10, 50})};
+  const auto floor = floor_of(limits, {.flops = 6000, .bytes = 2000, .dtype = "f32"});
+  ASSERT_TRUE(floor);
+  // Memory: 200, 400, 200 ns; compute: 60, 60, 300 ns.
+  EXPECT_THAT(floor->series.values,
+              ElementsAre(testing::DoubleNear(200, 1e-9), testing::DoubleNear(400, 1e-9),
+                          testing::DoubleNear(300, 1e-9)));
+  EXPECT_THAT(floor->series.rounds, ElementsAre(0, 1, 2));
+  EXPECT_THAT(floor->series.group_sizes, ElementsAre(3));
+  EXPECT_THAT(floor->peak_flops.values,
+              ElementsAre(DoubleEq(1e11), DoubleEq(1e11), testing::DoubleNear(2e10, 1)));
+  EXPECT_EQ(floor->name, "read linear") << "memory bound in total";
+}
+
+TEST(Floor, SplitsReadsAndCopies) {
+  // 2000 bytes read and 1000 written: 2000 at the copy rate of 4 per ns, 1000 at the read rate of 10 per ns.
+  const std::vector<LimitTrack> limits{limit(Resource::kRead, "r", 1000, {100}),
+                                       limit(Resource::kCopy, "c", 1000, {250})};
+  const auto floor = floor_of(limits, {.bytes = 3000, .bytes_written = 1000, .dtype = {}});
+  ASSERT_TRUE(floor);
+  EXPECT_NEAR(floor->series.values.at(0), 2000 / 4.0 + 1000 / 10.0, 1e-9);
+  EXPECT_THAT(floor->name, testing::AllOf(HasSubstr("read r"), HasSubstr("read c"), HasSubstr(" + ")));
+}
+
+TEST(Floor, GoesByTheBestPattern) {
+  const std::vector<LimitTrack> limits{limit(Resource::kRead, "slow", 1000, {150, 90, 150}),
+                                       limit(Resource::kRead, "fast", 2000, {200, 200, 200})};
+  const auto floor = floor_of(limits, {.bytes = 1000, .dtype = {}});
+  ASSERT_TRUE(floor);
+  EXPECT_EQ(floor->name, "read fast");
+  EXPECT_NEAR(floor->series.values.at(1), 100, 1e-9);
+}
+
+TEST(Floor, NeedsARoundWithAllResources) {
+  const std::vector<LimitTrack> limits{limit(Resource::kRead, "r", 1000, {100, 100, 100}),
+                                       limit(Resource::kPeak, "p", 1000, {10, 10, 10}, 2)};
+  const auto floor = floor_of(limits, {.flops = 1, .bytes = 1000, .dtype = "f32"});
+  ASSERT_TRUE(floor);
+  EXPECT_THAT(floor->series.rounds, ElementsAre(2));
+  EXPECT_FALSE(floor_of({}, {.bytes = 1000, .dtype = {}}));
+  EXPECT_FALSE(floor_of({limit(Resource::kRead, "r", 1000, {})}, {.bytes = 1000, .dtype = {}}));
+}
+
+}  // namespace
+}  // namespace headroom

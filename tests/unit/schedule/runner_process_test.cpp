@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/schedule/runner_process.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "headroom/base/error.h"
+#include "headroom/schedule/runner_fleet.h"
+
+namespace headroom {
+namespace {
+
+using std::chrono::milliseconds;
+using testing::AllOf;
+using testing::HasSubstr;
+
+constexpr const char* kHello = R"(echo '{"headroom_runner":"fake","protocol":1,"version":"1"}' >&3)";
+
+/// Shell scripts in a folder of their own; each leaves its process number beside it.
+class RunnerProcesses : public testing::Test {
+ protected:
+  RunnerProcesses() {
+    char name[] = "/tmp/headroom-runner-XXXXXX";
+    folder = mkdtemp(name);
+  }
+  ~RunnerProcesses() override {
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+      if (entry.path().extension() != ".pid") continue;
+      pid_t pid = 0;
+      std::ifstream(entry.path()) >> pid;
+      EXPECT_FALSE(std::filesystem::exists("/proc/" + std::to_string(pid))) << "a process is left";
+    }
+    std::filesystem::remove_all(folder);
+  }
+
+  RunnerCommand script(const std::string& name, const std::string& body) {
+    const auto path = folder / name;
+    std::ofstream(path) << "#!/bin/sh\necho $$ > " << path.string() << ".pid\n" << body << "\n";
+    std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+    return {path.string(), milliseconds(5000), milliseconds(5000)};
+  }
+  std::string start_error(const RunnerCommand& command) {
+    try {
+      const RunnerProcess process(command, interrupted);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "started";
+  }
+  /// Why preparing loses a runner that says hello and then does `body`.
+  std::string lost_by(const std::string& body, milliseconds timeout = milliseconds(5000)) {
+    RunnerCommand command = script("runner", std::string(kHello) + "\n" + body);
+    command.reply_timeout = timeout;
+    RunnerProcess process(command, interrupted);
+    EXPECT_EQ(process.hello().name, "fake");
+    try {
+      process.prepare(1, {});
+    } catch (const RunnerLost& lost) {
+      return lost.reason;
+    }
+    return "answered";
+  }
+
+  std::filesystem::path folder;
+  std::atomic<bool> interrupted = false;
+};
+
+TEST_F(RunnerProcesses, WhatIsNotARunnerIsSaidPlainly) {
+  EXPECT_THAT(start_error({"/bin/true"}),
+              AllOf(HasSubstr("'/bin/true' is not a headroom runner"), HasSubstr("it ended with exit code 0"),
+                    HasSubstr("headroom::runner")));
+  EXPECT_THAT(start_error({"/no/such/runner"}), HasSubstr("/no/such/runner"));
+  EXPECT_THAT(start_error(script("fails", "echo no licence >&2; exit 3")),
+              AllOf(HasSubstr("exit code 3"), HasSubstr("its last words: no licence")));
+  EXPECT_THAT(start_error(script("garbage", "echo garbage >&$HEADROOM_FD; sleep 100")),
+              AllOf(HasSubstr("garbage' is not a headroom runner"), HasSubstr("its greeting: not JSON")));
+  EXPECT_THAT(start_error(script("odd", "echo '{\"x\":1}' >&3; sleep 100")),
+              HasSubstr("headroom_runner: missing"));
+}
+
+TEST_F(RunnerProcesses, AnotherProtocolVersionIsRefused) {
+  EXPECT_THAT(start_error(script(
+                  "new", R"(echo '{"headroom_runner":"x","protocol":99,"version":"9"}' >&3; sleep 100)")),
+              AllOf(HasSubstr("speaks protocol 99"), HasSubstr("speaks 1"), HasSubstr("rebuild")));
+}
+
+TEST_F(RunnerProcesses, OneThatNeverGreetsIsEnded) {
+  RunnerCommand command = script("sleeper", "sleep 100");
+  command.hello_timeout = milliseconds(100);
+  EXPECT_THAT(start_error(command), HasSubstr("did not answer within 0.1 s"));
+}
+
+TEST_F(RunnerProcesses, OneThatDiesSaysHow) {
+  EXPECT_THAT(lost_by("read line <&3; echo first >&2; echo last >&2; kill -SEGV $$"),
+              AllOf(HasSubstr("was killed by signal 11"), HasSubstr("first | last")));
+  EXPECT_THAT(lost_by("read line <&3; kill -KILL $$"), HasSubstr("perhaps for want of memory"));
+  EXPECT_THAT(lost_by("exit 4"), HasSubstr("ended with exit code 4"));
+}
+
+TEST_F(RunnerProcesses, OneThatHangsIsEnded) {
+  EXPECT_THAT(lost_by("sleep 100", milliseconds(100)), HasSubstr("did not answer within 0.1 s"));
+}
+
+TEST_F(RunnerProcesses, OneThatBreaksTheProtocolIsLost) {
+  EXPECT_THAT(lost_by("echo '{}' >&3; sleep 100"),
+              AllOf(HasSubstr("broke the protocol"), HasSubstr("outcome")));
+  EXPECT_THAT(lost_by("echo 'nonsense' >&3; sleep 100"), HasSubstr("not JSON"));
+  EXPECT_THAT(lost_by("echo '{\"error\":\"no such thing\"}' >&3; sleep 100"),
+              HasSubstr("refused prepare: no such thing"));
+}
+
+TEST_F(RunnerProcesses, WhatItPrintsIsNoAnswer) {
+  EXPECT_EQ(lost_by("head -c 300000 /dev/zero; echo '{}'; read line <&3;"
+                    "echo '{\"outcome\":\"skipped\",\"reason\":\"x\"}' >&3; read line <&3"),
+            "answered");
+}
+
+TEST_F(RunnerProcesses, AnInterruptEndsTheWait) {
+  interrupted = true;
+  EXPECT_THROW(RunnerProcess(script("sleeper", "sleep 100"), interrupted), Interrupted);
+}
+
+TEST_F(RunnerProcesses, AFleetLabelsAndRestarts) {
+  const std::string serving =
+      std::string(kHello) + "\nread line <&3\necho '{\"experiments\":[]}' >&3\nread line <&3\n";
+  RunnerFleet fleet(interrupted);
+  const RunnerCommand a = script("a", serving);
+  fleet.add(a, false);
+  EXPECT_EQ(fleet.offers().at(0).label, "fake");
+  fleet.add(script("b", serving), true);
+  EXPECT_EQ(fleet.offers().at(0).label, "fake");
+  EXPECT_EQ(fleet.offers().at(1).label, (folder / "b").string());
+  fleet.add(a, false);
+  EXPECT_EQ(fleet.offers().at(0).label, a.path);
+  EXPECT_EQ(fleet.offers().at(2).label, a.path + "#2");
+  EXPECT_TRUE(fleet.offers().at(1).only_limits);
+
+  const std::int64_t before = fleet.at(0).pid();
+  EXPECT_EQ(fleet.at(0).pid(), before);
+  fleet.stop(0);
+  EXPECT_NE(fleet.at(0).pid(), before);
+  fleet.stop(0);
+  std::filesystem::remove(a.path);
+  EXPECT_THROW(fleet.at(0), RunnerLost);
+}
+
+TEST_F(RunnerProcesses, AFleetRefusesOneThatCannotSayWhatItOffers) {
+  RunnerFleet fleet(interrupted);
+  try {
+    fleet.add(script("mute", std::string(kHello) + "\nread line <&3\necho '{}' >&3\nsleep 100"), false);
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("mute cannot say what it offers"), HasSubstr("experiments")));
+  }
+}
+
+}  // namespace
+}  // namespace headroom

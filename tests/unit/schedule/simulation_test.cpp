@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "fake_workers.h"
+#include "headroom/schedule/series.h"
+
+namespace headroom {
+namespace {
+
+/// The ratio of b to a on a machine that drifts by 20 % and gives each case AR(1) noise of its own.
+RatioEstimate compared(double true_ratio, double sigma, double rho, int processes, std::uint64_t seed) {
+  GroupFixture fixture(1);
+  fixture.settings.seed = seed;
+  fixture.settings.processes = processes;
+  fixture.settings.stop = {.min_time_ns = 0, .max_samples = 90};
+  const auto drifting = [&](std::uint64_t noise_seed) {
+    return [noise = noise_of(sigma, rho, noise_seed)](double clock_ns) mutable {
+      return noise(clock_ns) * (1 + 0.2 * std::sin(clock_ns / 1e8));
+    };
+  };
+  fixture.workers.cases["dot/a@0"] = {.ns = 1e6, .factor = drifting(3 * seed)};
+  fixture.workers.cases["dot/b@0"] = {.ns = true_ratio * 1e6, .factor = drifting(3 * seed + 1)};
+  const GroupResult result = fixture.run({planned_case("a"), planned_case("b")});
+  return *ratio_of(steady_series(result.cases[1].readings), steady_series(result.cases[0].readings));
+}
+
+int flagged(double true_ratio, double sigma, double rho, int processes, int runs) {
+  int count = 0;
+  for (int run = 0; run < runs; ++run) {
+    const RatioEstimate ratio =
+        compared(true_ratio, sigma, rho, processes, static_cast<std::uint64_t>(run) + 1);
+    if (ratio.interval && !ratio.interval->contains(1)) ++count;
+  }
+  return count;
+}
+
+TEST(Simulation, ACaseAgainstItselfIsSeldomFlagged) {
+  EXPECT_LE(flagged(1, 0.02, 0.4, 1, 60), 5);
+  EXPECT_LE(flagged(1, 0.02, 0.4, 3, 60), 5);
+}
+
+TEST(Simulation, ADifferenceOfThreePercentIsFound) {
+  EXPECT_GE(flagged(1.03, 0.01, 0.2, 1, 60), 54);
+  EXPECT_GE(flagged(1.03, 0.01, 0.2, 3, 60), 54);
+}
+
+}  // namespace
+}  // namespace headroom
