@@ -9,6 +9,7 @@ differ by more than 2 %.
 """
 import argparse
 import json
+import pathlib
 import statistics
 import subprocess
 import sys
@@ -16,10 +17,11 @@ import tempfile
 
 
 def headroom(folder):
-    with tempfile.NamedTemporaryFile(suffix=".json") as file:
+    with tempfile.TemporaryDirectory() as scratch:
+        path = pathlib.Path(scratch) / "records.json"
         subprocess.run([f"{folder}/bench_kernels_headroom", "empty", "chain", "--threads", "1", "--no-limits",
-                        "--max-time", "1s", "--json", file.name], check=True, capture_output=True)
-        records = json.load(file)["records"]
+                        "--max-time", "1s", "--json", str(path)], check=True, capture_output=True)
+        records = json.loads(path.read_text())["records"]
     return {r["model"]["name"]: r["metric"]["value"] * 1e3 for r in records if r["metric"]["name"] == "latency"}
 
 

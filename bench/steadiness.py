@@ -9,6 +9,7 @@ exits 1 when headroom's range is more than half of Google Benchmark's.
 """
 import argparse
 import json
+import pathlib
 import statistics
 import subprocess
 import sys
@@ -23,11 +24,12 @@ def timed(command):
 
 
 def headroom_ratio(folder, kernel, seconds):
-    with tempfile.NamedTemporaryFile(suffix=".json") as file:
+    with tempfile.TemporaryDirectory() as scratch:
+        path = pathlib.Path(scratch) / "records.json"
         # A goal that is never reached: the whole budget is used, as the peer uses its.
         _, wall = timed([f"{folder}/bench_kernels_headroom", kernel, "--all-backends", "--hot", "--threads", "1",
-                         "--no-limits", "--precision", "0.0001%", "--max-time", f"{seconds}s", "--json", file.name])
-        for record in json.load(file)["records"]:
+                         "--no-limits", "--precision", "0.0001%", "--max-time", f"{seconds}s", "--json", str(path)])
+        for record in json.loads(path.read_text())["records"]:
             if "ratio" in record["metric"]["extra_info"]:
                 return float(record["metric"]["extra_info"]["ratio"]), wall
     raise SystemExit("no ratio in headroom's records")

@@ -17,7 +17,7 @@ void limit_copy(State& state) {
   const Isa isa = chosen_isa();
   const CopyKernel kernel = copy_kernel(pattern, isa);
   const auto pool = shared_pool(state);
-  state.work({.bytes = plan.bytes_per_iteration(), .bytes_written = plan.bytes_per_iteration() / 2, .dtype = {}});
+  state.work({.bytes = plan.bytes_per_iteration(), .bytes_written = plan.bytes_per_iteration() / 2});
   state.note("isa", name_of(isa));
   state.measure([&](std::size_t index) {
     pool->run([&](int worker, int workers) {

@@ -14,7 +14,7 @@ void limit_read(State& state) {
   const Isa isa = chosen_isa();
   const ReadKernel kernel = read_kernel(state.text("pattern"), isa);
   const auto pool = shared_pool(state);
-  state.work({.bytes = plan.bytes_per_iteration(), .dtype = {}});
+  state.work({.bytes = plan.bytes_per_iteration()});
   state.note("isa", name_of(isa));
   state.measure([&](std::size_t index) {
     pool->run([&](int worker, int workers) {

@@ -16,7 +16,7 @@ void limit_write(State& state) {
   const Isa isa = chosen_isa();
   const WriteKernel kernel = write_kernel(pattern, isa);
   const auto pool = shared_pool(state);
-  state.work({.bytes = plan.bytes_per_iteration(), .bytes_written = plan.bytes_per_iteration(), .dtype = {}});
+  state.work({.bytes = plan.bytes_per_iteration(), .bytes_written = plan.bytes_per_iteration()});
   state.note("isa", name_of(isa));
   state.measure([&](std::size_t index) {
     pool->run([&](int worker, int workers) {
