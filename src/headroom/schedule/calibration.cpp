@@ -12,7 +12,7 @@ constexpr double kOvershoot = 1.4;
 constexpr double kMaxGrowth = 10;
 /// A single iteration of so many targets is taken at its word.
 constexpr double kSlowIteration = 10;
-/// How far the samples of compared cases may lie from the target before their common count gives way.
+/// How many targets long the slowest of compared samples may get before the common count gives way.
 constexpr double kMaxStretch = 32;
 
 std::uint64_t whole_iterations(double count) {

@@ -60,9 +60,9 @@ struct CalibratedCase {
 /// of the cost of starting a sample, a bias of its own (1.2 % measured with nanobench).
 ///
 /// The rule: the largest count that any of them needs, so that every sample reaches the target. Where that
-/// would make the slowest case's sample longer than 32 targets, only as many as keep it there, but never so
-/// few that the fastest one's sample falls under 1/32 of the target. Cases that far apart need no small bias
-/// to be told apart. 1 for no cases.
+/// would make the slowest case's sample longer than 32 targets, only as many as keep it there: the samples of
+/// a much faster case are then shorter than the target, which a difference that large can bear. 1 for no
+/// cases.
 std::uint64_t shared_iterations(std::span<const CalibratedCase> cases, double target_ns);
 
 }  // namespace headroom

@@ -125,9 +125,11 @@ TEST(SharedIterations, KeepsTheSamplesOfASlowSiblingShort) {
   // 1000 iterations would take the slow one 100 targets: 320 take it 32, and the fast one 0.32.
   const std::vector<CalibratedCase> apart = {{1000, 1e3}, {10, 1e5}};
   EXPECT_EQ(shared_iterations(apart, 1e6), 320u);
-  // Never under 1/32 of a target for the fast one.
+  // However far apart: an empty body beside one of 10 ms must not ask for minutes of the latter.
   const std::vector<CalibratedCase> far_apart = {{1'000'000, 1}, {1, 1e7}};
-  EXPECT_EQ(shared_iterations(far_apart, 1e6), 31'250u);
+  EXPECT_EQ(shared_iterations(far_apart, 1e6), 3u);
+  const std::vector<CalibratedCase> farther_apart = {{1'000'000, 1}, {1, 1e9}};
+  EXPECT_EQ(shared_iterations(farther_apart, 1e6), 1u);
 }
 
 TEST(SharedIterations, OfSlowCasesAloneIsOne) {
