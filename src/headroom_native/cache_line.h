@@ -8,9 +8,9 @@
 #include <emmintrin.h>
 #endif
 
-/// Moves of whole cache lines by each instruction set, for the bandwidth limits. They are assembly, so that the
-/// compiler can neither drop a load whose result nobody reads nor turn a loop of stores into a call of memset, and
-/// name their own registers, so that nothing can be spilled.
+/// Moves of whole cache lines by each instruction set, for the bandwidth limits. They are assembly, so that
+/// the compiler can neither drop a load whose result nobody reads nor turn a loop of stores into a call of
+/// memset, and name their own registers, so that nothing can be spilled.
 namespace headroom::native {
 
 constexpr std::size_t kLineBytes = 64;
@@ -18,8 +18,12 @@ constexpr std::size_t kLineBytes = 64;
 struct [[gnu::may_alias]] LineData {
   std::uint64_t words[kLineBytes / 8];
 };
-inline const LineData& line_at(const std::byte* place) { return *reinterpret_cast<const LineData*>(place); }
-inline LineData& line_at(std::byte* place) { return *reinterpret_cast<LineData*>(place); }
+inline const LineData& line_at(const std::byte* place) {
+  return *reinterpret_cast<const LineData*>(place);
+}
+inline LineData& line_at(std::byte* place) {
+  return *reinterpret_cast<LineData*>(place);
+}
 
 #if defined(__x86_64__)
 
@@ -27,18 +31,31 @@ struct Avx512Line {
   [[gnu::always_inline]] static void load(const std::byte* from) {
     asm volatile("vmovaps %0, %%zmm0" : : "m"(line_at(from)) : "xmm0");
   }
-  /// What store() and stream() write: all bits one, made anew each time because no register is ours in between.
+  /// What store() and stream() write: all bits one, made anew each time because no register is ours in
+  /// between.
   [[gnu::always_inline]] static void store(std::byte* to) {
-    asm volatile("vpternlogd $255, %%zmm1, %%zmm1, %%zmm0\n\tvmovaps %%zmm0, %0" : "=m"(line_at(to)) : : "xmm0");
+    asm volatile("vpternlogd $255, %%zmm1, %%zmm1, %%zmm0\n\tvmovaps %%zmm0, %0"
+                 : "=m"(line_at(to))
+                 :
+                 : "xmm0");
   }
   [[gnu::always_inline]] static void stream(std::byte* to) {
-    asm volatile("vpternlogd $255, %%zmm1, %%zmm1, %%zmm0\n\tvmovntps %%zmm0, %0" : "=m"(line_at(to)) : : "xmm0");
+    asm volatile("vpternlogd $255, %%zmm1, %%zmm1, %%zmm0\n\tvmovntps %%zmm0, %0"
+                 : "=m"(line_at(to))
+                 :
+                 : "xmm0");
   }
   [[gnu::always_inline]] static void copy(std::byte* to, const std::byte* from) {
-    asm volatile("vmovaps %1, %%zmm0\n\tvmovaps %%zmm0, %0" : "=m"(line_at(to)) : "m"(line_at(from)) : "xmm0");
+    asm volatile("vmovaps %1, %%zmm0\n\tvmovaps %%zmm0, %0"
+                 : "=m"(line_at(to))
+                 : "m"(line_at(from))
+                 : "xmm0");
   }
   [[gnu::always_inline]] static void stream_copy(std::byte* to, const std::byte* from) {
-    asm volatile("vmovaps %1, %%zmm0\n\tvmovntps %%zmm0, %0" : "=m"(line_at(to)) : "m"(line_at(from)) : "xmm0");
+    asm volatile("vmovaps %1, %%zmm0\n\tvmovntps %%zmm0, %0"
+                 : "=m"(line_at(to))
+                 : "m"(line_at(from))
+                 : "xmm0");
   }
   /// After the last move: code that follows may use SSE without a penalty.
   [[gnu::always_inline]] static void finish() { asm volatile("vzeroupper" : : : "xmm0", "xmm1"); }
@@ -50,19 +67,28 @@ struct Avx2Line {
   }
   [[gnu::always_inline]] static void store(std::byte* to) {
     asm volatile("vpcmpeqd %%ymm0, %%ymm0, %%ymm0\n\tvmovaps %%ymm0, %0\n\tvmovaps %%ymm0, 32+%0"
-                 : "=m"(line_at(to)) : : "xmm0");
+                 : "=m"(line_at(to))
+                 :
+                 : "xmm0");
   }
   [[gnu::always_inline]] static void stream(std::byte* to) {
     asm volatile("vpcmpeqd %%ymm0, %%ymm0, %%ymm0\n\tvmovntps %%ymm0, %0\n\tvmovntps %%ymm0, 32+%0"
-                 : "=m"(line_at(to)) : : "xmm0");
+                 : "=m"(line_at(to))
+                 :
+                 : "xmm0");
   }
   [[gnu::always_inline]] static void copy(std::byte* to, const std::byte* from) {
     asm volatile("vmovaps %1, %%ymm0\n\tvmovaps 32+%1, %%ymm1\n\tvmovaps %%ymm0, %0\n\tvmovaps %%ymm1, 32+%0"
-                 : "=m"(line_at(to)) : "m"(line_at(from)) : "xmm0", "xmm1");
+                 : "=m"(line_at(to))
+                 : "m"(line_at(from))
+                 : "xmm0", "xmm1");
   }
   [[gnu::always_inline]] static void stream_copy(std::byte* to, const std::byte* from) {
-    asm volatile("vmovaps %1, %%ymm0\n\tvmovaps 32+%1, %%ymm1\n\tvmovntps %%ymm0, %0\n\tvmovntps %%ymm1, 32+%0"
-                 : "=m"(line_at(to)) : "m"(line_at(from)) : "xmm0", "xmm1");
+    asm volatile(
+        "vmovaps %1, %%ymm0\n\tvmovaps 32+%1, %%ymm1\n\tvmovntps %%ymm0, %0\n\tvmovntps %%ymm1, 32+%0"
+        : "=m"(line_at(to))
+        : "m"(line_at(from))
+        : "xmm0", "xmm1");
   }
   [[gnu::always_inline]] static void finish() { asm volatile("vzeroupper" : : : "xmm0", "xmm1"); }
 };
@@ -73,14 +99,26 @@ struct Avx2Line {
 struct BaselineLine {
 #if defined(__x86_64__)
   using Word = __m128i;
-  [[gnu::always_inline]] static void use(Word word) { asm volatile("" : : "x"(word)); }
-  [[gnu::always_inline]] static Word ones() { return _mm_set1_epi32(-1); }
-  [[gnu::always_inline]] static void write_around(Word* to, Word word) { _mm_stream_si128(to, word); }
+  [[gnu::always_inline]] static void use(Word word) {
+    asm volatile("" : : "x"(word));
+  }
+  [[gnu::always_inline]] static Word ones() {
+    return _mm_set1_epi32(-1);
+  }
+  [[gnu::always_inline]] static void write_around(Word* to, Word word) {
+    _mm_stream_si128(to, word);
+  }
 #else
   using Word = std::uint64_t;
-  [[gnu::always_inline]] static void use(Word word) { asm volatile("" : : "r"(word)); }
-  [[gnu::always_inline]] static Word ones() { return ~Word{0}; }
-  [[gnu::always_inline]] static void write_around(Word* to, Word word) { *to = word; }
+  [[gnu::always_inline]] static void use(Word word) {
+    asm volatile("" : : "r"(word));
+  }
+  [[gnu::always_inline]] static Word ones() {
+    return ~Word{0};
+  }
+  [[gnu::always_inline]] static void write_around(Word* to, Word word) {
+    *to = word;
+  }
 #endif
   static constexpr std::size_t kWords = kLineBytes / sizeof(Word);
 

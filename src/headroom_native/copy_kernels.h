@@ -12,8 +12,8 @@ namespace headroom::native {
 /// After the last call, store_fence() waits for non-temporal stores.
 using CopyKernel = void (*)(std::byte* to, const std::byte* from, std::size_t bytes);
 
-/// `pattern`: "plain", "nontemporal" (stores around the caches), "prefetch" (the same with software prefetch of the
-/// source). Throws std::logic_error for any other.
+/// `pattern`: "plain", "nontemporal" (stores around the caches), "prefetch" (the same with software prefetch
+/// of the source). Throws std::logic_error for any other.
 CopyKernel copy_kernel(std::string_view pattern, Isa isa);
 
 }  // namespace headroom::native

@@ -17,9 +17,11 @@ namespace {
 constexpr std::size_t kExperts = 8;
 constexpr std::size_t kChosen = 2;
 /// The pair that is verified, and is the only one when hot, comes first.
-constexpr std::array<std::array<std::size_t, kChosen>, kExperts / kChosen> kPairs{{{3, 5}, {0, 1}, {2, 4}, {6, 7}}};
+constexpr std::array<std::array<std::size_t, kChosen>, kExperts / kChosen> kPairs{
+    {{3, 5}, {0, 1}, {2, 4}, {6, 7}}};
 
-/// Rounding the result to bf16 (8 significant bits) costs up to 2^-8 of it; summing in f32 adds about 1e-5 of the root mean square.
+/// Rounding the result to bf16 (8 significant bits) costs up to 2^-8 of it; summing in f32 adds about 1e-5 of
+/// the root mean square.
 constexpr Tolerance kTolerance{.relative = 1.25 * 0x1p-8};
 
 struct Problem {
@@ -38,10 +40,12 @@ struct Inputs {
   }
 };
 
-std::shared_ptr<Inputs> make_inputs(State& state, const Problem& problem, std::size_t copies, ThreadPool& pool) {
+std::shared_ptr<Inputs> make_inputs(State& state, const Problem& problem, std::size_t copies,
+                                    ThreadPool& pool) {
   const std::size_t bytes = bytes_of(kExperts, problem.matrix_bytes);
   state.require_memory(bytes_of(InputCopies::stride_of(bytes), copies));
-  auto inputs = std::make_shared<Inputs>(Inputs{InputCopies(bytes, copies), std::vector<Bf16>(problem.size), {}});
+  auto inputs =
+      std::make_shared<Inputs>(Inputs{InputCopies(bytes, copies), std::vector<Bf16>(problem.size), {}});
   fill_random(std::span(inputs->x), state.seed() + 1);
   if (problem.dtype == "bf16") {
     fill_random(inputs->experts.first<Bf16>(), state.seed());
@@ -74,6 +78,20 @@ void describe(State& state, const Problem& problem) {
   state.input("score_idxs", "int64[2] 3, 5");
 }
 
+void measure_reference(State& state, const Problem& problem, const Inputs& inputs) {
+  const std::size_t size = problem.size;
+  std::vector<Bf16> y(kChosen * size);
+  std::vector<float> sums(kChosen * size);
+  state.note("isa", "plain loops");
+  measure(state, y, inputs, [&](std::size_t copy) {
+    for (std::size_t chosen = 0; chosen < kChosen; ++chosen) {
+      const std::byte* matrix = inputs.matrix(copy, chosen, problem.matrix_bytes);
+      reference_gemv(problem.dtype, matrix, size, size, inputs.x.data(), sums.data() + chosen * size);
+    }
+    round_to_bf16(sums.data(), {0, kChosen * size}, y.data());
+  });
+}
+
 }  // namespace
 
 void gather_gemv(State& state) {
@@ -89,19 +107,12 @@ void gather_gemv(State& state) {
       [&] { return make_inputs(state, problem, copies, *pool); });
   describe(state, problem);
 
-  std::vector<Bf16> y(kChosen * size);
-  std::vector<float> sums(kChosen * size);
   if (state.backend() == "reference") {
-    state.note("isa", "plain loops");
-    measure(state, y, *inputs, [&](std::size_t copy) {
-      for (std::size_t chosen = 0; chosen < kChosen; ++chosen) {
-        const std::byte* matrix = inputs->matrix(copy, chosen, problem.matrix_bytes);
-        reference_gemv(dtype, matrix, size, size, inputs->x.data(), sums.data() + chosen * size);
-      }
-      round_to_bf16(sums.data(), {0, kChosen * size}, y.data());
-    });
+    measure_reference(state, problem, *inputs);
     return;
   }
+  std::vector<Bf16> y(kChosen * size);
+  std::vector<float> sums(kChosen * size);
   const std::size_t share = kChosen * problem.matrix_bytes / static_cast<std::size_t>(pool->workers());
   SplitGemv kernel(gemv_kernel(dtype, chosen_isa()), pool->workers(), size,
                    reach_of(share, state.caches() == Caches::kHot));

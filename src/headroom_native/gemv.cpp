@@ -12,7 +12,8 @@
 namespace headroom::native {
 namespace {
 
-/// Rounding the result to bf16 (8 significant bits) costs up to 2^-8 of it; summing in f32 adds about 1e-5 of the root mean square.
+/// Rounding the result to bf16 (8 significant bits) costs up to 2^-8 of it; summing in f32 adds about 1e-5 of
+/// the root mean square.
 constexpr Tolerance kTolerance{.relative = 1.25 * 0x1p-8};
 
 struct Problem {
@@ -27,7 +28,8 @@ struct Inputs {
   std::vector<double> expected;
 };
 
-std::shared_ptr<Inputs> make_inputs(State& state, const Problem& problem, std::size_t copies, ThreadPool& pool) {
+std::shared_ptr<Inputs> make_inputs(State& state, const Problem& problem, std::size_t copies,
+                                    ThreadPool& pool) {
   state.require_memory(bytes_of(InputCopies::stride_of(problem.weight_bytes), copies));
   auto inputs = std::make_shared<Inputs>(
       Inputs{InputCopies(problem.weight_bytes, copies), std::vector<Bf16>(problem.size), {}});

@@ -54,12 +54,12 @@ template <bool kPrefetch>
     s3 = _mm512_dpbf16_ps(s3, load(row + k + 3 * kColumns), load(x + k + 3 * kColumns));
   }
   for (; k + kColumns <= columns; k += kColumns) s0 = _mm512_dpbf16_ps(s0, load(row + k), load(x + k));
-  if (k < columns) s1 = _mm512_dpbf16_ps(s1, load_first(row + k, columns - k), load_first(x + k, columns - k));
+  if (k < columns)
+    s1 = _mm512_dpbf16_ps(s1, load_first(row + k, columns - k), load_first(x + k, columns - k));
   return _mm512_reduce_add_ps(_mm512_add_ps(_mm512_add_ps(s0, s1), _mm512_add_ps(s2, s3)));
 }
 
-[[gnu::always_inline]] inline void dot4(const Bf16* row, std::size_t columns, const Bf16* x,
-                                                              float* y) {
+[[gnu::always_inline]] inline void dot4(const Bf16* row, std::size_t columns, const Bf16* x, float* y) {
   __m512 s0 = _mm512_setzero_ps(), s1 = s0, s2 = s0, s3 = s0;
   const auto add = [&](std::size_t k, __m512bh part, auto&& of) {
     s0 = _mm512_dpbf16_ps(s0, of(row + k), part);
@@ -78,8 +78,8 @@ template <bool kPrefetch>
   y[3] = _mm512_reduce_add_ps(s3);
 }
 
-void multiply_bf16(const std::byte* weights, std::size_t rows, std::size_t columns,
-                                            const std::byte* prepared, Reach reach, float* y) {
+void multiply_bf16(const std::byte* weights, std::size_t rows, std::size_t columns, const std::byte* prepared,
+                   Reach reach, float* y) {
   const auto* first = reinterpret_cast<const Bf16*>(weights);
   const auto* x = reinterpret_cast<const Bf16*>(prepared);
   std::size_t row = 0;
@@ -97,13 +97,16 @@ void multiply_bf16(const std::byte* weights, std::size_t rows, std::size_t colum
 }  // namespace
 
 std::optional<GemvKernel> gemv_avx512_kernel(std::string_view dtype, Isa isa) {
-  if (dtype == "bf16" && isa >= Isa::kAvx512Bf16) return GemvKernel{prepare_bf16, multiply_bf16, "avx512_bf16"};
+  if (dtype == "bf16" && isa >= Isa::kAvx512Bf16)
+    return GemvKernel{prepare_bf16, multiply_bf16, "avx512_bf16"};
   return std::nullopt;
 }
 
 #else
 
-std::optional<GemvKernel> gemv_avx512_kernel(std::string_view, Isa) { return std::nullopt; }
+std::optional<GemvKernel> gemv_avx512_kernel(std::string_view, Isa) {
+  return std::nullopt;
+}
 
 #endif
 

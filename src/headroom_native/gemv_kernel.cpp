@@ -26,8 +26,11 @@ using F32 = hn::ScalableTag<float>;
 using Words = hn::Repartition<std::uint32_t, F32>;
 using Vector = hn::Vec<F32>;
 
-/// Two neighbouring bf16 lie in each word: the lower half is the even column. A bf16 is the upper half of a float.
-HWY_INLINE Vector even_columns(hn::Vec<Words> words) { return hn::BitCast(F32(), hn::ShiftLeft<16>(words)); }
+/// Two neighbouring bf16 lie in each word: the lower half is the even column. A bf16 is the upper half of a
+/// float.
+HWY_INLINE Vector even_columns(hn::Vec<Words> words) {
+  return hn::BitCast(F32(), hn::ShiftLeft<16>(words));
+}
 HWY_INLINE Vector odd_columns(hn::Vec<Words> words) {
   return hn::BitCast(F32(), hn::And(words, hn::Set(Words(), 0xffff0000U)));
 }
@@ -40,7 +43,9 @@ HWY_INLINE hn::Vec<Words> load_words(const Bf16* from) {
   return hn::LoadU(Words(), reinterpret_cast<const std::uint32_t*>(from));
 #endif
 }
-HWY_INLINE float sum_of(Vector vector) { return hn::GetLane(hn::SumOfLanes(F32(), vector)); }
+HWY_INLINE float sum_of(Vector vector) {
+  return hn::GetLane(hn::SumOfLanes(F32(), vector));
+}
 
 /// Even columns of x as floats, then the odd ones from a multiple of 64 bytes on.
 struct SplitX {
@@ -175,7 +180,9 @@ void multiply_int8(const std::byte* weights, std::size_t rows, std::size_t colum
   }
 }
 
-const char* gemv_target_name() { return hwy::TargetName(HWY_TARGET); }
+const char* gemv_target_name() {
+  return hwy::TargetName(HWY_TARGET);
+}
 
 }  // namespace headroom::native::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -199,9 +206,11 @@ GemvKernel gemv_kernel(std::string_view dtype, Isa isa) {
   if (const auto special = gemv_avx512_kernel(dtype, isa)) return *special;
   const std::string target = HEADROOM_HIGHWAY_FUNCTION(gemv_target_name, isa)();
   if (dtype == "bf16") {
-    return {HEADROOM_HIGHWAY_FUNCTION(prepare_bf16, isa), HEADROOM_HIGHWAY_FUNCTION(multiply_bf16, isa), target};
+    return {HEADROOM_HIGHWAY_FUNCTION(prepare_bf16, isa), HEADROOM_HIGHWAY_FUNCTION(multiply_bf16, isa),
+            target};
   }
-  return {HEADROOM_HIGHWAY_FUNCTION(prepare_int8, isa), HEADROOM_HIGHWAY_FUNCTION(multiply_int8, isa), target};
+  return {HEADROOM_HIGHWAY_FUNCTION(prepare_int8, isa), HEADROOM_HIGHWAY_FUNCTION(multiply_int8, isa),
+          target};
 }
 
 Reach reach_of(std::size_t bytes_per_thread, bool hot) {

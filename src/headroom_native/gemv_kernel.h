@@ -27,12 +27,15 @@ struct GemvKernel {
 };
 
 /// Bytes of room that every kernel's `prepare` needs, aligned to 64.
-constexpr std::size_t prepared_bytes(std::size_t columns) { return columns * sizeof(float) + 256; }
+constexpr std::size_t prepared_bytes(std::size_t columns) {
+  return columns * sizeof(float) + 256;
+}
 
 /// `dtype` of the weights: "bf16" or "int8". Throws std::logic_error for any other.
 GemvKernel gemv_kernel(std::string_view dtype, Isa isa);
 
-/// Near where a thread's share of the weights fits half of a second-level cache of ordinary size, and stays there.
+/// Near where a thread's share of the weights fits half of a second-level cache of ordinary size, and stays
+/// there.
 Reach reach_of(std::size_t bytes_per_thread, bool hot);
 
 }  // namespace headroom::native

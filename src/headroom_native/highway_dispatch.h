@@ -7,8 +7,8 @@
 
 #include "headroom_native/isa.h"
 
-/// The version for `isa` of a function that HWY_EXPORT exported, without Highway's process-wide choice: one process
-/// may use several, as the tests do. Usable after HWY_EXPORT, in the same file.
+/// The version for `isa` of a function that HWY_EXPORT exported, without Highway's process-wide choice: one
+/// process may use several, as the tests do. Usable after HWY_EXPORT, in the same file.
 #if (HWY_TARGETS & (HWY_TARGETS - 1)) == 0
 #define HEADROOM_HIGHWAY_FUNCTION(function, isa) (&HWY_STATIC_DISPATCH(function))
 #else

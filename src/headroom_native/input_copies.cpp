@@ -11,7 +11,9 @@
 
 namespace headroom::native {
 
-std::size_t InputCopies::stride_of(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
+std::size_t InputCopies::stride_of(std::size_t bytes) {
+  return (bytes + 63) / 64 * 64;
+}
 
 InputCopies::InputCopies(std::size_t bytes, std::size_t copies)
     : bytes_(bytes), stride_(stride_of(bytes)), copies_(copies), memory_(stride_ * copies) {}

@@ -63,7 +63,8 @@ Isa chosen_isa() {
                 "'; it must be baseline, avx2, avx512 or avx512_bf16, or not be set");
   }
   if (!cpu_has(*isa)) {
-    throw Error("HEADROOM_ISA asks for " + std::string(wanted) + ", which this CPU does not have; name another "
+    throw Error("HEADROOM_ISA asks for " + std::string(wanted) +
+                ", which this CPU does not have; name another "
                 "or unset it");
   }
   return *isa;

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include "headroom/experiment/random.h"
-#include "headroom/machine/topology.h"
 #include "headroom_native/input_copies.h"
 #include "headroom_native/norm_kernel.h"
 #include "headroom_native/oracle.h"
@@ -14,7 +13,8 @@
 namespace headroom::native {
 namespace {
 
-/// Rounding the result to bf16 (8 significant bits) costs up to 2^-8 of it; statistics in f32 add about 1e-5 of the root mean square.
+/// Rounding the result to bf16 (8 significant bits) costs up to 2^-8 of it; statistics in f32 add about 1e-5
+/// of the root mean square.
 constexpr Tolerance kTolerance{.relative = 1.25 * 0x1p-8};
 
 struct Problem {
@@ -30,13 +30,14 @@ struct Inputs {
   std::vector<float> beta;
 };
 
-std::shared_ptr<Inputs> make_inputs(State& state, const Problem& problem, std::size_t copies, ThreadPool& pool) {
+std::shared_ptr<Inputs> make_inputs(State& state, const Problem& problem, std::size_t copies,
+                                    ThreadPool& pool) {
   // Verifying takes a double for each value, once.
   const std::size_t doubles = bytes_of(problem.rows, problem.columns, sizeof(double));
   state.require_memory(bytes_of(2, InputCopies::stride_of(problem.bytes), copies) + doubles);
-  auto inputs = std::make_shared<Inputs>(Inputs{InputCopies(problem.bytes, copies), InputCopies(problem.bytes, copies),
-                                                std::vector<float>(problem.columns),
-                                                std::vector<float>(problem.columns)});
+  auto inputs = std::make_shared<Inputs>(
+      Inputs{InputCopies(problem.bytes, copies), InputCopies(problem.bytes, copies),
+             std::vector<float>(problem.columns), std::vector<float>(problem.columns)});
   fill_random(inputs->x.first<Bf16>(), state.seed());
   fill_random(std::span(inputs->gamma), state.seed() + 1);
   fill_random(std::span(inputs->beta), state.seed() + 2);
@@ -46,8 +47,8 @@ std::shared_ptr<Inputs> make_inputs(State& state, const Problem& problem, std::s
 
 void measure(State& state, Inputs& inputs, ThreadPool& pool, const auto& body) {
   {
-    const std::vector<double> expected = exact_layer_norm(pool, inputs.x.first<Bf16>(), as_doubles(inputs.gamma),
-                                                          as_doubles(inputs.beta));
+    const std::vector<double> expected =
+        exact_layer_norm(pool, inputs.x.first<Bf16>(), as_doubles(inputs.gamma), as_doubles(inputs.beta));
     state.verify([&] { body(0); }, inputs.y.first<Bf16>(), expected, kTolerance);
   }
   state.measure(body);
@@ -75,10 +76,12 @@ void measure_reference(State& state, Inputs& inputs, const Problem& problem, Thr
   });
 }
 
-/// Around the caches where the results would not stay in them anyway.
-Stores stores_for(const State& state, const Problem& problem) {
-  const bool stays = state.caches() == Caches::kHot &&
-                     2 * problem.bytes <= static_cast<std::size_t>(last_level_cache_bytes()) / 2;
+/// Around the caches unless a thread's share of x and y stays in its own ones: measured, plain stores lose
+/// from some 4 MiB on, even where a shared last-level cache could hold the results.
+Stores stores_for(const State& state, const Problem& problem, int workers) {
+  constexpr std::size_t kOwnCaches = std::size_t{2} << 20;
+  const bool stays =
+      state.caches() == Caches::kHot && 2 * problem.bytes / static_cast<std::size_t>(workers) <= kOwnCaches;
   return stays ? Stores::kCached : Stores::kAroundCaches;
 }
 
@@ -100,7 +103,7 @@ void layer_norm(State& state) {
     return;
   }
   const NormKernel kernel = norm_kernel(chosen_isa());
-  const Stores stores = stores_for(state, problem);
+  const Stores stores = stores_for(state, problem, pool->workers());
   state.note("isa", kernel.isa);
   std::vector<Buffer> prepared;
   for (int worker = 0; worker < pool->workers(); ++worker) {
@@ -112,8 +115,8 @@ void layer_norm(State& state) {
       const std::size_t first = part.begin * columns;
       auto* parameters = prepared[static_cast<std::size_t>(worker)].as<float>().data();
       kernel.prepare(inputs->gamma.data(), inputs->beta.data(), columns, parameters);
-      kernel.rows(reinterpret_cast<const Bf16*>(inputs->x.copy(copy)) + first, part.size(), columns, parameters,
-                  stores, reinterpret_cast<Bf16*>(inputs->y.copy(copy)) + first);
+      kernel.rows(reinterpret_cast<const Bf16*>(inputs->x.copy(copy)) + first, part.size(), columns,
+                  parameters, stores, reinterpret_cast<Bf16*>(inputs->y.copy(copy)) + first);
     });
   });
 }

@@ -5,8 +5,8 @@
 
 namespace headroom::native {
 
-/// Bandwidth of copying one half of a working set of `bytes` to its other half, by `pattern`: read and written
-/// bytes together. The limit is the best of the patterns.
+/// Bandwidth of copying one half of a working set of `bytes` to its other half, by `pattern`: read and
+/// written bytes together. The limit is the best of the patterns.
 void limit_copy(State& state);
 
 }  // namespace headroom::native

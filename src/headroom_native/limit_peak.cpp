@@ -14,7 +14,8 @@ void limit_peak(State& state) {
   constexpr double kFlopsPerThread = 8e6;
   const auto rounds = static_cast<std::uint64_t>(kFlopsPerThread / kernel.flops_per_round) + 1024;
   const auto pool = shared_pool(state);
-  state.work({.flops = static_cast<double>(rounds) * kernel.flops_per_round * pool->workers(), .dtype = dtype});
+  state.work(
+      {.flops = static_cast<double>(rounds) * kernel.flops_per_round * pool->workers(), .dtype = dtype});
   state.note("instruction", kernel.instruction);
   state.measure([&] { pool->run([&](int, int) { kernel.run(rounds); }); });
 }

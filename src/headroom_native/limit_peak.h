@@ -5,7 +5,8 @@
 
 namespace headroom::native {
 
-/// Arithmetic peak of `dtype` with the instruction that `pattern` names. The limit is the best of the patterns.
+/// Arithmetic peak of `dtype` with the instruction that `pattern` names. The limit is the best of the
+/// patterns.
 void limit_peak(State& state);
 
 }  // namespace headroom::native

@@ -14,7 +14,8 @@ struct alignas(64) Ball {
   std::atomic<std::uint64_t> transfers{0};
 };
 
-/// Passes the ball until it has made `count` transfers: worker 0 takes it at even numbers, worker 1 at odd ones.
+/// Passes the ball until it has made `count` transfers: worker 0 takes it at even numbers, worker 1 at odd
+/// ones.
 void play(Ball& ball, std::uint64_t first, std::uint64_t count) {
   for (std::uint64_t turn = first; turn < count; turn += 2) {
     while (ball.transfers.load(std::memory_order_acquire) != turn) {

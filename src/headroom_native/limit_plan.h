@@ -9,9 +9,10 @@
 
 namespace headroom::native {
 
-/// How a bandwidth limit walks over its memory: an iteration makes `passes` passes over working sets of `bytes`, so
-/// that starting and joining the threads costs nothing beside them. When hot, all passes are over the one working
-/// set; when cold, each is over the next of the copies that together exceed twice the last-level cache.
+/// How a bandwidth limit walks over its memory: an iteration makes `passes` passes over working sets of
+/// `bytes`, so that starting and joining the threads costs nothing beside them. When hot, all passes are over
+/// the one working set; when cold, each is over the next of the copies that together exceed twice the
+/// last-level cache.
 struct LimitPlan {
   std::size_t bytes = 0;   ///< what one pass touches: whole lines, not more than was asked for
   std::size_t stride = 0;  ///< from the start of one pass to that of the next; 0 when hot
@@ -24,8 +25,8 @@ struct LimitPlan {
   double bytes_per_iteration() const { return static_cast<double>(bytes) * static_cast<double>(passes); }
 };
 
-/// Plans for the axis `bytes`, rounded down to a multiple of `unit` bytes. Skips the case when that leaves nothing,
-/// or when memory does not suffice. The memory is shared with the other limits that need as much.
+/// Plans for the axis `bytes`, rounded down to a multiple of `unit` bytes. Skips the case when that leaves
+/// nothing, or when memory does not suffice. The memory is shared with the other limits that need as much.
 LimitPlan plan_limit(State& state, std::size_t unit);
 
 }  // namespace headroom::native

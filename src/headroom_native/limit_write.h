@@ -5,8 +5,8 @@
 
 namespace headroom::native {
 
-/// Bandwidth of writing a working set of `bytes`, by `pattern`. What a store reads first to own its line is not
-/// counted. The limit is the best of the patterns.
+/// Bandwidth of writing a working set of `bytes`, by `pattern`. What a store reads first to own its line is
+/// not counted. The limit is the best of the patterns.
 void limit_write(State& state);
 
 }  // namespace headroom::native

@@ -4,6 +4,7 @@
 namespace {
 
 /// Runs before main(), which the library headroom_runner_main brings.
-[[maybe_unused]] const bool registered = (headroom::native::register_native_experiments(headroom::registry()), true);
+[[maybe_unused]] const bool registered =
+    (headroom::native::register_native_experiments(headroom::registry()), true);
 
 }  // namespace

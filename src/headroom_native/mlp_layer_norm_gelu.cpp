@@ -13,12 +13,13 @@
 namespace headroom::native {
 namespace {
 
-/// Rounding the result to bf16 (8 significant bits) costs up to 2^-8 of it. A hidden activation that lies between two bf16 may round the
-/// other way than in float64; that, and sums in f32, cost about 1e-4 of the root mean square.
+/// Rounding the result to bf16 (8 significant bits) costs up to 2^-8 of it. A hidden activation that lies
+/// between two bf16 may round the other way than in float64; that, and sums in f32, cost about 1e-4 of the
+/// root mean square.
 constexpr Tolerance kTolerance{.relative = 1.25 * 0x1p-8};
 
 struct Problem {
-  std::size_t size;    ///< D
+  std::size_t size;  ///< D
   std::size_t hidden;
 };
 
@@ -28,7 +29,10 @@ struct Layer {
   std::vector<Bf16> bias, gamma, beta;
 
   Layer(std::size_t outputs, std::size_t inputs, std::size_t copies)
-      : weights(bytes_of(outputs, inputs, sizeof(Bf16)), copies), bias(outputs), gamma(outputs), beta(outputs) {}
+      : weights(bytes_of(outputs, inputs, sizeof(Bf16)), copies),
+        bias(outputs),
+        gamma(outputs),
+        beta(outputs) {}
 
   void fill(std::uint64_t seed) {
     fill_random(weights.first<Bf16>(), seed);
@@ -57,7 +61,8 @@ std::vector<double> exact_mlp(ThreadPool& pool, const Inputs& inputs) {
   return exact_layer(pool, inputs.down, hidden);
 }
 
-std::shared_ptr<Inputs> make_inputs(State& state, const Problem& problem, std::size_t copies, ThreadPool& pool) {
+std::shared_ptr<Inputs> make_inputs(State& state, const Problem& problem, std::size_t copies,
+                                    ThreadPool& pool) {
   const std::size_t layer_bytes = bytes_of(problem.size, problem.hidden, sizeof(Bf16));
   state.require_memory(bytes_of(2, InputCopies::stride_of(layer_bytes), copies));
   auto inputs = std::make_shared<Inputs>(Inputs{Layer(problem.hidden, problem.size, copies),
@@ -109,8 +114,8 @@ class ReferenceMlp {
   std::vector<Bf16> hidden_;
 };
 
-/// Two forks and joins. Each worker computes all hidden activations for itself from the shared sums: that costs
-/// some microseconds and saves a third fork and join.
+/// Two forks and joins. Each worker computes all hidden activations for itself from the shared sums: that
+/// costs some microseconds and saves a third fork and join.
 class NativeMlp {
  public:
   NativeMlp(const Inputs& inputs, ThreadPool& pool, Isa isa, Reach reach)
@@ -138,8 +143,8 @@ class NativeMlp {
   }
 
  private:
-  static void linear(SplitGemv& kernel, const Layer& layer, std::size_t copy, const Bf16* x, std::vector<float>& sums,
-                     int worker, int workers) {
+  static void linear(SplitGemv& kernel, const Layer& layer, std::size_t copy, const Bf16* x,
+                     std::vector<float>& sums, int worker, int workers) {
     const Slice rows = slice_of(sums.size(), worker, workers);
     kernel.prepare(worker, x);
     kernel.multiply(worker, layer.weights.copy(copy), kernel.columns() * sizeof(Bf16), rows, sums.data());

@@ -25,12 +25,17 @@ using Words = hn::Repartition<std::uint32_t, F32>;
 using Vector = hn::Vec<F32>;
 using WordVector = hn::Vec<Words>;
 
-/// Two neighbouring bf16 lie in each word: the lower half is the even column. A bf16 is the upper half of a float.
-HWY_INLINE Vector even_columns(WordVector words) { return hn::BitCast(F32(), hn::ShiftLeft<16>(words)); }
+/// Two neighbouring bf16 lie in each word: the lower half is the even column. A bf16 is the upper half of a
+/// float.
+HWY_INLINE Vector even_columns(WordVector words) {
+  return hn::BitCast(F32(), hn::ShiftLeft<16>(words));
+}
 HWY_INLINE Vector odd_columns(WordVector words) {
   return hn::BitCast(F32(), hn::And(words, hn::Set(Words(), 0xffff0000U)));
 }
-HWY_INLINE float sum_of(Vector vector) { return hn::GetLane(hn::SumOfLanes(F32(), vector)); }
+HWY_INLINE float sum_of(Vector vector) {
+  return hn::GetLane(hn::SumOfLanes(F32(), vector));
+}
 
 HWY_INLINE WordVector load_words(const Bf16* from) {
 #if HWY_TARGET == HWY_SCALAR
@@ -133,8 +138,10 @@ HWY_INLINE void normalise(const Bf16* row, std::size_t columns, Moments of, Para
     const std::size_t half = k / 2;
     const Vector even = hn::Mul(hn::Sub(even_columns(words), mean), scale);
     const Vector odd = hn::Mul(hn::Sub(odd_columns(words), mean), scale);
-    const Vector even_y = hn::MulAdd(even, hn::LoadU(tag, with.gamma_even + half), hn::LoadU(tag, with.beta_even + half));
-    const Vector odd_y = hn::MulAdd(odd, hn::LoadU(tag, with.gamma_odd + half), hn::LoadU(tag, with.beta_odd + half));
+    const Vector even_y =
+        hn::MulAdd(even, hn::LoadU(tag, with.gamma_even + half), hn::LoadU(tag, with.beta_even + half));
+    const Vector odd_y =
+        hn::MulAdd(odd, hn::LoadU(tag, with.gamma_odd + half), hn::LoadU(tag, with.beta_odd + half));
     const auto result = hn::Or(hn::ShiftRight<16>(rounded(even_y)), hn::And(rounded(odd_y), upper));
     if (kStream) {
       hn::Stream(result, Words(), reinterpret_cast<std::uint32_t*>(y + k));
@@ -149,10 +156,12 @@ HWY_INLINE void normalise(const Bf16* row, std::size_t columns, Moments of, Para
   }
 }
 
-void norm_rows(const Bf16* x, std::size_t rows, std::size_t columns, const float* prepared, Stores stores, Bf16* y) {
+void norm_rows(const Bf16* x, std::size_t rows, std::size_t columns, const float* prepared, Stores stores,
+               Bf16* y) {
   constexpr std::size_t kLine = 64;
   const Parameters with = split(const_cast<float*>(prepared), columns);
-  const bool aligned = reinterpret_cast<std::uintptr_t>(y) % kLine == 0 && columns * sizeof(Bf16) % kLine == 0;
+  const bool aligned =
+      reinterpret_cast<std::uintptr_t>(y) % kLine == 0 && columns * sizeof(Bf16) % kLine == 0;
   const bool stream = stores == Stores::kAroundCaches && aligned;
   for (std::size_t row = 0; row < rows; ++row) {
     const Bf16* from = x + row * columns;
@@ -208,10 +217,13 @@ void norm_vector(const float* x, std::size_t columns, const Bf16* gamma, const B
     const auto words = hn::ShiftRight<16>(rounded(hn::MulAdd(normal, load(gamma + k), load(beta + k))));
     hn::StoreU(hn::DemoteTo(halves, hn::BitCast(integers, words)), halves, &y[k].bits);
   }
-  for (; k < columns; ++k) y[k] = to_bf16((x[k] - of.mean) * of.scale * to_float(gamma[k]) + to_float(beta[k]));
+  for (; k < columns; ++k)
+    y[k] = to_bf16((x[k] - of.mean) * of.scale * to_float(gamma[k]) + to_float(beta[k]));
 }
 
-const char* norm_target_name() { return hwy::TargetName(HWY_TARGET); }
+const char* norm_target_name() {
+  return hwy::TargetName(HWY_TARGET);
+}
 
 }  // namespace headroom::native::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

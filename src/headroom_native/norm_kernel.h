@@ -14,12 +14,12 @@ constexpr float kNormEpsilon = 1e-5F;
 
 /// Where results go.
 enum class Stores {
-  kCached,      ///< into the caches
+  kCached,       ///< into the caches
   kAroundCaches  ///< to memory, where the instruction set and the alignment allow it
 };
 
-/// y = (x - mean(x)) / sqrt(variance(x) + epsilon) * gamma + beta over each row; arithmetic in f32, the variance
-/// over centred values and divided by the number of columns.
+/// y = (x - mean(x)) / sqrt(variance(x) + epsilon) * gamma + beta over each row; arithmetic in f32, the
+/// variance over centred values and divided by the number of columns.
 struct NormKernel {
   /// Brings gamma and beta into the form that `rows` reads: `prepared` holds prepared_norm_floats(columns).
   void (*prepare)(const float* gamma, const float* beta, std::size_t columns, float* prepared) = nullptr;
@@ -31,7 +31,9 @@ struct NormKernel {
   std::string isa;
 };
 
-constexpr std::size_t prepared_norm_floats(std::size_t columns) { return 4 * ((columns + 1) / 2 + 16); }
+constexpr std::size_t prepared_norm_floats(std::size_t columns) {
+  return 4 * ((columns + 1) / 2 + 16);
+}
 
 NormKernel norm_kernel(Isa isa);
 

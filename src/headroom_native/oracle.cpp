@@ -10,8 +10,12 @@
 namespace headroom::native {
 namespace {
 
-double as_double(Bf16 value) { return to_float(value); }
-double as_double(std::int8_t value) { return value; }
+double as_double(Bf16 value) {
+  return to_float(value);
+}
+double as_double(std::int8_t value) {
+  return value;
+}
 
 /// Eight partial sums: a single chain of additions would take four cycles for each column.
 template <typename Weight>
@@ -51,10 +55,12 @@ std::vector<double> as_doubles(std::span<const Bf16> values) {
   return doubles;
 }
 
-std::vector<double> as_doubles(std::span<const float> values) { return {values.begin(), values.end()}; }
+std::vector<double> as_doubles(std::span<const float> values) {
+  return {values.begin(), values.end()};
+}
 
-std::vector<double> exact_gemv(ThreadPool& pool, std::string_view dtype, const std::byte* weights, std::size_t rows,
-                               std::span<const double> x, std::span<const double> bias) {
+std::vector<double> exact_gemv(ThreadPool& pool, std::string_view dtype, const std::byte* weights,
+                               std::size_t rows, std::span<const double> x, std::span<const double> bias) {
   std::vector<double> y(rows);
   pool.run([&](int worker, int workers) {
     const Slice slice = slice_of(rows, worker, workers);
@@ -72,7 +78,8 @@ std::vector<double> exact_layer_norm(ThreadPool& pool, std::span<const Bf16> x, 
                                      std::span<const double> beta) {
   const std::size_t columns = gamma.size();
   std::vector<double> y(x.size());
-  std::vector<std::vector<double>> row_of(static_cast<std::size_t>(pool.workers()), std::vector<double>(columns));
+  std::vector<std::vector<double>> row_of(static_cast<std::size_t>(pool.workers()),
+                                          std::vector<double>(columns));
   pool.run([&](int worker, int workers) {
     std::vector<double>& row = row_of[static_cast<std::size_t>(worker)];
     const Slice rows = slice_of(x.size() / columns, worker, workers);

@@ -17,8 +17,9 @@ std::vector<double> as_doubles(std::span<const Bf16> values);
 std::vector<double> as_doubles(std::span<const float> values);
 
 /// weights[rows][columns] times x, plus bias[rows] unless it is empty.
-std::vector<double> exact_gemv(ThreadPool& pool, std::string_view dtype, const std::byte* weights, std::size_t rows,
-                               std::span<const double> x, std::span<const double> bias = {});
+std::vector<double> exact_gemv(ThreadPool& pool, std::string_view dtype, const std::byte* weights,
+                               std::size_t rows, std::span<const double> x,
+                               std::span<const double> bias = {});
 
 /// LayerNorm over each row of x[.][columns], columns = gamma.size().
 std::vector<double> exact_layer_norm(ThreadPool& pool, std::span<const Bf16> x, std::span<const double> gamma,

@@ -14,14 +14,14 @@ constexpr double kResults = 12;
 // Assembly: GCC 12 spills an array of twelve vector accumulators, which costs two thirds of the peak.
 #define HEADROOM_TWELVE(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11)
 #define HEADROOM_CLEAR(i) "vpxor %%xmm" #i ", %%xmm" #i ", %%xmm" #i "\n\t"
-#define HEADROOM_PEAK_LOOP(function, step)                                                                  \
-  void function(std::uint64_t rounds) {                                                                     \
+#define HEADROOM_PEAK_LOOP(function, step)                                                                    \
+  void function(std::uint64_t rounds) {                                                                       \
     asm volatile(HEADROOM_TWELVE(HEADROOM_CLEAR) HEADROOM_CLEAR(14) HEADROOM_CLEAR(15) ".p2align 6\n\t"     \
                  "1:\n\t" HEADROOM_TWELVE(step) "dec %0\n\tjnz 1b\n\tvzeroupper"                            \
                  : "+r"(rounds)                                                                             \
                  :                                                                                          \
                  : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", \
-                   "xmm11", "xmm14", "xmm15", "cc");                                                        \
+                   "xmm11", "xmm14", "xmm15", "cc"); \
   }
 
 #define HEADROOM_F64_ZMM(i) "vfmadd231pd %%zmm14, %%zmm15, %%zmm" #i "\n\t"
@@ -61,7 +61,8 @@ PeakKernel narrow_kernel(std::string_view dtype, std::string_view pattern) {
 
 #endif
 
-/// Sixteen-byte vectors of the compiler: a multiply and an add on a plain x86-64, fused where the baseline fuses.
+/// Sixteen-byte vectors of the compiler: a multiply and an add on a plain x86-64, fused where the baseline
+/// fuses.
 template <typename T>
 void portable_fma(std::uint64_t rounds) {
   using Vector [[gnu::vector_size(16)]] = T;
@@ -77,16 +78,19 @@ void portable_fma(std::uint64_t rounds) {
   for (; rounds > 0; --rounds) {
     a = a * factor + factor, b = b * factor + factor, c = c * factor + factor, d = d * factor + factor;
     e = e * factor + factor, f = f * factor + factor, g = g * factor + factor, h = h * factor + factor;
-    asm volatile("" : HEADROOM_IN_REGISTER(a), HEADROOM_IN_REGISTER(b), HEADROOM_IN_REGISTER(c),
-                 HEADROOM_IN_REGISTER(d), HEADROOM_IN_REGISTER(e), HEADROOM_IN_REGISTER(f),
-                 HEADROOM_IN_REGISTER(g), HEADROOM_IN_REGISTER(h));
+    asm volatile(""
+                 : HEADROOM_IN_REGISTER(a), HEADROOM_IN_REGISTER(b), HEADROOM_IN_REGISTER(c),
+                   HEADROOM_IN_REGISTER(d), HEADROOM_IN_REGISTER(e), HEADROOM_IN_REGISTER(f),
+                   HEADROOM_IN_REGISTER(g), HEADROOM_IN_REGISTER(h));
   }
 }
 
 PeakKernel portable_kernel(std::string_view dtype, std::string_view pattern) {
   constexpr double kPortableResults = 8;
-  if (pattern == "fma" && dtype == "f64") return {portable_fma<double>, kPortableResults * 4, "16-byte f64", {}};
-  if (pattern == "fma" && dtype == "f32") return {portable_fma<float>, kPortableResults * 8, "16-byte f32", {}};
+  if (pattern == "fma" && dtype == "f64")
+    return {portable_fma<double>, kPortableResults * 4, "16-byte f64", {}};
+  if (pattern == "fma" && dtype == "f32")
+    return {portable_fma<float>, kPortableResults * 8, "16-byte f32", {}};
   if (pattern == "dot") return {nullptr, 0, {}, "no dot-product instruction in the baseline"};
   return {};
 }
@@ -102,9 +106,16 @@ PeakKernel vector_kernel(std::string_view dtype, std::string_view pattern, [[may
 }  // namespace
 
 PeakKernel peak_kernel(std::string_view dtype, std::string_view pattern, Isa isa) {
+  const bool is_narrow = dtype == "bf16" || dtype == "int8";
+  if (pattern == "fma" && is_narrow) {
+    // Where dot products are slow or missing, widening to f32 is the fastest way there is, so it bounds too.
+    PeakKernel kernel = vector_kernel("f32", "fma", isa);
+    kernel.instruction += " (widened)";
+    return kernel;
+  }
   PeakKernel kernel = pattern == "amx" ? amx_peak_kernel(dtype, isa) : vector_kernel(dtype, pattern, isa);
   if (kernel.run == nullptr && kernel.why_not.empty()) {
-    kernel.why_not = std::string("there is no ") + std::string(pattern) + " instruction for " + std::string(dtype);
+    kernel.why_not = "there is no " + std::string(pattern) + " instruction for " + std::string(dtype);
   }
   return kernel;
 }

@@ -11,8 +11,8 @@ namespace headroom::native {
 /// Reads [data, data + bytes) once. `data` is aligned to 64 bytes and `bytes` a multiple of 64.
 using ReadKernel = void (*)(const std::byte* data, std::size_t bytes);
 
-/// `pattern`: "linear" (one stream), "streams" (four streams, a quarter of the range each), "prefetch" (one stream
-/// with software prefetch ahead of it). Throws std::logic_error for any other.
+/// `pattern`: "linear" (one stream), "streams" (four streams, a quarter of the range each), "prefetch" (one
+/// stream with software prefetch ahead of it). Throws std::logic_error for any other.
 ReadKernel read_kernel(std::string_view pattern, Isa isa);
 
 }  // namespace headroom::native

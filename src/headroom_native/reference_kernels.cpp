@@ -9,8 +9,12 @@
 namespace headroom::native {
 namespace {
 
-float as_float(Bf16 value) { return to_float(value); }
-float as_float(std::int8_t value) { return value; }
+float as_float(Bf16 value) {
+  return to_float(value);
+}
+float as_float(std::int8_t value) {
+  return value;
+}
 
 template <typename Weight>
 void gemv(const Weight* weights, std::size_t rows, std::size_t columns, const Bf16* x, float* y) {
@@ -32,7 +36,8 @@ void reference_gemv(std::string_view dtype, const std::byte* weights, std::size_
   }
 }
 
-void reference_layer_norm(const float* x, std::size_t columns, const float* gamma, const float* beta, Bf16* y) {
+void reference_layer_norm(const float* x, std::size_t columns, const float* gamma, const float* beta,
+                          Bf16* y) {
   const auto count = static_cast<float>(columns);
   float sum = 0;
   for (std::size_t k = 0; k < columns; ++k) sum += x[k];

@@ -14,6 +14,7 @@ void reference_gemv(std::string_view dtype, const std::byte* weights, std::size_
                     const Bf16* x, float* y);
 
 /// LayerNorm of one row.
-void reference_layer_norm(const float* x, std::size_t columns, const float* gamma, const float* beta, Bf16* y);
+void reference_layer_norm(const float* x, std::size_t columns, const float* gamma, const float* beta,
+                          Bf16* y);
 
 }  // namespace headroom::native

@@ -12,8 +12,9 @@ struct Slice {
   std::size_t size() const { return end - begin; }
 };
 
-/// What `worker` of `workers` handles of `count` units: slices are contiguous, in order, and differ by one unit at
-/// most. Every kernel and every limit splits in this way, so that they touch the same pages from the same CPUs.
+/// What `worker` of `workers` handles of `count` units: slices are contiguous, in order, and differ by one
+/// unit at most. Every kernel and every limit splits in this way, so that they touch the same pages from the
+/// same CPUs.
 inline Slice slice_of(std::size_t count, int worker, int workers) {
   const auto index = static_cast<std::size_t>(worker);
   const auto parts = static_cast<std::size_t>(workers);

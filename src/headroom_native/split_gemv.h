@@ -22,7 +22,8 @@ class SplitGemv {
   /// Brings x[columns] into the form that the kernel reads, for `worker`.
   void prepare(int worker, const Bf16* x);
   /// sums[row] = weights[row] * x for the rows of `slice`.
-  void multiply(int worker, const std::byte* weights, std::size_t bytes_per_row, Slice slice, float* sums) const;
+  void multiply(int worker, const std::byte* weights, std::size_t bytes_per_row, Slice slice,
+                float* sums) const;
 
  private:
   GemvKernel kernel_;
@@ -35,6 +36,8 @@ class SplitGemv {
 void round_to_bf16(const float* from, Slice slice, Bf16* to);
 
 /// Bytes of one value of `dtype`: "bf16" or "int8".
-constexpr std::size_t item_bytes(std::string_view dtype) { return dtype == "int8" ? 1 : 2; }
+constexpr std::size_t item_bytes(std::string_view dtype) {
+  return dtype == "int8" ? 1 : 2;
+}
 
 }  // namespace headroom::native

@@ -12,7 +12,8 @@
 namespace headroom::native {
 namespace {
 
-/// Longer than the gap between two iterations or two samples of a busy case, shorter than anyone would notice.
+/// Longer than the gap between two iterations or two samples of a busy case, shorter than anyone would
+/// notice.
 constexpr auto kSpinTime = std::chrono::microseconds(50);
 
 void relax() {
@@ -23,8 +24,8 @@ void relax() {
 #endif
 }
 
-/// CPUs of this process, one hardware thread of each core first. Read once, before a thread is pinned: later the
-/// calling thread may be allowed on a single CPU, by us.
+/// CPUs of this process, one hardware thread of each core first. Read once, before a thread is pinned: later
+/// the calling thread may be allowed on a single CPU, by us.
 const std::vector<int>& cpus_of_this_process() {
   static const std::vector<int> cpus = [] {
     try {

@@ -12,10 +12,10 @@
 
 namespace headroom::native {
 
-/// A fixed team of threads for fork-join work. Worker 0 is whichever thread calls run(); the others are threads of
-/// the pool. Each is pinned to its own CPU, distinct cores first. Between runs the threads spin for some tens of
-/// microseconds, so that back-to-back runs start within a fraction of a microsecond, and then sleep.
-/// Several threads may use one pool, but never at the same time.
+/// A fixed team of threads for fork-join work. Worker 0 is whichever thread calls run(); the others are
+/// threads of the pool. Each is pinned to its own CPU, distinct cores first. Between runs the threads spin
+/// for some tens of microseconds, so that back-to-back runs start within a fraction of a microsecond, and
+/// then sleep. Several threads may use one pool, but never at the same time.
 class ThreadPool {
  public:
   explicit ThreadPool(int workers);
@@ -32,9 +32,9 @@ class ThreadPool {
   template <typename Body>
   void run(Body&& body) {
     using Plain = std::remove_reference_t<Body>;
-    dispatch([](const void* task, int worker, int workers) {
-      (*static_cast<Plain*>(const_cast<void*>(task)))(worker, workers);
-    }, &body);
+    dispatch([](const void* task, int worker,
+                int workers) { (*static_cast<Plain*>(const_cast<void*>(task)))(worker, workers); },
+             &body);
   }
 
  private:

@@ -34,8 +34,8 @@ Buffer::Buffer(std::size_t bytes) : bytes_(bytes) {
   data_ = static_cast<std::byte*>(mapping_) + (rounded_up(start, alignment) - start);
   // Best effort: without huge pages everything works, a little slower.
   if (alignment == kHugePage) ::madvise(data_, used, MADV_HUGEPAGE);
-  // Pages that were never written all read one shared page of zeros, which lies in the caches: each page gets
-  // its own memory now, so that neither faults nor that page are ever part of a measurement.
+    // Pages that were never written all read one shared page of zeros, which lies in the caches: each page
+    // gets its own memory now, so that neither faults nor that page are ever part of a measurement.
 #ifdef MADV_POPULATE_WRITE
   if (::madvise(data_, used, MADV_POPULATE_WRITE) == 0) return;
 #endif

@@ -58,9 +58,17 @@ void fill(std::span<T> values, std::uint64_t seed) {
 
 }  // namespace
 
-void fill_random(std::span<float> values, std::uint64_t seed) { fill(values, seed); }
-void fill_random(std::span<double> values, std::uint64_t seed) { fill(values, seed); }
-void fill_random(std::span<Bf16> values, std::uint64_t seed) { fill(values, seed); }
-void fill_random(std::span<std::int8_t> values, std::uint64_t seed) { fill(values, seed); }
+void fill_random(std::span<float> values, std::uint64_t seed) {
+  fill(values, seed);
+}
+void fill_random(std::span<double> values, std::uint64_t seed) {
+  fill(values, seed);
+}
+void fill_random(std::span<Bf16> values, std::uint64_t seed) {
+  fill(values, seed);
+}
+void fill_random(std::span<std::int8_t> values, std::uint64_t seed) {
+  fill(values, seed);
+}
 
 }  // namespace headroom

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom_native/norm_kernel.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "headroom/experiment/buffer.h"
+#include "headroom/experiment/random.h"
+
+namespace headroom::native {
+namespace {
+
+/// Exact to some 1e-7; bf16 rounds by up to 2^-8 of the value.
+void expect_norm(std::span<const double> x, std::span<const float> gamma, std::span<const float> beta,
+                 std::span<const Bf16> y, const std::string& what) {
+  const auto count = static_cast<double>(x.size());
+  double mean = 0, variance = 0;
+  for (const double value : x) mean += value / count;
+  for (const double value : x) variance += (value - mean) * (value - mean) / count;
+  for (std::size_t k = 0; k < x.size(); ++k) {
+    const double expected = (x[k] - mean) / std::sqrt(variance + 1e-5) * gamma[k] + beta[k];
+    const double scale = std::fabs(expected) + 0.01;
+    EXPECT_NEAR(to_float(y[k]), expected, 1.1 * 0x1p-8 * scale) << what << ", column " << k;
+  }
+}
+
+std::vector<float> random_floats(std::size_t count, std::uint64_t seed) {
+  std::vector<float> values(count);
+  fill_random(std::span(values), seed);
+  return values;
+}
+
+TEST(NormKernel, RowsAgreeWithFloat64) {
+  for (const Isa isa : available_isas()) {
+    for (const Stores stores : {Stores::kCached, Stores::kAroundCaches}) {
+      for (const std::size_t columns : {1, 2, 3, 31, 32, 33, 127, 128, 1000, 1025}) {
+        constexpr std::size_t kRows = 3;
+        Buffer x(kRows * columns * sizeof(Bf16)), y(kRows * columns * sizeof(Bf16));
+        const std::vector<float> gamma = random_floats(columns, 1), beta = random_floats(columns, 2);
+        std::vector<float> prepared(prepared_norm_floats(columns));
+        fill_random(x.as<Bf16>(), 3);
+        y.poison();
+        const NormKernel kernel = norm_kernel(isa);
+        kernel.prepare(gamma.data(), beta.data(), columns, prepared.data());
+        kernel.rows(x.as<Bf16>().data(), kRows, columns, prepared.data(), stores, y.as<Bf16>().data());
+        for (std::size_t row = 0; row < kRows; ++row) {
+          std::vector<double> values;
+          for (const Bf16 value : x.as<Bf16>().subspan(row * columns, columns))
+            values.push_back(to_float(value));
+          expect_norm(values, gamma, beta, y.as<Bf16>().subspan(row * columns, columns),
+                      kernel.isa + " D=" + std::to_string(columns));
+        }
+      }
+    }
+  }
+}
+
+TEST(NormKernel, VectorAgreesWithFloat64) {
+  for (const Isa isa : available_isas()) {
+    for (const std::size_t columns : {1, 2, 3, 31, 33, 127, 1000, 1025}) {
+      const std::vector<float> x = random_floats(columns, 4);
+      std::vector<Bf16> gamma(columns), beta(columns), y(columns);
+      fill_random(std::span(gamma), 5);
+      fill_random(std::span(beta), 6);
+      const NormKernel kernel = norm_kernel(isa);
+      kernel.vector(x.data(), columns, gamma.data(), beta.data(), y.data());
+      std::vector<float> gamma_floats, beta_floats;
+      for (const Bf16 value : gamma) gamma_floats.push_back(to_float(value));
+      for (const Bf16 value : beta) beta_floats.push_back(to_float(value));
+      const std::vector<double> values(x.begin(), x.end());
+      expect_norm(values, gamma_floats, beta_floats, y, kernel.isa + " D=" + std::to_string(columns));
+    }
+  }
+}
+
+TEST(NormKernel, ALargeMeanDoesNotDrownTheVariance) {
+  constexpr std::size_t kColumns = 1024;
+  const std::vector<float> gamma(kColumns, 1), beta(kColumns, 0);
+  for (const Isa isa : available_isas()) {
+    std::vector<Bf16> x(kColumns), y(kColumns);
+    for (std::size_t k = 0; k < kColumns; ++k) x[k] = to_bf16(k % 2 == 0 ? 16384.0F : 16512.0F);
+    std::vector<float> prepared(prepared_norm_floats(kColumns));
+    const NormKernel kernel = norm_kernel(isa);
+    kernel.prepare(gamma.data(), beta.data(), kColumns, prepared.data());
+    kernel.rows(x.data(), 1, kColumns, prepared.data(), Stores::kCached, y.data());
+    EXPECT_FLOAT_EQ(to_float(y[0]), -1) << kernel.isa;
+    EXPECT_FLOAT_EQ(to_float(y[1]), 1) << kernel.isa;
+  }
+}
+
+}  // namespace
+}  // namespace headroom::native
