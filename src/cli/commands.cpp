@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/command.h"
+#include "cli/commands/diff.h"
+#include "cli/commands/history.h"
 #include "cli/commands/machine.h"
 #include "cli/commands/run.h"
 
@@ -8,6 +10,8 @@ namespace {
 
 constexpr Command kCommands[] = {
     {"run", "measure experiments against each other and against this machine's limits", run},
+    {"diff", "compare measurements: what got slower, what got faster, what cannot be told", diff},
+    {"history", "what was measured before: runs, series over time, and where they changed", history},
     {"machine", "show this machine: topology, caches, bandwidth by working set, peaks", machine},
 };
 

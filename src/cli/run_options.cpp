@@ -10,6 +10,7 @@
 #include "headroom/base/files.h"
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
+#include "headroom/history/store.h"
 #include "headroom/process/affinity.h"
 
 namespace headroom::cli {
@@ -23,6 +24,7 @@ constexpr const char* kExamples = R"(examples:
   headroom run --runner build/old/bin/mine --runner build/new/bin/mine
                                                  two builds of a runner, interleaved
   headroom run --quick --json result.json        a first look, kept as records
+  headroom run --calibrate-noise                 how far apart equal things come out here
   headroom run --output results.csv --fail-below-target
 )";
 
@@ -32,7 +34,7 @@ struct RawOptions {
   std::string precision, min_time, max_time, timeout;
   int threads = 0, processes = 0;
   std::uint64_t seed = 1;
-  bool hot = false, quick = false, all_backends = false, no_limits = false;
+  bool hot = false, quick = false, all_backends = false, no_limits = false, no_store = false;
 };
 
 void declare_selection(CLI::App& app, RawOptions& raw, RunOptions& options) {
@@ -67,10 +69,14 @@ void declare_measuring(CLI::App& app, RawOptions& raw) {
   app.add_option("--timeout", raw.timeout, "most time for a runner to answer one request (default 120s)");
 }
 
-void declare_output(CLI::App& app, RunOptions& options) {
+void declare_output(CLI::App& app, RawOptions& raw, RunOptions& options) {
   app.add_option("--output", options.csv, "CSV of the means over shapes, and JSON lines beside it, appended");
   app.add_option("--json", options.json, "all records with all samples ('-': standard output)");
   app.add_option("--oss", options.oss, "PyTorch OSS benchmark database records, schema v3");
+  app.add_option("--store", options.store, "history to append to (default: HEADROOM_STORE, or the user's)");
+  app.add_flag("--no-store", raw.no_store, "keep no history of this run");
+  app.add_flag("--calibrate-noise", options.calibrate_noise,
+               "measure everything against itself, and store what this machine's noise makes of it for gates");
   app.add_option("--targets", options.targets, "TOML file of targets (default: the shipped ones)");
   app.add_flag("--fail-below-target", options.fail_below_target, "exit 1 when a target is missed");
 }
@@ -137,7 +143,7 @@ RunOptions parse_run_options(const Arguments& arguments) {
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   declare_selection(app, raw, options);
   declare_measuring(app, raw);
-  declare_output(app, options);
+  declare_output(app, raw, options);
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::ParseError& error) {
@@ -145,6 +151,13 @@ RunOptions parse_run_options(const Arguments& arguments) {
     return options;
   }
   fill_request(raw, options.request);
+  if (options.calibrate_noise) {
+    std::vector<RunnerCommand>& runners = options.request.runners;
+    if (runners.size() != 1) throw Error("--calibrate-noise measures one runner against itself: give one --runner");
+    runners.push_back(runners.front());
+  }
+  if (options.store.empty()) options.store = default_store();
+  if (raw.no_store || options.calibrate_noise) options.store.clear();
   return options;
 }
 

@@ -16,6 +16,8 @@ struct RunOptions {
   bool list = false;
   bool fail_below_target = false;
   std::string csv, json, oss;  ///< output files; empty: none
+  std::string store;           ///< history to append to; empty: none
+  bool calibrate_noise = false;
   std::string targets;         ///< targets file; empty: the shipped one
   std::optional<ExitCode> done;  ///< set when help was asked for (and printed) or the usage was wrong (and said so)
 };

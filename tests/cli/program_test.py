@@ -22,7 +22,7 @@ class ProgramTest(CommandLineTest):
             self.assertIn("machine ", result.stdout)
 
     def test_each_command_has_help_with_examples(self):
-        for command in ("run", "machine"):
+        for command in ("run", "machine", "diff", "history"):
             for arguments in ([command, "--help"], ["help", command]):
                 result = headroom(*arguments)
                 self.assert_exit(result, 0)

@@ -18,9 +18,15 @@ class RunTest(CommandLineTest):
             self.assertIn(name, result.stdout)
         self.assertIn("D=1024,4096,8192,16384", result.stdout)
 
+    def test_list_as_json(self):
+        result = headroom("run", "--list", "--json", "-")
+        self.assert_exit(result, 0)
+        experiments = {e["name"]: e for offer in json.loads(result.stdout) for e in offer["experiments"]}
+        self.assertEqual(experiments["gemv"]["backends"], ["native", "reference"])
+
     def test_one_experiment_against_the_limit(self):
         path = self.folder / "records.json"
-        result = headroom("run", "gemv", "-a", "D=256", "-a", "dtype=bf16", "--max-time", "0.5s", "--json", path)
+        result = headroom("run", "gemv", "-a", "D=256", "-a", "dtype=bf16", "--max-time", "2s", "--json", path)
         self.assert_exit(result, 0)
         self.assertIn("gemv", result.stdout)
         self.assertIn("mean over shapes", result.stdout)

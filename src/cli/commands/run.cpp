@@ -8,11 +8,16 @@
 #include <memory>
 
 #include "cli/interrupt.h"
+#include "cli/noise_margins.h"
 #include "cli/run_options.h"
 #include "cli/run_outputs.h"
 #include "cli/terminal_progress.h"
+#include "headroom/base/error.h"
+#include "headroom/base/files.h"
+#include "headroom/base/json.h"
 #include "headroom/base/table.h"
 #include "headroom/base/text.h"
+#include "headroom/history/store.h"
 #include "headroom/machine/fingerprint.h"
 #include "headroom/record/target_verdict.h"
 #include "headroom/report/run_table.h"
@@ -43,6 +48,22 @@ void print_list(const std::vector<RunnerOffer>& offers) {
   std::fputs(table.text().c_str(), stdout);
 }
 
+/// The offers as JSON: an array of {"runner", "experiments"}.
+std::string list_json(const std::vector<RunnerOffer>& offers) {
+  Json list = Json::array();
+  for (const RunnerOffer& offer : offers) {
+    Json experiments = Json::array();
+    for (const ExperimentDescription& experiment : offer.experiments) experiments.push_back(to_json(experiment));
+    list.push_back({{"runner", offer.label}, {"experiments", experiments}});
+  }
+  return dump_json_pretty(list) + "\n";
+}
+
+void list(const std::vector<RunnerOffer>& offers, const std::string& json) {
+  if (json != "-") print_list(offers);
+  if (!json.empty()) write_file_atomically(json == "-" ? "/dev/stdout" : json, list_json(offers));
+}
+
 void print_results(const std::vector<Record>& records, std::FILE* out) {
   std::fputs(run_table(records).text().c_str(), out);
   std::fputs(run_legend(records).c_str(), out);
@@ -63,12 +84,28 @@ ExitCode exit_code_of(const std::vector<Record>& records, bool fail_below_target
   return unclear ? ExitCode::kInconclusive : ExitCode::kFine;
 }
 
+/// A history that cannot be written to is no reason to fail a run that was measured.
+void append_to_history(const std::vector<Record>& records, const std::string& store) {
+  if (store.empty()) return;
+  try {
+    open_store(store)->append(records);
+  } catch (const Error& error) {
+    std::fprintf(stderr, "headroom: not kept in the history: %s\n", error.what());
+  }
+}
+
+void store_noise(const std::vector<Record>& records) {
+  const NoiseMargins margins = margins_of(records);
+  const std::string path = store_margins(records.front().environment->fingerprint, margins);
+  std::fprintf(stderr, "headroom: noise margins of %zu quantities stored in %s\n", margins.size(), path.c_str());
+}
+
 ExitCode measure(const Arguments& arguments, const RunOptions& options, const std::atomic<bool>& interrupted) {
   std::vector<Target> targets = options.targets.empty() ? shipped_targets() : read_targets(options.targets);
   const RunOutputs outputs(options);
   Session session(options.request, environment_of(arguments, options), interrupted);
   if (options.list) {
-    print_list(session.offers());
+    list(session.offers(), options.json);
     return ExitCode::kFine;
   }
   const std::vector<Group> groups = session.groups();
@@ -85,6 +122,8 @@ ExitCode measure(const Arguments& arguments, const RunOptions& options, const st
     // Records on standard output are for a program to read: the table makes way.
     print_results(records, outputs.uses_stdout() ? stderr : stdout);
     outputs.write_means(records);
+    append_to_history(records, options.store);
+    if (options.calibrate_noise) store_noise(records);
   }
   if (!interrupted) return exit_code_of(records, options.fail_below_target);
   std::fputs("headroom: interrupted; what had been measured is above and in the files\n", stderr);

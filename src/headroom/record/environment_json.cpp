@@ -4,7 +4,6 @@
 #include "headroom/record/json_fields.h"
 
 namespace headroom::record_json {
-namespace {
 
 Environment::Runner read_machine(const Json& object, const std::string& where) {
   Environment::Runner machine;
@@ -31,8 +30,6 @@ Environment::Dependency read_dependency(const Json& object, const std::string& w
   dependency.extra_info = read_string_map(object, "extra_info", where);
   return dependency;
 }
-
-}  // namespace
 
 Json write_machine(const Environment::Runner& machine) {
   return {{"name", machine.name},

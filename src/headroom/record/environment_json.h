@@ -15,6 +15,8 @@ Json write_machine(const Environment::Runner& machine);
 Json write_dependencies(const Environment& environment);
 
 /// `where` is the path of `object` in errors. Throws Error.
+Environment::Runner read_machine(const Json& object, const std::string& where);
+Environment::Dependency read_dependency(const Json& object, const std::string& where);
 Environment read_environment_json(const Json& object, const std::string& where);
 
 }  // namespace headroom::record_json

@@ -3,11 +3,18 @@
 
 #include <cstring>
 
+#include "headroom/base/compressed_file.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/text.h"
+#include "headroom/record/formats/ddp_report.h"
+#include "headroom/record/formats/google_benchmark.h"
 #include "headroom/record/formats/headroom_json.h"
+#include "headroom/record/formats/hyperfine.h"
+#include "headroom/record/formats/llama_bench.h"
+#include "headroom/record/formats/nvbench.h"
 #include "headroom/record/formats/oss_v3.h"
+#include "headroom/record/formats/pytest_benchmark.h"
 #include "headroom/record/formats/seed_csv.h"
 #include "headroom/record/formats/seed_jsonl.h"
 
@@ -26,10 +33,9 @@ std::string names(bool only_readable) {
 
 std::span<const Format> all_formats() {
   static const std::vector<Format> formats{
-      headroom_json_format(),
-      oss_v3_format(),
-      seed_csv_format(),
-      seed_jsonl_format(),
+      headroom_json_format(),    oss_v3_format(),      seed_csv_format(),         seed_jsonl_format(),
+      ddp_report_format(),       nvbench_format(),     google_benchmark_format(), hyperfine_format(),
+      pytest_benchmark_format(), llama_bench_format(),
   };
   return formats;
 }
@@ -68,12 +74,26 @@ void write_records(const std::filesystem::path& path, const Format& format,
   write_file_atomically(path, format.write(records, previous, path.string()));
 }
 
-std::vector<Record> read_records(const std::filesystem::path& path) {
-  const std::string text = read_file(path);
+const Format* format_of_text(std::string_view text) {
   for (const Format& format : all_formats()) {
-    if (format.recognises != nullptr && format.recognises(text)) return format.read(text, path.string());
+    if (format.recognises != nullptr && format.recognises(text)) return &format;
   }
-  throw Error(path.string() + ": not a file of results that headroom knows; it reads: " + names(true));
+  return nullptr;
+}
+
+std::vector<Record> read_records(const std::filesystem::path& path) {
+  return records_from_text(read_compressed_file(path), path.string());
+}
+
+std::vector<Record> records_from_text(const PaddedText& text, const std::string& source) {
+  if (trimmed(text.view().substr(0, 4096)).empty() && trimmed(text.view()).empty()) {
+    throw Error(source + ": is empty; there is nothing to read");
+  }
+  const Format* format = format_of_text(text.view());
+  if (format == nullptr) {
+    throw Error(source + ": not a file of results that headroom knows; it reads: " + names(true));
+  }
+  return format->read(text, source);
 }
 
 }  // namespace headroom

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <set>
 
@@ -14,23 +13,13 @@
 #include "headroom/record/target_verdict.h"
 #include "headroom/report/case_rows.h"
 #include "headroom/report/noise_marks.h"
+#include "headroom/report/value_text.h"
 #include "headroom/stats/interval.h"
 
 namespace headroom {
 namespace {
 
-/// "4.10 µs" for a time in any of the units that records use; "5.00 tokens/s" for anything else.
-std::string value_text(double value, const std::string& unit, const std::string& metric) {
-  constexpr std::array<std::pair<const char*, double>, 5> kTimes{
-      {{"ns", 1}, {"us", 1e3}, {"µs", 1e3}, {"ms", 1e6}, {"s", 1e9}}};
-  for (const auto& [name, ns] : kTimes) {
-    if (unit == name) return format_time_ns(value * ns);
-  }
-  if (metric == "flops_utilization") return format_number(value) + " of peak";
-  return unit.empty() || unit == "1" ? format_number(value) : format_number(value) + " " + unit;
-}
-
-std::string value_text(const Record& record) {
+std::string metric_text(const Record& record) {
   return value_text(record.metric.value, record.metric.unit, record.metric.name);
 }
 
@@ -133,9 +122,9 @@ void add_row(Table& table, const CaseRow& row, const Differences& differ) {
   }
   // Without a latency the spread and the number of samples are those of the headline.
   const Record& timed = row.latency != nullptr ? *row.latency : record;
-  table.row({name, backend, record.benchmark.dtype, row.latency != nullptr ? value_text(timed) : "",
+  table.row({name, backend, record.benchmark.dtype, row.latency != nullptr ? metric_text(timed) : "",
              spread_text(timed), std::to_string(sample_count(timed)),
-             &record == row.latency ? "" : value_text(record), limit_text(record), target_text(record),
+             &record == row.latency ? "" : metric_text(record), limit_text(record), target_text(record),
              marks_of(row)});
   const std::string ratio = ratio_text(timed);
   if (!ratio.empty()) table.line(ratio);

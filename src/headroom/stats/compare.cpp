@@ -54,4 +54,25 @@ RatioEstimate unpaired_ratio(std::span<const double> a, std::span<const double> 
   return result;
 }
 
+RatioEstimate unpaired_series_ratio(std::span<const double> a, std::span<const std::size_t> group_sizes_a,
+                                    std::span<const double> b, std::span<const std::size_t> group_sizes_b,
+                                    double confidence) {
+  if (a.empty() || b.empty()) throw std::invalid_argument("ratio of no values");
+  const std::vector<double> log_a = logarithms(a);
+  const std::vector<double> log_b = logarithms(b);
+  const double median_a = median(log_a);
+  const double median_b = median(log_b);
+
+  RatioEstimate result{std::exp(median_a - median_b), std::nullopt, std::min(a.size(), b.size())};
+  const auto in_a = series_median_interval(log_a, group_sizes_a, confidence);
+  const auto in_b = series_median_interval(log_b, group_sizes_b, confidence);
+  if (in_a && in_b) {
+    const double down = std::hypot(median_a - in_a->low, in_b->high - median_b);
+    const double up = std::hypot(in_a->high - median_a, median_b - in_b->low);
+    result.interval =
+        Interval{std::exp(median_a - median_b - down), std::exp(median_a - median_b + up), confidence};
+  }
+  return result;
+}
+
 }  // namespace headroom

@@ -27,4 +27,13 @@ RatioEstimate paired_ratio(std::span<const double> a, std::span<const double> b,
 /// not change between the two: say so where it is shown.
 RatioEstimate unpaired_ratio(std::span<const double> a, std::span<const double> b, double confidence = 0.95);
 
+/// The same for two series as they were measured: each side has its series_median_interval of the log values,
+/// which knows of autocorrelation and of processes that differ, and the two are put together by their
+/// recovered variances (MOVER: Zou and Donner 2008): low = d - sqrt((m_a - l_a)^2 + (u_b - m_b)^2), high
+/// likewise. What is still taken for granted: that the machine as a whole did not change between the two.
+/// Nothing in the samples can tell that from a change of the program.
+RatioEstimate unpaired_series_ratio(std::span<const double> a, std::span<const std::size_t> group_sizes_a,
+                                    std::span<const double> b, std::span<const std::size_t> group_sizes_b,
+                                    double confidence = 0.95);
+
 }  // namespace headroom

@@ -3,6 +3,7 @@
 
 #include "headroom/base/text.h"
 #include "headroom/record/codec.h"
+#include "headroom/record/samples_json.h"
 
 namespace headroom {
 namespace {
@@ -19,6 +20,11 @@ bool recognises(std::string_view text) {
   return trimmed(text.substr(1)).starts_with("\"headroom\"");
 }
 
+std::vector<Record> read(const PaddedText& text, const std::string& source) {
+  if (auto records = fast_records_from_json(text, source)) return std::move(*records);
+  return records_from_json_text(text.view(), source);
+}
+
 }  // namespace
 
 Format headroom_json_format() {
@@ -27,7 +33,7 @@ Format headroom_json_format() {
           .endings = {".json"},
           .write = write,
           .recognises = recognises,
-          .read = records_from_json_text};
+          .read = read};
 }
 
 }  // namespace headroom

@@ -9,6 +9,8 @@
 #include "headroom/record/codec.h"
 #include "headroom/record/dtype.h"
 #include "headroom/record/environment_json.h"
+#include "headroom/record/oss_v3_rows.h"
+#include "headroom/record/tool_json.h"
 
 namespace headroom {
 namespace {
@@ -126,13 +128,23 @@ std::string write(const std::vector<Record>& records, std::string_view, const st
   return text + "\n]\n";
 }
 
+bool recognises(std::string_view text) {
+  return holds_keys(text, {"benchmark_values", "metric", "benchmark"});
+}
+
+std::vector<Record> read(const PaddedText& text, const std::string& source) {
+  return records_from_oss_v3(text.view(), source);
+}
+
 }  // namespace
 
 Format oss_v3_format() {
   return {.name = "oss-v3",
           .summary = "for the PyTorch OSS benchmark database (schema v3)",
           .endings = {".oss.json"},
-          .write = write};
+          .write = write,
+          .recognises = recognises,
+          .read = read};
 }
 
 }  // namespace headroom

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// How often the gate of `headroom diff` is wrong, on synthetic suites of 50 cases whose truth is known.
+//
+//   bench_gate_false_alarms [SUITES]     default 1000
+//
+// False alarms are counted with a margin of 0, where the truth lies exactly on the edge of what is claimed: a
+// larger margin only makes them rarer. A gate can find only what lies beyond its margin by more than the
+// half-width of the interval at the level that the correction leaves (.001 for 50 cases): with 30 pairs and 1
+// % of noise on each side that is about 1.3 %.
+#include <cstdio>
+#include <cstdlib>
+
+#include "synthetic_suite.h"
+
+namespace {
+
+using headroom::bench::count_regressions;
+using headroom::bench::SuiteModel;
+
+struct Scenario {
+  const char* name;
+  SuiteModel model;
+  double margin = 0;
+};
+
+double percent(std::size_t count, std::size_t of) {
+  return 100 * static_cast<double>(count) / static_cast<double>(of);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::size_t suites = argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 1000;
+  const Scenario alike[] = {
+      {"30 pairs", {}},
+      {"100 pairs", {.rounds = 100}},
+      {"5 % spikes of twice the time, 30 pairs", {.spikes = 0.05}},
+      {"neighbours correlated by .3, 60 pairs", {.rounds = 60, .correlation = 0.3}},
+      {"neighbours correlated by .5, 60 pairs", {.rounds = 60, .correlation = 0.5}},
+      {"the same with a margin of 0.5 %", {.rounds = 60, .correlation = 0.5}, 0.005},
+      {"5 processes off by 1 %, 60 pairs", {.rounds = 60, .processes = 5, .process_noise = 0.01}},
+      {"8 processes off by 1 %, 64 pairs", {.rounds = 64, .processes = 8, .process_noise = 0.01}},
+      {"unpaired, 30 of each", {.paired = false}},
+      {"unpaired, 5 processes off by 1 %, 60 of each",
+       {.rounds = 60, .processes = 5, .process_noise = 0.01, .paired = false}},
+  };
+  const Scenario slower[] = {
+      {"30 pairs, margin 0", {.slowdown = 0.03}},
+      {"30 pairs, margin 0.5 %", {.slowdown = 0.03}, 0.005},
+      {"30 pairs, margin 1 %", {.slowdown = 0.03}, 0.01},
+      {"40 pairs, margin 1 %", {.rounds = 40, .slowdown = 0.03}, 0.01},
+      {"unpaired, 30 of each, margin 0.5 %", {.slowdown = 0.03, .paired = false}, 0.005},
+  };
+  std::printf("%zu suites of 50 cases each, 1 %% noise, alpha .05 (Holm)\n\n", suites);
+  std::printf("nothing differs: suites with a false regression\n");
+  for (const Scenario& scenario : alike) {
+    const auto counts = count_regressions(scenario.model, scenario.margin, suites, 1);
+    std::printf("  %-48s %6.2f %%\n", scenario.name, percent(counts.any, suites));
+    std::fflush(stdout);
+  }
+  std::printf("\none case of 50 is 3 %% slower: found\n");
+  for (const Scenario& scenario : slower) {
+    const auto counts = count_regressions(scenario.model, scenario.margin, suites, 1'000'000);
+    std::printf("  %-48s %6.2f %%, another case accused in %.2f %%\n", scenario.name,
+                percent(counts.first, suites), percent(counts.any - counts.first, suites));
+    std::fflush(stdout);
+  }
+  return 0;
+}

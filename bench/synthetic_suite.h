@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <numbers>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "headroom/compare/gate.h"
+#include "headroom/compare/match.h"
+#include "headroom/compare/verdict.h"
+
+namespace headroom::bench {
+
+/// What a synthetic suite of measurements is made of.
+struct SuiteModel {
+  std::size_t cases = 50;
+  std::size_t rounds = 30;    ///< samples of each case on each side
+  std::size_t processes = 1;  ///< that the rounds are shared among
+  double noise = 0.01;        ///< standard deviation of the logarithm of a sample
+  double spikes = 0;          ///< share of samples that take twice as long
+  double correlation = 0;     ///< of neighbours: AR(1)
+  double process_noise = 0;   ///< standard deviation of what a process as a whole is off by
+  double slowdown = 0;        ///< of the first case on the side of the test: .03 is 3 %
+  bool paired = true;         ///< both sides in one session
+};
+
+/// Two sides of a suite that differ by `slowdown` in one case and by noise in all.
+class SyntheticSuite {
+ public:
+  SyntheticSuite(const SuiteModel& model, std::uint64_t seed) : model_(model), engine_(seed) {
+    const auto session = environment(1);
+    const auto other = model_.paired ? session : environment(2);
+    for (std::size_t i = 0; i < model_.cases; ++i) {
+      baseline.push_back(record(i, 1, session));
+      test.push_back(record(i, i == 0 ? 1 + model_.slowdown : 1, other));
+    }
+  }
+
+  std::vector<Record> baseline, test;
+
+  /// Judged as a gate judges.
+  std::vector<Comparison> judged(double margin) const {
+    std::vector<Comparison> comparisons;
+    for (const auto& [before, after] : match_records(baseline, test).pairs) {
+      comparisons.push_back(compare_records(*before, *after));
+    }
+    JudgeRule rule;
+    rule.margins.overall = margin;
+    rule.multiplicity = Multiplicity::kHolm;
+    judge(comparisons, rule);
+    return comparisons;
+  }
+
+ private:
+  static std::shared_ptr<const Environment> environment(std::uint64_t second) {
+    auto made = std::make_shared<Environment>();
+    made->timestamp = second;
+    made->fingerprint = "synthetic";
+    return made;
+  }
+
+  double uniform() { return (static_cast<double>(engine_() >> 11) + 0.5) * 0x1p-53; }
+  double normal() { return std::sqrt(-2 * std::log(uniform())) * std::cos(2 * std::numbers::pi * uniform()); }
+
+  Record record(std::size_t index, double factor, std::shared_ptr<const Environment> session) {
+    Record record;
+    record.model.name = "case" + std::to_string(index);
+    record.metric.name = "latency";
+    record.metric.unit = "us";
+    record.environment = std::move(session);
+    double state = normal();
+    std::uint32_t round = 0;
+    for (std::size_t p = 0; p < model_.processes; ++p) {
+      ProcessSamples process;
+      const double off = model_.process_noise * normal();
+      const std::size_t end = model_.rounds * (p + 1) / model_.processes;
+      while (round < end) {
+        const double spike = uniform() < model_.spikes ? 2 : 1;
+        process.values.push_back(100 * factor * spike * std::exp(model_.noise * state + off));
+        process.rounds.push_back(round++);
+        state =
+            model_.correlation * state + std::sqrt(1 - model_.correlation * model_.correlation) * normal();
+      }
+      record.samples.push_back(std::move(process));
+    }
+    record.metric.value = record.samples.front().values.front();
+    return record;
+  }
+
+  SuiteModel model_;
+  std::mt19937_64 engine_;
+};
+
+/// Of `suites` suites, how many have any regression, and how many have one in the first case.
+struct GateCounts {
+  std::size_t any = 0, first = 0;
+};
+
+inline GateCounts count_regressions(const SuiteModel& model, double margin, std::size_t suites,
+                                    std::uint64_t first_seed) {
+  GateCounts counts;
+  for (std::size_t s = 0; s < suites; ++s) {
+    const SyntheticSuite suite(model, first_seed + s);
+    const std::vector<Comparison> judged = suite.judged(margin);
+    if (gate_answer(judged, 0).exit == ExitCode::kNo) ++counts.any;
+    if (judged.front().verdict == Verdict::kRegression) ++counts.first;
+  }
+  return counts;
+}
+
+}  // namespace headroom::bench

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/diff.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "cli/diff_confirmation.h"
+#include "cli/diff_operand.h"
+#include "cli/diff_options.h"
+#include "cli/diff_selection.h"
+#include "cli/noise_margins.h"
+#include "headroom/base/error.h"
+#include "headroom/base/files.h"
+#include "headroom/base/text.h"
+#include "headroom/report/ddp_diff.h"
+#include "headroom/report/ddp_scaling.h"
+#include "headroom/report/diff_json.h"
+#include "headroom/report/diff_table.h"
+
+namespace headroom::cli {
+namespace {
+
+void print(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
+/// One operand, ready to be matched.
+struct Side {
+  std::string label;
+  std::vector<Record> records;
+  std::vector<std::string> metrics;  ///< of all its records, for messages
+};
+
+Side read_side(const std::string& operand, const DiffOptions& options) {
+  Side side{operand, {}, {}};
+  OperandRecords found = records_of_operand(operand, options.store);
+  for (const std::string& warning : found.warnings) std::fprintf(stderr, "headroom: %s\n", warning.c_str());
+  for (const Record& record : found.records) {
+    if (std::ranges::find(side.metrics, record.metric.name) == side.metrics.end()) {
+      side.metrics.push_back(record.metric.name);
+    }
+  }
+  JoinedRecords joined =
+      with_context(operand, [&] { return join_duplicates(selected(std::move(found.records), options)); });
+  for (const std::string& note : joined.notes)
+    std::fprintf(stderr, "headroom: %s: %s\n", operand.c_str(), note.c_str());
+  side.records = std::move(joined.records);
+  if (side.records.empty()) {
+    throw Error(operand + ": --metric and --filter leave no result; its metrics are " +
+                join(side.metrics, ", "));
+  }
+  return side;
+}
+
+double sort_key(const Comparison& comparison, DiffOptions::Sort sort) {
+  const double last = -std::numeric_limits<double>::infinity();
+  if (sort == DiffOptions::Sort::kTime) return comparison.problem.empty() ? comparison.baseline_value : last;
+  if (!comparison.ratio) return last;
+  return worsening(*comparison.ratio, comparison.baseline->metric.direction).ratio;
+}
+
+void sort_comparisons(std::vector<Comparison>& comparisons, DiffOptions::Sort sort) {
+  if (sort == DiffOptions::Sort::kNone) return;
+  if (sort == DiffOptions::Sort::kName) {
+    std::ranges::stable_sort(comparisons, {}, [](const Comparison& c) { return case_name(*c.baseline); });
+  } else {
+    std::ranges::stable_sort(comparisons, std::ranges::greater{},
+                             [&](const Comparison& c) { return sort_key(c, sort); });
+  }
+}
+
+/// What A/A runs on the baseline's machine found: no margin may be narrower.
+NoiseMargins noise_floors(const Side& baseline) {
+  const auto& environment = baseline.records.front().environment;
+  return environment ? stored_margins(environment->fingerprint) : NoiseMargins{};
+}
+
+DiffReport make_report(const Side& baseline, const std::vector<Side>& tests, const DiffOptions& options) {
+  DiffReport report;
+  report.baseline = baseline.label;
+  report.percentiles = options.percentiles;
+  report.multiplicity = options.judge.multiplicity;
+  std::size_t missing = 0;
+  for (std::size_t i = 0; i < tests.size(); ++i) {
+    Matches matches = match_records(baseline.records, tests[i].records);
+    for (const auto& [before, after] : matches.pairs) {
+      report.comparisons.push_back(compare_records(*before, *after));
+      report.comparisons.back().test_index = i;
+    }
+    missing += matches.only_baseline.size();
+    report.tests.push_back({tests[i].label, environment_differences(baseline.records, tests[i].records),
+                            std::move(matches.only_baseline), std::move(matches.only_test)});
+  }
+  JudgeRule rule = options.judge;
+  if (options.gate) rule.margins.floors = noise_floors(baseline);
+  judge(report.comparisons, rule);
+  if (!options.confirm.empty()) {
+    for (const std::string& sentence : confirm_regressions(report.comparisons, rule, options.confirm)) {
+      std::fprintf(stderr, "headroom: %s\n", sentence.c_str());
+    }
+  }
+  if (options.gate) report.gate = gate_answer(report.comparisons, missing);
+  sort_comparisons(report.comparisons, options.sort);
+  return report;
+}
+
+void print_report(const DiffReport& report, bool markdown) {
+  const auto show = [&](const Table& table) {
+    if (table.size() > 0) print((markdown ? table.markdown() : table.text()) + "\n");
+  };
+  print(diff_warning(report));
+  show(environment_table(report));
+  show(diff_table(report));
+  show(scaling_table(report));
+  show(percentile_table(report));
+  print(diff_summary(report));
+}
+
+}  // namespace
+
+ExitCode diff(const Arguments& arguments) {
+  ExitCode done = ExitCode::kFine;
+  const std::optional<DiffOptions> options = parse_diff_options(arguments, done);
+  if (!options) return done;
+  if (options->ddp_form) {
+    print(ddp_diff(std::filesystem::path(options->baseline), std::filesystem::path(options->tests.front())));
+    return ExitCode::kFine;
+  }
+  const bool json_only = options->json == "-";
+  if (!options->json.empty() && !json_only) require_writable(options->json);
+  const Side baseline = read_side(options->baseline, *options);
+  std::vector<Side> tests;
+  for (const std::string& operand : options->tests) tests.push_back(read_side(operand, *options));
+  const DiffReport report = make_report(baseline, tests, *options);
+
+  if (json_only) {
+    print(dump_json_pretty(diff_json(report)) + "\n");
+  } else {
+    print_report(report, options->markdown);
+    if (!options->json.empty())
+      write_file_atomically(options->json, dump_json_pretty(diff_json(report)) + "\n");
+  }
+  if (report.comparisons.empty()) {
+    throw Error("no case of " + report.baseline + " is in what it is compared with: nothing was compared");
+  }
+  return report.gate ? report.gate->exit : ExitCode::kFine;
+}
+
+}  // namespace headroom::cli

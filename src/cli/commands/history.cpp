@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/history.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "cli/history_transfer.h"
+#include "headroom/base/error.h"
+#include "headroom/base/files.h"
+#include "headroom/base/json.h"
+#include "headroom/base/text.h"
+#include "headroom/history/store.h"
+#include "headroom/report/history_table.h"
+#include "headroom/report/series_story.h"
+
+namespace headroom::cli {
+namespace {
+
+constexpr const char* kExamples = R"(examples:
+  headroom history                                    the last runs, and every series
+  headroom history gemv D=4096 latency                the series whose name has all of these words
+  headroom history 'layer_norm D=64*int8*'            '*' and '?' stand for any characters
+  headroom history --series 7 --json -                one series with its changes, for a program
+  headroom history export all.json                    and import FILE..., prune --keep N: see their --help
+)";
+
+struct HistoryOptions {
+  std::string store, json;
+  std::vector<std::string> words;
+  std::optional<std::int64_t> series;
+  std::int64_t runs = 20;
+  bool all = false;
+};
+
+bool matches_glob(std::string_view text, std::string_view glob) {
+  std::size_t t = 0, g = 0, star = std::string_view::npos, mark = 0;
+  while (t < text.size()) {
+    if (g < glob.size() && glob[g] == '*') {
+      star = g++;
+      mark = t;
+    } else if (g < glob.size() && (glob[g] == '?' || glob[g] == text[t])) {
+      ++g;
+      ++t;
+    } else if (star != std::string_view::npos) {
+      g = star + 1;
+      t = ++mark;
+    } else {
+      return false;
+    }
+  }
+  while (g < glob.size() && glob[g] == '*') ++g;
+  return g == glob.size();
+}
+
+/// What the words of a pattern are looked for in.
+std::vector<std::string> words_of(const StoredSeries& series) {
+  std::vector<std::string> words = split(series.name, ' ');
+  words.insert(words.end(), {series.metric, series.unit, series.fingerprint});
+  return words;
+}
+
+/// Every word has to be found: as a whole word of the name, the metric, the unit or the machine (latency is
+/// not in latency_p99); with '*' or '?' in it, as a pattern for the whole of name and metric, or for one
+/// word.
+bool matches(const StoredSeries& series, const std::vector<std::string>& wanted) {
+  const std::vector<std::string> words = words_of(series);
+  const std::string whole = series.name + " " + series.metric;
+  return std::ranges::all_of(wanted, [&](const std::string& pattern) {
+    return matches_glob(whole, pattern) ||
+           std::ranges::any_of(words, [&](const std::string& word) { return matches_glob(word, pattern); });
+  });
+}
+
+std::vector<StoredSeries> select(std::vector<StoredSeries> all, const HistoryOptions& options,
+                                 const std::string& store) {
+  std::vector<std::string> wanted;
+  for (const std::string& word : options.words) {
+    // Blanks in a pattern are part of it; in plain words they part them.
+    const bool is_pattern = word.find_first_of("*?") != std::string::npos;
+    for (const std::string& part : is_pattern ? std::vector{word} : split(word, ' ')) {
+      if (!part.empty()) wanted.push_back(part);
+    }
+  }
+  std::set<std::string> names;
+  for (const StoredSeries& series : all) {
+    for (const std::string& word : words_of(series)) names.insert(word);
+  }
+  std::erase_if(all, [&](const StoredSeries& series) {
+    return options.series ? series.id != *options.series : !matches(series, wanted);
+  });
+  if (!all.empty()) return all;
+  if (options.series)
+    throw Error(
+        fmt::format("{} has no series {}; headroom history lists them", in_quotes(store), *options.series));
+  const std::vector<std::string> known(names.begin(), names.end());
+  std::string hint;
+  for (const std::string& word : wanted) {
+    if (!names.contains(word)) hint += did_you_mean(word, known);
+  }
+  throw Error(fmt::format("{} has no series that fits {}{}; headroom history lists them", in_quotes(store),
+                          in_quotes(join(options.words, " ")), hint));
+}
+
+void write_json(const std::string& file, const Json& json) {
+  write_file_atomically(file == "-" ? "/dev/stdout" : file, dump_json_pretty(json) + "\n");
+}
+
+ExitCode show_overview(Store& store, const HistoryOptions& options) {
+  const std::vector<StoredRun> runs = store.runs(static_cast<std::size_t>(options.runs));
+  const std::vector<StoredSeries> series = store.series();
+  const auto extents = store.extents();
+  if (!options.json.empty()) {
+    write_json(
+        options.json,
+        {{"store", store.name()}, {"runs", runs_json(runs)}, {"series", series_list_json(series, extents)}});
+    if (options.json == "-") return ExitCode::kFine;
+  }
+  std::fputs(fmt::format("{}\n\nthe last runs\n{}\nseries\n{}", store.name(), runs_table(runs).text(),
+                         series_table(series, extents).text())
+                 .c_str(),
+             stdout);
+  return ExitCode::kFine;
+}
+
+ExitCode show_series(Store& store, const HistoryOptions& options) {
+  const std::vector<StoredSeries> chosen = select(store.series(), options, store.name());
+  constexpr std::size_t kShownAtOnce = 3;
+  if (chosen.size() > kShownAtOnce && !options.all && options.json.empty()) {
+    std::fputs(series_table(chosen, store.extents()).text().c_str(), stdout);
+    std::fputs(
+        fmt::format("{} series fit; name more of one, or give --series N, or --all for each with its plot\n",
+                    chosen.size())
+            .c_str(),
+        stdout);
+    return ExitCode::kFine;
+  }
+  Json list = Json::array();
+  std::string text;
+  for (const StoredSeries& series : chosen) {
+    const SeriesStory story = series_story(series, store.values(series.id),
+                                           [&store](std::int64_t run) { return store.environment(run); });
+    if (!options.json.empty()) list.push_back(series_json(story));
+    if (options.json != "-") text += (text.empty() ? "" : "\n") + series_text(story);
+  }
+  if (!options.json.empty()) write_json(options.json, {{"store", store.name()}, {"series", std::move(list)}});
+  std::fputs(text.c_str(), stdout);
+  return ExitCode::kFine;
+}
+
+ExitCode show(const Arguments& arguments) {
+  HistoryOptions options;
+  CLI::App app("Shows what was measured before: runs, series over time, and where they changed.",
+               "headroom history");
+  app.footer(kExamples);
+  app.add_option("WORD", options.words, "the series whose name, metric, unit and machine have all of these");
+  app.add_option("--series", options.series, "the series of this number");
+  app.add_flag("--all", options.all, "plot every series that fits, however many");
+  app.add_option("--runs", options.runs, "how many of the last runs to list (default 20)")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
+  app.add_option("--json", options.json,
+                 "also write it to this file ('-': to standard output, and nothing else)");
+  app.add_option("--store", options.store,
+                 "file, or postgresql://USER@HOST/NAME (default: HEADROOM_STORE, else the user's)");
+  try {
+    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? ExitCode::kFine : ExitCode::kCannot;
+  }
+  if (!options.json.empty() && options.json != "-") require_writable(options.json);
+  const auto store = open_store(options.store.empty() ? default_store() : options.store, StoreAccess::kRead);
+  return options.words.empty() && !options.series ? show_overview(*store, options)
+                                                  : show_series(*store, options);
+}
+
+}  // namespace
+
+ExitCode history(const Arguments& arguments) {
+  constexpr std::pair<const char*, ExitCode (*)(const Arguments&)> kActions[] = {
+      {"export", history_export}, {"import", history_import}, {"prune", history_prune}};
+  for (const auto& [name, action] : kActions) {
+    if (!arguments.empty() && arguments.front() == name)
+      return action({arguments.begin() + 1, arguments.end()});
+  }
+  return show(arguments);
+}
+
+}  // namespace headroom::cli

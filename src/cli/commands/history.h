@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "cli/command.h"
+
+namespace headroom::cli {
+
+/// `headroom history`: what was measured before, and where it changed.
+ExitCode history(const Arguments& arguments);
+
+}  // namespace headroom::cli

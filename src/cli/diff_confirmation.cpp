@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/diff_confirmation.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+
+#include "headroom/base/error.h"
+#include "headroom/base/text.h"
+#include "headroom/process/spawn.h"
+#include "headroom/record/formats.h"
+
+namespace headroom::cli {
+namespace {
+
+/// A folder that is gone when this is.
+class ScratchFolder {
+ public:
+  ScratchFolder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "headroom-XXXXXX").string();
+    if (mkdtemp(pattern.data()) == nullptr) throw Error("cannot make a folder in " + pattern);
+    path_ = pattern;
+  }
+  ~ScratchFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+std::vector<std::string> command_for(const Record& record, const std::string& command, const std::string& json) {
+  std::vector<std::string> arguments;
+  for (const std::string& word : split(command, ' ')) {
+    if (!word.empty()) arguments.push_back(word);
+  }
+  if (arguments.empty()) throw Error("--confirm needs a command, for example 'headroom run --runner OLD --runner NEW'");
+  arguments.push_back(record.model.name);
+  for (const auto& [axis, value] : record.axes) {
+    arguments.insert(arguments.end(), {"-a", axis + "=" + value});
+  }
+  arguments.insert(arguments.end(), {"--backend", record.model.backend, "--json", json});
+  if (record.threads > 0) arguments.insert(arguments.end(), {"--threads", std::to_string(record.threads)});
+  if (record.caches == "hot") arguments.emplace_back("--hot");
+  return arguments;
+}
+
+std::vector<Record> rerun(const Record& record, const std::string& command) {
+  const ScratchFolder folder;
+  const std::string json = (folder.path() / "records.json").string();
+  SpawnOptions options;
+  options.arguments = command_for(record, command, json);
+  Child child(options);
+  const auto status = child.wait(std::chrono::milliseconds(-1));
+  if (!status->ok()) {
+    throw Error("the command of --confirm failed (" + status->text() + "): " + join(options.arguments, " ") + "; " +
+                join(child.stderr_lines().lines(), " | "));
+  }
+  return read_records(json);
+}
+
+/// The two measurements of the record's quantity in `records`: the old build's first.
+std::vector<const Record*> both_of(const std::vector<Record>& records, const Record& record) {
+  std::vector<const Record*> found;
+  for (const Record& candidate : records) {
+    if (identity(candidate) == identity(record)) found.push_back(&candidate);
+  }
+  if (found.size() != 2) {
+    throw Error(fmt::format("the command of --confirm measured {} {} times, not by two runners", case_name(record),
+                            found.size()));
+  }
+  return found;
+}
+
+}  // namespace
+
+std::vector<std::string> confirm_regressions(std::span<Comparison> comparisons, const JudgeRule& rule,
+                                             const std::string& command) {
+  std::vector<std::string> said;
+  for (Comparison& comparison : comparisons) {
+    if (comparison.verdict != Verdict::kRegression) continue;
+    const std::vector<Record> records = rerun(*comparison.baseline, command);
+    const auto both = both_of(records, *comparison.baseline);
+    std::vector<Comparison> again{compare_records(*both[0], *both[1])};
+    judge(again, rule);
+    const bool confirmed = again.front().verdict == Verdict::kRegression;
+    if (!confirmed) comparison.verdict = Verdict::kInconclusive;
+    said.push_back(fmt::format("{}: {} by an interleaved rerun ({}, ratio {:.4f})", case_name(*comparison.baseline),
+                               confirmed ? "confirmed" : "not confirmed", to_string(again.front().verdict),
+                               again.front().ratio ? again.front().ratio->ratio : 0));
+  }
+  return said;
+}
+
+}  // namespace headroom::cli

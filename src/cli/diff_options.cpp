@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/diff_options.h"
+
+#include <CLI/CLI.hpp>
+#include <map>
+#include <regex>
+
+#include "headroom/base/error.h"
+#include "headroom/base/text.h"
+#include "headroom/history/store.h"
+
+namespace headroom::cli {
+namespace {
+
+constexpr const char* kFooter =
+    "BASELINE and TEST are each a file of results of any format that headroom reads, or a folder of them.\n"
+    "examples:\n"
+    "  headroom diff before.json after.json                 a table: ratio, interval, verdict\n"
+    "  headroom diff --gate 3% before.json after.json       exit 1 on a regression beyond 3 %\n"
+    "  headroom diff --gate-file gate.toml before/ after/   margins by case\n"
+    "  headroom diff --metric latency --filter 'gemv.*int8' --sort ratio a.json b.json\n"
+    "  headroom diff --format ddp a.json b.json             as PyTorch's DDP diff.py prints it\n"
+    "exit codes with a gate: 0 the same or better, 1 a regression, 3 inconclusive, 2 cannot compare";
+
+/// What the command line holds before it is understood.
+struct Texts {
+  std::vector<std::string> operands;
+  std::string format = "table", sort, percentiles, gate, gate_file;
+};
+
+std::vector<double> parse_percentiles(const std::string& text) {
+  std::vector<double> all;
+  for (const std::string& part : split(text, ',')) {
+    const auto number = to_number(trimmed(part));
+    if (!number || !(*number >= 0 && *number <= 100)) {
+      throw Error("--percentile " + in_quotes(text) + ": " + in_quotes(part) + " is no number from 0 to 100");
+    }
+    all.push_back(*number);
+  }
+  return all;
+}
+
+DiffOptions::Sort sort_of(const std::string& name) {
+  static const std::map<std::string, DiffOptions::Sort> kSorts{{"", DiffOptions::Sort::kNone},
+                                                               {"name", DiffOptions::Sort::kName},
+                                                               {"ratio", DiffOptions::Sort::kRatio},
+                                                               {"time", DiffOptions::Sort::kTime}};
+  return kSorts.at(name);
+}
+
+void understand_gate(DiffOptions& options, const Texts& texts) {
+  options.gate = !texts.gate.empty() || !texts.gate_file.empty();
+  if (options.gate) options.judge.multiplicity = Multiplicity::kHolm;
+  if (!texts.gate_file.empty()) {
+    GateFile file = read_gate_file(texts.gate_file);
+    options.judge.margins.rules = std::move(file.rules);
+    if (file.margin) options.judge.margins.overall = *file.margin;
+    if (!file.margin && texts.gate.empty()) {
+      throw Error(texts.gate_file +
+                  ": says no margin for all cases: write margin = \"3%\" above, or give --gate 3%");
+    }
+  }
+  if (!texts.gate.empty()) options.judge.margins.overall = parse_margin(texts.gate);
+}
+
+void understand(DiffOptions& options, const Texts& texts) {
+  options.baseline = texts.operands.front();
+  options.tests.assign(texts.operands.begin() + 1, texts.operands.end());
+  options.ddp_form = texts.format == "ddp";
+  options.sort = sort_of(texts.sort);
+  if (!texts.percentiles.empty()) options.percentiles = parse_percentiles(texts.percentiles);
+  understand_gate(options, texts);
+  try {
+    if (!options.filter.empty()) static_cast<void>(std::regex(options.filter));
+  } catch (const std::regex_error& error) {
+    throw Error("--filter " + in_quotes(options.filter) + " is no regular expression: " + error.what());
+  }
+  if (!options.confirm.empty() && !options.gate) throw Error("--confirm reruns what a gate flags: give --gate too");
+  if (options.store.empty()) options.store = default_store();
+  if (!options.ddp_form) return;
+  if (options.tests.size() != 1) throw Error("--format ddp compares two files, not more");
+  if (options.gate || !options.json.empty() || options.markdown || !options.percentiles.empty()) {
+    throw Error(
+        "--format ddp prints what PyTorch's diff.py prints and nothing else: leave --gate, --json, "
+        "--markdown "
+        "and --percentile away, or leave the format away");
+  }
+}
+
+}  // namespace
+
+std::optional<DiffOptions> parse_diff_options(const Arguments& arguments, ExitCode& done) {
+  DiffOptions options;
+  Texts texts;
+  CLI::App app(
+      "Compares measurements, case by case: what got slower, what got faster, and what cannot be told.",
+      "headroom diff");
+  app.footer(kFooter);
+  app.add_option("BASELINE TEST", texts.operands, "what to compare: the baseline, then one test or more")
+      ->required()
+      ->expected(2, 64);
+  app.add_option("--metric", options.metrics, "only this metric (may be repeated)")
+      ->type_name("NAME")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_flag("--all-metrics", options.all_metrics, "every metric of a case, not one row");
+  app.add_option("--filter", options.filter, "only cases whose name holds this text or regular expression");
+  app.add_option("--sort", texts.sort,
+                 "name, ratio (worst first) or time (longest first); default: as in BASELINE")
+      ->check(CLI::IsMember({"name", "ratio", "time"}));
+  app.add_option("--percentile", texts.percentiles, "also compare these percentiles: 50,75,95");
+  app.add_option("--gate", texts.gate, "exit 1 where a case got slower by more than this: 3%");
+  app.add_option("--gate-file", texts.gate_file, "margins by case, in TOML")->type_name("FILE");
+  app.add_option("--confirm", options.confirm,
+                 "before a regression is said, measure its case again with this command, which compares the old and "
+                 "the new build: 'headroom run --runner OLD --runner NEW'")
+      ->type_name("COMMAND");
+  app.add_option("--store", options.store, "history of @last, @ID and @git:REV (default: HEADROOM_STORE, or the user's)");
+  app.add_flag("--markdown", options.markdown, "the table in Markdown");
+  app.add_option("--json", options.json,
+                 "also write the comparison to FILE; - is standard output, instead of the table")
+      ->type_name("FILE");
+  app.add_option("--format", texts.format, "table, or ddp: the form of PyTorch's DDP benchmark")
+      ->check(CLI::IsMember({"table", "ddp"}));
+  try {
+    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+  } catch (const CLI::ParseError& error) {
+    done = app.exit(error) == 0 ? ExitCode::kFine : ExitCode::kCannot;
+    return std::nullopt;
+  }
+  understand(options, texts);
+  return options;
+}
+
+}  // namespace headroom::cli

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/compare/comparison.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "headroom/base/text.h"
+#include "headroom/compare/sample_series.h"
+#include "headroom/compare/unit_conversion.h"
+#include "headroom/stats/quantile.h"
+#include "headroom/stats/sample_size.h"
+
+namespace headroom {
+namespace {
+
+constexpr double kConfidence = 0.95;
+/// What the advice on more pairs is for: +-1 %.
+constexpr double kAdvisedHalfWidth = 0.01;
+/// Fewest values that have a 95 % interval of the median.
+constexpr std::size_t kFewestSamples = 6;
+
+bool usable(double value) {
+  return std::isfinite(value) && value > 0;
+}
+
+std::string outcome_text(const char* side, const Outcome& outcome) {
+  const char* kind = outcome.kind == Outcome::Kind::kFailed ? "failed" : "was skipped";
+  return fmt::format("the {} {}{}", side, kind, outcome.reason.empty() ? "" : ": " + outcome.reason);
+}
+
+/// Why `values` give no ratio, or an empty string.
+std::string refusal(const char* side, const std::vector<double>& values) {
+  const auto bad = std::ranges::count_if(values, [](double value) { return !usable(value); });
+  if (bad == 0) return {};
+  return fmt::format(
+      "{} of {} values of the {} are zero, negative or not a number: there is no ratio of them", bad,
+      values.size(), side);
+}
+
+bool settle_outcomes(Comparison& result) {
+  const Outcome& before = result.baseline->outcome;
+  const Outcome& after = result.test->outcome;
+  if (before.kind != Outcome::Kind::kMeasured) {
+    result.problem = outcome_text("baseline", before);
+  } else if (after.kind != Outcome::Kind::kMeasured) {
+    result.problem = outcome_text("test", after);
+    if (after.kind == Outcome::Kind::kFailed) result.verdict = Verdict::kFailed;
+  }
+  return result.problem.empty();
+}
+
+bool settle_units(Comparison& result) {
+  const std::string& from = result.test->metric.unit;
+  result.unit = result.baseline->metric.unit;
+  const auto factor = unit_factor(from, result.unit);
+  if (!factor) {
+    result.problem = fmt::format("the baseline is in {}, the test in {}: these cannot be converted",
+                                 in_quotes(result.unit), in_quotes(from));
+  } else if (result.baseline->metric.direction != result.test->metric.direction) {
+    result.problem = "the two sides do not agree on whether lower or higher is better";
+  }
+  result.test_factor = factor.value_or(1);
+  return result.problem.empty();
+}
+
+void compare_numbers(Comparison& result) {
+  if (!usable(result.baseline_value) || !usable(result.test_value)) {
+    result.problem = refusal("baseline", {result.baseline_value});
+    if (result.problem.empty()) result.problem = refusal("test", {result.test_value});
+    return;
+  }
+  result.ratio = RatioEstimate{result.test_value / result.baseline_value, std::nullopt, 0};
+  result.verdict = Verdict::kNoSamples;
+}
+
+RatioEstimate estimate_ratio(const Comparison& result, const SampleSeries& before, const SampleSeries& after,
+                             double confidence, Estimator& estimator) {
+  if (const auto pairs = paired_series(*result.test, after, *result.baseline, before)) {
+    estimator = Estimator::kPaired;
+    return paired_ratio(pairs->a, pairs->b, pairs->group_sizes, confidence);
+  }
+  estimator = Estimator::kUnpaired;
+  return unpaired_series_ratio(after.values, after.group_sizes, before.values, before.group_sizes,
+                               confidence);
+}
+
+std::size_t advised_pairs(const RatioEstimate& ratio) {
+  if (!ratio.interval) return ratio.pairs < kFewestSamples ? kFewestSamples - ratio.pairs : 0;
+  const double half_width = 0.5 * std::log(ratio.interval->high / ratio.interval->low);
+  return samples_needed(ratio.pairs, half_width, std::log1p(kAdvisedHalfWidth));
+}
+
+}  // namespace
+
+const char* to_string(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kImprovement:
+      return "improvement";
+    case Verdict::kRegression:
+      return "regression";
+    case Verdict::kSame:
+      return "same";
+    case Verdict::kInconclusive:
+      return "inconclusive";
+    case Verdict::kUnderpowered:
+      return "underpowered";
+    case Verdict::kNoSamples:
+      return "no samples";
+    case Verdict::kFailed:
+      return "failed";
+    case Verdict::kNotCompared:
+      break;
+  }
+  return "not compared";
+}
+
+const char* to_string(Estimator estimator) {
+  switch (estimator) {
+    case Estimator::kPaired:
+      return "paired";
+    case Estimator::kUnpaired:
+      return "unpaired";
+    case Estimator::kNone:
+      break;
+  }
+  return "none";
+}
+
+Comparison compare_records(const Record& baseline, const Record& test) {
+  Comparison result;
+  result.baseline = &baseline;
+  result.test = &test;
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  result.baseline_value = result.test_value = nan;
+  const bool settled = settle_units(result);
+  if (!settle_outcomes(result) || !settled) return result;
+  result.baseline_value = baseline.metric.value;
+  result.test_value = test.metric.value * result.test_factor;
+  const SampleSeries before = sample_series(baseline);
+  const SampleSeries after = sample_series(test, result.test_factor);
+  if (before.values.empty() || after.values.empty()) {
+    compare_numbers(result);
+    return result;
+  }
+  result.problem = refusal("baseline", before.values);
+  if (result.problem.empty()) result.problem = refusal("test", after.values);
+  if (!result.problem.empty()) return result;
+  result.baseline_value = median(before.values);
+  result.test_value = median(after.values);
+  result.ratio = estimate_ratio(result, before, after, kConfidence, result.estimator);
+  result.samples = result.ratio->pairs;
+  result.verdict = Verdict::kInconclusive;
+  result.more_pairs = advised_pairs(*result.ratio);
+  return result;
+}
+
+RatioEstimate ratio_at(const Comparison& comparison, double confidence) {
+  const SampleSeries before = sample_series(*comparison.baseline);
+  const SampleSeries after = sample_series(*comparison.test, comparison.test_factor);
+  Estimator ignored = Estimator::kNone;
+  return estimate_ratio(comparison, before, after, confidence, ignored);
+}
+
+RatioEstimate worsening(const RatioEstimate& ratio, Direction direction) {
+  if (direction == Direction::kLowerIsBetter) return ratio;
+  RatioEstimate turned{1 / ratio.ratio, std::nullopt, ratio.pairs};
+  if (ratio.interval) {
+    turned.interval = Interval{1 / ratio.interval->high, 1 / ratio.interval->low, ratio.interval->confidence};
+  }
+  return turned;
+}
+
+std::optional<double> mean_worsening(std::span<const Comparison> comparisons) {
+  double sum = 0;
+  std::size_t count = 0;
+  for (const Comparison& comparison : comparisons) {
+    if (!comparison.ratio) continue;
+    sum += std::log(worsening(*comparison.ratio, comparison.baseline->metric.direction).ratio);
+    ++count;
+  }
+  if (count == 0) return std::nullopt;
+  return std::exp(sum / static_cast<double>(count));
+}
+
+}  // namespace headroom

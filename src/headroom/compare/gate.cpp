@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/compare/gate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace headroom {
+namespace {
+
+std::size_t count_of(const GateAnswer& answer, Verdict verdict) {
+  const auto found = answer.counts.find(verdict);
+  return found == answer.counts.end() ? 0 : found->second;
+}
+
+}  // namespace
+
+GateAnswer gate_answer(std::span<const Comparison> judged, std::size_t missing) {
+  GateAnswer answer;
+  answer.missing = missing;
+  for (const Comparison& comparison : judged) ++answer.counts[comparison.verdict];
+  const std::size_t regressed = count_of(answer, Verdict::kRegression);
+  const std::size_t failed = count_of(answer, Verdict::kFailed);
+  const std::size_t fine = count_of(answer, Verdict::kSame) + count_of(answer, Verdict::kImprovement);
+  const bool any_ratio = std::ranges::any_of(judged, [](const Comparison& c) { return c.ratio.has_value(); });
+  if (regressed + failed > 0) {
+    answer.exit = ExitCode::kNo;
+    answer.sentence = fmt::format("{} of {} cases regressed", regressed, judged.size());
+    if (failed > 0) answer.sentence += fmt::format(", {} failed", failed);
+  } else if (!any_ratio) {
+    answer.exit = ExitCode::kCannot;
+    answer.sentence = "no case could be compared";
+  } else if (fine < judged.size() || missing > 0) {
+    answer.exit = ExitCode::kInconclusive;
+    answer.sentence = fmt::format("no regression was shown, but {} of {} cases are undecided",
+                                  judged.size() - fine, judged.size());
+    if (missing > 0) answer.sentence += fmt::format(" and {} of the baseline are missing", missing);
+  } else {
+    answer.sentence = fmt::format("all {} cases are the same or better", judged.size());
+  }
+  return answer;
+}
+
+}  // namespace headroom

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/compare/margins.h"
+
+#include <fmt/format.h>
+#include <toml++/toml.h>
+
+#include <algorithm>
+
+#include "headroom/base/error.h"
+#include "headroom/base/files.h"
+#include "headroom/base/text.h"
+#include "headroom/base/units.h"
+
+namespace headroom {
+namespace {
+
+const std::vector<std::string> kCaseKeys{"name", "metric", "margin"};
+
+[[noreturn]] void refuse(const toml::source_region& region, const std::string& source,
+                         const std::string& what) {
+  throw Error(
+      fmt::format("{}: line {}, column {}: {}", source, region.begin.line, region.begin.column, what));
+}
+
+/// Whether all of `text` fits `pattern`.
+bool fits(std::string_view pattern, std::string_view text) {
+  std::size_t p = 0, t = 0, star = std::string_view::npos, restart = 0;
+  while (t < text.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      restart = t;
+    } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == text[t])) {
+      ++p;
+      ++t;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      t = ++restart;
+    } else {
+      return false;
+    }
+  }
+  return pattern.find_first_not_of('*', p) == std::string_view::npos;
+}
+
+double require_share(double share, std::string_view text) {
+  if (!(share >= 0 && share < 1)) {
+    throw Error(
+        fmt::format("{} is no margin: it must be from 0 up to 100 %, as 3% or 0.03", in_quotes(text)));
+  }
+  return share;
+}
+
+double margin_at(const toml::node& node, const std::string& source) {
+  try {
+    if (node.is_string()) return parse_margin(node.as_string()->get());
+    if (node.is_number())
+      return require_share(*node.value<double>(), fmt::format("{}", *node.value<double>()));
+  } catch (const Error& error) {
+    refuse(node.source(), source, error.what());
+  }
+  refuse(node.source(), source, "a margin is a share: \"3%\" or 0.03");
+}
+
+std::string pattern_at(const toml::table& table, const char* key, const std::string& source) {
+  const toml::node* node = table.get(key);
+  if (node == nullptr) return "*";
+  if (!node->is_string()) refuse(node->source(), source, fmt::format("'{}' is not a string", key));
+  return node->as_string()->get();
+}
+
+MarginRule rule_of(const toml::table& table, const std::string& source) {
+  for (const auto& [key, value] : table) {
+    if (std::ranges::find(kCaseKeys, key.str()) != kCaseKeys.end()) continue;
+    refuse(key.source(), source,
+           "unknown key " + in_quotes(key.str()) + did_you_mean(key.str(), kCaseKeys) + "; a case has " +
+               join(kCaseKeys, ", "));
+  }
+  if (!table.contains("margin")) refuse(table.source(), source, "'margin' is missing");
+  return {pattern_at(table, "name", source), pattern_at(table, "metric", source),
+          margin_at(*table.get("margin"), source)};
+}
+
+std::vector<MarginRule> rules_at(const toml::node& node, const std::string& source) {
+  const toml::array* tables = node.as_array();
+  if (tables == nullptr) refuse(node.source(), source, "write [[case]], with two brackets, before each case");
+  std::vector<MarginRule> rules;
+  for (const toml::node& table : *tables) {
+    if (!table.is_table()) refuse(table.source(), source, "a case is a table: write [[case]] before it");
+    rules.push_back(rule_of(*table.as_table(), source));
+  }
+  return rules;
+}
+
+}  // namespace
+
+double margin_of(const Margins& margins, const Record& record) {
+  double margin = margins.overall;
+  const std::string name = case_name(record);
+  for (const MarginRule& rule : margins.rules) {
+    if (fits(rule.name, name) && fits(rule.metric, record.metric.name)) margin = rule.margin;
+  }
+  if (margins.floors.empty()) return margin;
+  const auto floor = margins.floors.find(identity(record));
+  return floor == margins.floors.end() ? margin : std::max(margin, floor->second);
+}
+
+GateFile parse_gate_file(std::string_view text, const std::string& source) {
+  toml::table document;
+  try {
+    document = toml::parse(text, source);
+  } catch (const toml::parse_error& error) {
+    refuse(error.source(), source, std::string(error.description()));
+  }
+  GateFile file;
+  for (const auto& [key, node] : document) {
+    if (key.str() == "margin") {
+      file.margin = margin_at(node, source);
+    } else if (key.str() == "case") {
+      file.rules = rules_at(node, source);
+    } else {
+      refuse(key.source(), source,
+             "unknown key " + in_quotes(key.str()) + "; a gate file has margin and [[case]]");
+    }
+  }
+  return file;
+}
+
+GateFile read_gate_file(const std::filesystem::path& path) {
+  return parse_gate_file(read_file(path), path.string());
+}
+
+double parse_margin(std::string_view text) {
+  return require_share(parse_share(text), text);
+}
+
+}  // namespace headroom

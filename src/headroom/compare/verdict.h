@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+
+#include "headroom/compare/comparison.h"
+#include "headroom/compare/margins.h"
+
+namespace headroom {
+
+/// How claims are corrected for the number of cases looked at.
+enum class Multiplicity {
+  kHolm,              ///< for a gate: the chance that any claim is false
+  kBenjaminiHochberg  ///< for a report: the share of false ones among the claims
+};
+
+struct JudgeRule {
+  Margins margins;
+  Multiplicity multiplicity = Multiplicity::kBenjaminiHochberg;
+  double alpha = 0.05;
+};
+
+/// Gives each comparison its margin, verdict and p-value. Those judged together are one suite.
+///
+/// A regression is claimed where the whole 95 % interval of the ratio, turned so that more than 1 is worse,
+/// lies above 1 + margin; an improvement where it lies below 1 - margin; the same where it lies within. A
+/// claim has a one-sided p-value, found by inverting the interval: p is the smallest for which the interval
+/// at confidence 1 - 2p still lies beyond the margin. So the p-value knows of everything the interval knows
+/// of: pairs, autocorrelation, processes. Claims that do not survive the correction, over all comparisons of
+/// the suite that have samples and for each of the two directions, are inconclusive. Cases in which no n
+/// samples of this number could reach alpha over the number of cases (2^-n is the smallest p of a sign test)
+/// are underpowered, never the same.
+void judge(std::span<Comparison> comparisons, const JudgeRule& rule);
+
+}  // namespace headroom

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/history/postgresql_database.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <map>
+#include <memory>
+
+#include "headroom/base/error.h"
+#include "headroom/base/text.h"
+#include "headroom/history/libpq.h"
+#include "headroom/history/schema.h"
+
+namespace headroom {
+namespace {
+
+constexpr SqlDialect kDialect{"BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY", "BYTEA"};
+
+/// Of PostgreSQL's catalog pg_type: fixed numbers of the built-in types.
+constexpr Oid kBytea = 17, kInt8 = 20, kText = 25, kFloat8 = 701;
+constexpr int kTextFormat = 0, kBinaryFormat = 1;
+/// Any number that no other program takes for its own advisory locks: "HDRM".
+constexpr std::int64_t kLockOfSchema = 0x4844524d;
+
+std::string without_trailing_newline(const char* message) {
+  return std::string(trimmed(message));
+}
+
+/// Bytes from "\x0a1b...", the form in which PostgreSQL shows them.
+Blob from_hex(std::string_view shown) {
+  const auto digit = [](char c) { return c <= '9' ? c - '0' : c - 'a' + 10; };
+  Blob blob;
+  blob.bytes.reserve(shown.size() / 2);
+  for (std::size_t i = 2; i + 1 < shown.size(); i += 2) {
+    blob.bytes += static_cast<char>(digit(shown[i]) * 16 + digit(shown[i + 1]));
+  }
+  return blob;
+}
+
+/// The parameters of a statement in the form that libpq takes; points into `values`.
+class Parameters {
+ public:
+  explicit Parameters(const SqlRow& values) : texts_(values.size()) {
+    for (std::size_t i = 0; i < values.size(); ++i) add(values[i], texts_[i]);
+  }
+  int count() const { return static_cast<int>(pointers_.size()); }
+  const Oid* types() const { return types_.data(); }
+  const char* const* values() const { return pointers_.data(); }
+  const int* lengths() const { return lengths_.data(); }
+  const int* formats() const { return formats_.data(); }
+
+ private:
+  void add(const SqlValue& value, std::string& text) {
+    if (std::holds_alternative<std::monostate>(value)) return add(0, nullptr, 0, kTextFormat);
+    if (const auto* blob = std::get_if<Blob>(&value)) {
+      return add(kBytea, blob->bytes.data(), static_cast<int>(blob->bytes.size()), kBinaryFormat);
+    }
+    if (const auto* string = std::get_if<std::string>(&value))
+      return add(kText, string->c_str(), 0, kTextFormat);
+    const auto* number = std::get_if<double>(&value);
+    text = number != nullptr ? fmt::format("{}", *number) : fmt::format("{}", std::get<std::int64_t>(value));
+    add(number != nullptr ? kFloat8 : kInt8, text.c_str(), 0, kTextFormat);
+  }
+  void add(Oid type, const char* pointer, int length, int format) {
+    types_.push_back(type);
+    pointers_.push_back(pointer);
+    lengths_.push_back(length);
+    formats_.push_back(format);
+  }
+
+  std::vector<std::string> texts_;
+  std::vector<Oid> types_;
+  std::vector<const char*> pointers_;
+  std::vector<int> lengths_, formats_;
+};
+
+using Result = std::unique_ptr<PGresult, decltype(&PQclear)>;
+
+class PostgresqlDatabase final : public Database {
+ public:
+  explicit PostgresqlDatabase(const std::string& url) : pq_(libpq()), name_(without_password(url)) {
+    // What stands after dbname is the default of what the URL does not say, so the timeout goes before it.
+    const std::array<const char*, 6> keys{"connect_timeout", "client_encoding", "dbname",
+                                          "fallback_application_name", nullptr};
+    const std::array<const char*, 6> values{"10", "UTF8", url.c_str(), "headroom", nullptr};
+    connection_ = pq_.connect(keys.data(), values.data(), 1);
+    if (pq_.status(connection_) != CONNECTION_OK) {
+      const std::string why = without_trailing_newline(pq_.error_message(connection_));
+      pq_.finish(connection_);
+      throw Error(fmt::format("cannot open the history {}: {}", in_quotes(name_), why));
+    }
+    pq_.set_notice_processor(
+        connection_, [](void*, const char*) {}, nullptr);
+  }
+  PostgresqlDatabase(const PostgresqlDatabase&) = delete;
+  PostgresqlDatabase& operator=(const PostgresqlDatabase&) = delete;
+  ~PostgresqlDatabase() override { pq_.finish(connection_); }
+
+  using Database::execute;
+  void execute(const std::string& sql, const SqlRow& values,
+               const std::function<void(const SqlRow&)>& reader) override {
+    const Parameters parameters(values);
+    const std::string& statement = prepared(sql, parameters);
+    const Result result(
+        pq_.execute_prepared(connection_, statement.c_str(), parameters.count(), parameters.values(),
+                             parameters.lengths(), parameters.formats(), kTextFormat),
+        pq_.clear);
+    require_success(result);
+    SqlRow row(static_cast<std::size_t>(pq_.column_count(result.get())));
+    const int rows = pq_.row_count(result.get());
+    for (int i = 0; i < rows; ++i) {
+      for (std::size_t j = 0; j < row.size(); ++j) row[j] = cell(result.get(), i, static_cast<int>(j));
+      reader(row);
+    }
+  }
+
+  void begin(Transaction transaction) override {
+    execute("BEGIN");
+    // Every append inserts into runs, which this lock keeps waiting; readers go on.
+    if (transaction == Transaction::kAlone) execute("LOCK TABLE runs IN EXCLUSIVE MODE");
+  }
+  void commit() override { execute("COMMIT"); }
+  void rollback() noexcept override { pq_.clear(pq_.execute(connection_, "ROLLBACK")); }
+  /// The server's autovacuum does it.
+  void compact() override {}
+  const std::string& name() const override { return name_; }
+
+ private:
+  /// The types are told once and for all, as the database would guess some of them wrong; a NULL fits any.
+  const std::string& prepared(const std::string& sql, const Parameters& parameters) {
+    std::string key = sql;
+    for (int i = 0; i < parameters.count(); ++i) key += fmt::format(" {}", parameters.types()[i]);
+    const auto [known, is_new] = statements_.try_emplace(key, fmt::format("s{}", statements_.size()));
+    if (is_new) {
+      const Result result(pq_.prepare(connection_, known->second.c_str(), sql.c_str(), parameters.count(),
+                                      parameters.types()),
+                          pq_.clear);
+      try {
+        require_success(result);
+      } catch (...) {
+        statements_.erase(known);
+        throw;
+      }
+    }
+    return known->second;
+  }
+
+  void require_success(const Result& result) const {
+    const ExecStatusType status = pq_.result_status(result.get());
+    if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK) return;
+    const char* why = pq_.result_error(result.get());
+    throw Error(fmt::format("the history {}: {}", in_quotes(name_),
+                            without_trailing_newline(*why != '\0' ? why : pq_.error_message(connection_))));
+  }
+
+  SqlValue cell(const PGresult* result, int row, int column) const {
+    if (pq_.is_null(result, row, column) != 0) return {};
+    const std::string_view shown(pq_.value(result, row, column),
+                                 static_cast<std::size_t>(pq_.length(result, row, column)));
+    switch (pq_.column_type(result, column)) {
+      case kInt8:
+        return to_integer(shown).value();
+      case kFloat8:
+        return to_number(shown).value();
+      case kBytea:
+        return from_hex(shown);
+      default:
+        return std::string(shown);
+    }
+  }
+
+  const Libpq& pq_;
+  std::string name_;
+  PGconn* connection_ = nullptr;
+  std::map<std::string, std::string> statements_;
+};
+
+std::int64_t number(Database& database, const std::string& sql) {
+  std::int64_t result = 0;
+  database.execute(sql, {}, [&result](const SqlRow& row) { result = std::get<std::int64_t>(row.at(0)); });
+  return result;
+}
+
+enum class Contents { kNothing, kOurs, kOther };
+
+Contents contents(Database& database) {
+  const std::string tables = "SELECT COUNT(*) FROM pg_tables WHERE schemaname = 'headroom'";
+  if (number(database, tables) == 0) return Contents::kNothing;
+  const bool ours = number(database, tables + " AND tablename = 'headroom_store'") == 1;
+  return ours ? Contents::kOurs : Contents::kOther;
+}
+
+/// Two processes that find nothing at the same time wait for each other here.
+void make_tables(Database& database) {
+  database.execute("BEGIN");
+  try {
+    database.execute(fmt::format("SELECT pg_advisory_xact_lock({})::text", kLockOfSchema));
+    if (contents(database) == Contents::kNothing) {
+      database.execute("CREATE SCHEMA IF NOT EXISTS headroom");
+      database.execute("SET LOCAL search_path TO headroom");
+      for (const std::string& sql : schema_statements(kDialect)) database.execute(sql);
+    }
+    database.commit();
+  } catch (...) {
+    database.rollback();
+    throw;
+  }
+}
+
+}  // namespace
+
+std::string without_password(const std::string& url) {
+  std::string shown = url;
+  const std::size_t start = shown.find("://") + 3;
+  const std::size_t end = std::min(shown.find('/', start), shown.find('?', start));
+  const std::size_t at = shown.rfind('@', end);
+  const std::size_t colon = shown.find(':', start);
+  if (at != std::string::npos && at >= start && colon < at) shown.replace(colon + 1, at - colon - 1, "***");
+  if (const std::size_t key = shown.find("password="); key != std::string::npos) {
+    const std::size_t value = key + std::string_view("password=").size();
+    shown.replace(value, std::min(shown.find('&', value), shown.size()) - value, "***");
+  }
+  return shown;
+}
+
+std::unique_ptr<Database> open_postgresql(const std::string& url, StoreAccess access) {
+  auto database = std::make_unique<PostgresqlDatabase>(url);
+  Contents found = contents(*database);
+  if (found == Contents::kNothing) {
+    if (access == StoreAccess::kRead) {
+      throw Error(
+          fmt::format("there is no history in {} yet; headroom run adds to it, headroom history import "
+                      "fills it from files",
+                      in_quotes(database->name())));
+    }
+    make_tables(*database);
+    found = contents(*database);
+  }
+  if (found == Contents::kOther) {
+    refuse_foreign_database(database->name(), "its schema 'headroom' holds other tables");
+  }
+  database->execute("SET search_path TO headroom");
+  require_known_schema(number(*database, "SELECT schema_version FROM headroom_store"), database->name());
+  return database;
+}
+
+}  // namespace headroom

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/history/run_insertion.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <map>
+#include <stdexcept>
+#include <tuple>
+
+#include "headroom/base/json.h"
+#include "headroom/base/text.h"
+#include "headroom/history/packed_text.h"
+#include "headroom/record/environment_json.h"
+#include "headroom/record/record_json.h"
+
+namespace headroom {
+namespace {
+
+SqlValue whole(std::uint64_t number) {
+  return static_cast<std::int64_t>(number);
+}
+
+/// Text as every database takes it: UTF-8 without NUL. The packed record keeps what it was.
+std::string storable(const std::string& raw) {
+  std::string clean = Json::parse(dump_json(raw)).get<std::string>();
+  std::erase(clean, '\0');
+  return clean;
+}
+
+const Environment& environment_of(const Record& record) {
+  static const Environment kNone;
+  return record.environment ? *record.environment : kNone;
+}
+
+/// What makes two records values of the same series.
+using SeriesKey = std::tuple<std::string, std::string, std::string>;
+
+SeriesKey series_key(const Record& record) {
+  return {storable(identity(record)), storable(environment_of(record).fingerprint),
+          storable(record.metric.unit)};
+}
+
+std::string series_name(const Record& record) {
+  std::string name = case_name(record);
+  for (const std::string& part : {record.model.backend, record.device, record.caches}) {
+    if (!part.empty()) name += " " + part;
+  }
+  if (record.threads > 0) name += fmt::format(" {}t", record.threads);
+  return name;
+}
+
+std::int64_t series_id(Database& database, const SeriesKey& key, const Record& record) {
+  const auto& [identity, fingerprint, unit] = key;
+  std::optional<std::int64_t> id;
+  const auto look_up = [&] {
+    database.execute("SELECT id FROM series WHERE identity = $1 AND fingerprint = $2 AND unit = $3",
+                     {identity, fingerprint, unit},
+                     [&id](const SqlRow& row) { id = std::get<std::int64_t>(row[0]); });
+  };
+  look_up();
+  if (id) return *id;
+  const std::int64_t lower = record.metric.direction == Direction::kLowerIsBetter ? 1 : 0;
+  database.execute(
+      "INSERT INTO series (identity, fingerprint, unit, name, metric, lower_is_better) "
+      "VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (identity, fingerprint, unit) DO NOTHING",
+      {identity, fingerprint, unit, storable(series_name(record)), storable(record.metric.name), lower});
+  look_up();
+  return id.value();
+}
+
+/// The series of all records, made in the order of their keys: two processes that make the same new ones
+/// cannot block each other.
+std::map<SeriesKey, std::int64_t> series_ids(Database& database, const std::vector<Record>& records) {
+  std::map<SeriesKey, const Record*> keys;
+  for (const Record& record : records) keys.try_emplace(series_key(record), &record);
+  std::map<SeriesKey, std::int64_t> ids;
+  for (const auto& [key, record] : keys) ids[key] = series_id(database, key, *record);
+  return ids;
+}
+
+std::size_t sample_count(const Record& record) {
+  std::size_t count = 0;
+  for (const ProcessSamples& process : record.samples) count += process.values.size() - process.warmup;
+  return count;
+}
+
+SqlValue number_or_null(double value) {
+  return std::isfinite(value) ? SqlValue(value) : SqlValue();
+}
+
+void insert_record(Database& database, const Record& record, std::int64_t run, std::size_t position,
+                   std::int64_t series, const std::string& content) {
+  const bool measured = record.outcome.kind == Outcome::Kind::kMeasured;
+  const bool has_interval = record.interval && std::isfinite(record.interval->low) &&
+                            std::isfinite(record.interval->high) && measured;
+  const auto of_interval = [&](double Interval::*field) {
+    return has_interval ? SqlValue((*record.interval).*field) : SqlValue();
+  };
+  database.execute(
+      "INSERT INTO records (run, position, series, time, value, low, high, confidence, samples, content) "
+      "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+      {run, whole(position), series, whole(environment_of(record).timestamp),
+       measured ? number_or_null(record.metric.value) : SqlValue(), of_interval(&Interval::low),
+       of_interval(&Interval::high), of_interval(&Interval::confidence), whole(sample_count(record)),
+       Blob{pack_text(content)}});
+}
+
+}  // namespace
+
+RunText run_text(const std::vector<Record>& records) {
+  if (records.empty()) throw std::invalid_argument("a run without records");
+  const Environment* first = records.front().environment.get();
+  RunText result;
+  result.environment = dump_json(record_json::write_environment(environment_of(records.front())));
+  for (const Record& record : records) {
+    if (record.environment.get() != first) throw std::invalid_argument("a run in two environments");
+    result.records.push_back(dump_json(record_json::write_record(record)));
+  }
+  return result;
+}
+
+RunText stored_run_text(Database& database, std::int64_t run) {
+  const std::string where = fmt::format("{}: run {}", database.name(), run);
+  const auto unpacked = [&where](const SqlValue& value) {
+    return unpack_text(std::get<Blob>(value).bytes, where);
+  };
+  RunText text;
+  database.execute("SELECT content FROM environments WHERE run = $1", {run},
+                   [&](const SqlRow& row) { text.environment = unpacked(row[0]); });
+  database.execute("SELECT content FROM records WHERE run = $1 ORDER BY position", {run},
+                   [&](const SqlRow& row) { text.records.push_back(unpacked(row[0])); });
+  return text;
+}
+
+std::string digest_of(const RunText& run) {
+  return digest_of(run.environment + '\n' + join(run.records, "\n"));
+}
+
+std::int64_t insert_run(Database& database, const std::vector<Record>& records, const RunText& text) {
+  const Environment& environment = environment_of(records.front());
+  std::int64_t run = 0;
+  database.execute(
+      "INSERT INTO runs (time, fingerprint, git_sha, git_branch, git_repo, headroom_version, command, "
+      "records, digest) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING id",
+      {whole(environment.timestamp), storable(environment.fingerprint), storable(environment.git_sha),
+       storable(environment.git_branch), storable(environment.git_repo),
+       storable(environment.headroom_version), storable(join(environment.command, " ")),
+       whole(records.size()), digest_of(text)},
+      [&run](const SqlRow& row) { run = std::get<std::int64_t>(row[0]); });
+  database.execute("INSERT INTO environments (run, content) VALUES ($1, $2)",
+                   {run, Blob{pack_text(text.environment)}});
+  const std::map<SeriesKey, std::int64_t> series = series_ids(database, records);
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    insert_record(database, records[i], run, i, series.at(series_key(records[i])), text.records[i]);
+  }
+  return run;
+}
+
+}  // namespace headroom

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/history/sqlite_database.h"
+
+#include <fmt/format.h>
+#include <sqlite3.h>
+
+#include <array>
+#include <chrono>
+#include <fstream>
+#include <string_view>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+
+#include "headroom/base/error.h"
+#include "headroom/base/text.h"
+#include "headroom/history/schema.h"
+
+namespace headroom {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Marks the file as ours in its header, where `file` and we can read it: "HDRM".
+constexpr std::uint32_t kApplicationId = 0x4844524d;
+/// Eight processes that write a thousand runs each wait for each other far less than this.
+constexpr std::chrono::milliseconds kBusyTimeout{60000};
+
+constexpr SqlDialect kDialect{"INTEGER PRIMARY KEY AUTOINCREMENT", "BLOB"};
+
+std::string advice(int code) {
+  switch (code & 0xff) {
+    case SQLITE_FULL:
+      return "; free space there, or name another place with --store";
+    case SQLITE_IOERR:
+      return "; is the disk full, or is there a limit on the size of files? Nothing of this run was stored";
+    case SQLITE_READONLY:
+    case SQLITE_CANTOPEN:
+    case SQLITE_PERM:
+      return "; name a place that you may write to with --store or HEADROOM_STORE";
+    case SQLITE_BUSY:
+      return fmt::format(": another process held it for {} s", kBusyTimeout.count() / 1000);
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+      return "; restore it from a copy, or name another place with --store";
+    default:
+      return "";
+  }
+}
+
+/// What the first bytes of a file say.
+struct FileHeader {
+  enum class Kind { kEmpty, kSqlite, kOther } kind = Kind::kEmpty;
+  std::uint32_t application_id = 0;
+  std::uint32_t user_version = 0;
+};
+
+/// SQLite's file format, section 1.3: the magic text, user version at 60, application id at 68. Read without
+/// SQLite, which might change the file of somebody else by opening it (a log left behind is played back).
+FileHeader read_header(const fs::path& path) {
+  std::array<unsigned char, 100> bytes{};
+  std::ifstream file(path, std::ios::binary);
+  if (!file)
+    throw Error(
+        fmt::format("cannot read the history {}; is it a file that you may read?", in_quotes(path.string())));
+  file.read(reinterpret_cast<char*>(bytes.data()), bytes.size());
+  if (file.gcount() == 0) return {};
+  constexpr std::string_view kMagic("SQLite format 3\0", 16);
+  if (file.gcount() < 100 || std::string_view(reinterpret_cast<char*>(bytes.data()), 16) != kMagic) {
+    return {FileHeader::Kind::kOther, 0, 0};
+  }
+  const auto number = [&bytes](std::size_t at) {
+    return std::uint32_t{bytes[at]} << 24 | std::uint32_t{bytes[at + 1]} << 16 |
+           std::uint32_t{bytes[at + 2]} << 8 | std::uint32_t{bytes[at + 3]};
+  };
+  return {FileHeader::Kind::kSqlite, number(68), number(60)};
+}
+
+class Statement {
+ public:
+  explicit Statement(sqlite3_stmt* handle) : handle_(handle) {}
+  Statement(Statement&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  Statement(const Statement&) = delete;
+  Statement& operator=(const Statement&) = delete;
+  Statement& operator=(Statement&&) = delete;
+  ~Statement() { sqlite3_finalize(handle_); }
+  sqlite3_stmt* get() const { return handle_; }
+
+ private:
+  sqlite3_stmt* handle_;
+};
+
+int bind(sqlite3_stmt* statement, int index, const SqlValue& value) {
+  struct Binder {
+    sqlite3_stmt* statement;
+    int index;
+    int operator()(std::monostate) const { return sqlite3_bind_null(statement, index); }
+    int operator()(std::int64_t number) const { return sqlite3_bind_int64(statement, index, number); }
+    int operator()(double number) const { return sqlite3_bind_double(statement, index, number); }
+    int operator()(const std::string& text) const {
+      return sqlite3_bind_text64(statement, index, text.data(), text.size(), SQLITE_STATIC, SQLITE_UTF8);
+    }
+    int operator()(const Blob& blob) const {
+      return sqlite3_bind_blob64(statement, index, blob.bytes.data(), blob.bytes.size(), SQLITE_STATIC);
+    }
+  };
+  return std::visit(Binder{statement, index}, value);
+}
+
+SqlValue column(sqlite3_stmt* statement, int index) {
+  const auto bytes = [&](const void* data) {
+    return std::string(static_cast<const char*>(data), sqlite3_column_bytes(statement, index));
+  };
+  switch (sqlite3_column_type(statement, index)) {
+    case SQLITE_INTEGER:
+      return static_cast<std::int64_t>(sqlite3_column_int64(statement, index));
+    case SQLITE_FLOAT:
+      return sqlite3_column_double(statement, index);
+    case SQLITE_TEXT:
+      return bytes(sqlite3_column_text(statement, index));
+    case SQLITE_BLOB:
+      return Blob{bytes(sqlite3_column_blob(statement, index))};
+    default:
+      return {};
+  }
+}
+
+class SqliteDatabase final : public Database {
+ public:
+  SqliteDatabase(const fs::path& path, const std::string& uri, int flags) : name_(path.string()) {
+    const int code =
+        sqlite3_open_v2(uri.c_str(), &handle_, flags | SQLITE_OPEN_URI | SQLITE_OPEN_EXRESCODE, nullptr);
+    if (code != SQLITE_OK) {
+      const std::string why = sqlite3_errstr(code);
+      sqlite3_close(handle_);
+      throw Error(fmt::format("cannot open the history {}: {}{}", in_quotes(name_), why, advice(code)));
+    }
+    sqlite3_busy_timeout(handle_, static_cast<int>(kBusyTimeout.count()));
+  }
+  SqliteDatabase(const SqliteDatabase&) = delete;
+  SqliteDatabase& operator=(const SqliteDatabase&) = delete;
+  ~SqliteDatabase() override {
+    statements_.clear();
+    sqlite3_close(handle_);
+  }
+
+  using Database::execute;
+  void execute(const std::string& sql, const SqlRow& parameters,
+               const std::function<void(const SqlRow&)>& reader) override {
+    sqlite3_stmt* statement = prepared(sql);
+    const Reset reset{statement};
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      const int index = sqlite3_bind_parameter_index(statement, fmt::format("${}", i + 1).c_str());
+      if (index > 0 && bind(statement, index, parameters[i]) != SQLITE_OK)
+        fail(sqlite3_extended_errcode(handle_));
+    }
+    SqlRow row(static_cast<std::size_t>(sqlite3_column_count(statement)));
+    int code = 0;
+    while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
+      for (std::size_t i = 0; i < row.size(); ++i) row[i] = column(statement, static_cast<int>(i));
+      reader(row);
+    }
+    if (code != SQLITE_DONE) fail(code);
+  }
+
+  /// SQLite has one writer at a time; taking its place at once avoids that two readers wait for each other.
+  void begin(Transaction) override { execute("BEGIN IMMEDIATE"); }
+  void commit() override { execute("COMMIT"); }
+  void rollback() noexcept override {
+    if (sqlite3_get_autocommit(handle_) == 0) sqlite3_exec(handle_, "ROLLBACK", nullptr, nullptr, nullptr);
+  }
+  void compact() override { execute("VACUUM"); }
+  const std::string& name() const override { return name_; }
+
+  std::int64_t number(const std::string& sql) {
+    std::int64_t result = 0;
+    execute(sql, {}, [&result](const SqlRow& row) { result = std::get<std::int64_t>(row.at(0)); });
+    return result;
+  }
+  std::string pragma_text(const std::string& sql) {
+    std::string result;
+    execute(sql, {}, [&result](const SqlRow& row) { result = std::get<std::string>(row.at(0)); });
+    return result;
+  }
+
+  [[noreturn]] void fail(int code) const {
+    throw Error(fmt::format("the history {}: {}{}", in_quotes(name_), sqlite3_errmsg(handle_), advice(code)));
+  }
+  int code() const { return sqlite3_extended_errcode(handle_); }
+
+ private:
+  struct Reset {
+    sqlite3_stmt* statement;
+    ~Reset() {
+      sqlite3_reset(statement);
+      sqlite3_clear_bindings(statement);
+    }
+  };
+
+  sqlite3_stmt* prepared(const std::string& sql) {
+    if (const auto known = statements_.find(sql); known != statements_.end()) return known->second.get();
+    sqlite3_stmt* statement = nullptr;
+    const int code =
+        sqlite3_prepare_v3(handle_, sql.c_str(), -1, SQLITE_PREPARE_PERSISTENT, &statement, nullptr);
+    if (code != SQLITE_OK) fail(code);
+    return statements_.emplace(sql, Statement(statement)).first->second.get();
+  }
+
+  std::string name_;
+  sqlite3* handle_ = nullptr;
+  std::unordered_map<std::string, Statement> statements_;
+};
+
+bool holds_tables(SqliteDatabase& database) {
+  return database.number("SELECT COUNT(*) FROM sqlite_master") > 0;
+}
+
+/// Within a transaction: another process may have made the tables since the header was read. All of them, and
+/// the marks in the header, come into the file at once.
+void make_tables(SqliteDatabase& database) {
+  TransactionScope transaction(database, Database::Transaction::kAlone);
+  if (holds_tables(database)) return;
+  for (const std::string& sql : schema_statements(kDialect)) database.execute(sql);
+  database.execute(fmt::format("PRAGMA application_id = {}", kApplicationId));
+  database.execute(fmt::format("PRAGMA user_version = {}", kStoreSchema));
+  transaction.commit();
+}
+
+/// The log lets readers and a writer work at once. The mode is kept in the file, so that only the first
+/// process switches; SQLite does not wait by itself here while others are just opening the file.
+void use_write_ahead_log(SqliteDatabase& database) {
+  const auto deadline = std::chrono::steady_clock::now() + kBusyTimeout;
+  for (;;) {
+    try {
+      database.pragma_text("PRAGMA journal_mode = WAL");
+      return;
+    } catch (const Error&) {
+      if ((database.code() & 0xff) != SQLITE_BUSY || std::chrono::steady_clock::now() > deadline) throw;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+}
+
+void require_ours(const FileHeader& header, const std::string& name) {
+  switch (header.kind) {
+    case FileHeader::Kind::kEmpty:
+      return;
+    case FileHeader::Kind::kOther:
+      refuse_foreign_database(name, "the file holds something else");
+    case FileHeader::Kind::kSqlite:
+      if (header.application_id != kApplicationId) {
+        refuse_foreign_database(name, "it is an SQLite database of another program");
+      }
+      require_known_schema(header.user_version, name);
+  }
+}
+
+std::string percent_encoded(const std::string& path) {
+  std::string encoded;
+  for (const char c : path) {
+    if (c == '%' || c == '?' || c == '#') {
+      encoded += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    } else {
+      encoded += c;
+    }
+  }
+  return encoded;
+}
+
+/// Readers need to write beside the file to take part in its locking, and to put right what a killed writer
+/// left. Where they may not, and no writer has left anything, the file itself is the whole truth.
+std::unique_ptr<SqliteDatabase> open_for_reading(const fs::path& path, const std::string& uri) {
+  try {
+    auto database = std::make_unique<SqliteDatabase>(path, uri, SQLITE_OPEN_READWRITE);
+    holds_tables(*database);
+    return database;
+  } catch (const Error&) {
+    std::error_code ignored;
+    for (const char* left_behind : {"-wal", "-journal"}) {
+      if (fs::exists(path.string() + left_behind, ignored)) throw;
+    }
+    return std::make_unique<SqliteDatabase>(path, uri + "?immutable=1", SQLITE_OPEN_READONLY);
+  }
+}
+
+[[noreturn]] void refuse_missing(const fs::path& path) {
+  throw Error(
+      fmt::format("there is no history at {} yet; headroom run adds to it, headroom history import "
+                  "fills it from files",
+                  in_quotes(path.string())));
+}
+
+}  // namespace
+
+std::unique_ptr<Database> open_sqlite(const fs::path& path, StoreAccess access) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  const bool exists = fs::exists(status);
+  if (exists && !fs::is_regular_file(status)) refuse_foreign_database(path.string(), "it is no regular file");
+  const FileHeader header = exists ? read_header(path) : FileHeader{};
+  require_ours(header, path.string());
+  const std::string uri = "file:" + percent_encoded(fs::absolute(path).string());
+  std::unique_ptr<SqliteDatabase> database;
+  // A writer that was killed while it made the tables leaves a file that turns out empty when opened.
+  if (access == StoreAccess::kRead) {
+    if (header.kind == FileHeader::Kind::kEmpty) refuse_missing(path);
+    database = open_for_reading(path, uri);
+    if (!holds_tables(*database)) refuse_missing(path);
+  } else {
+    if (path.has_parent_path()) fs::create_directories(path.parent_path(), error);
+    database = std::make_unique<SqliteDatabase>(path, uri, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+    if (!holds_tables(*database)) make_tables(*database);
+  }
+  // A newer program may have changed the schema in a log that is not in the file yet.
+  require_known_schema(database->number("SELECT schema_version FROM headroom_store"), path.string());
+  if (access == StoreAccess::kReadWrite) {
+    use_write_ahead_log(*database);
+    database->execute("PRAGMA synchronous = FULL");
+    database->execute("PRAGMA foreign_keys = ON");
+  }
+  return database;
+}
+
+}  // namespace headroom

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "headroom/record/record.h"
+
+namespace headroom {
+
+class Database;
+
+enum class StoreAccess { kRead, kReadWrite };
+
+/// One run as the list of runs shows it.
+struct StoredRun {
+  std::int64_t id = 0;
+  std::uint64_t time = 0;  ///< seconds since 1970
+  std::string fingerprint;
+  std::string git_sha, git_branch, git_repo;
+  std::string headroom_version;
+  std::string command;
+  std::size_t records = 0;
+};
+
+/// One quantity on one machine in one unit, over time.
+struct StoredSeries {
+  std::int64_t id = 0;
+  std::string identity;  ///< as record.h's identity()
+  std::string fingerprint;
+  std::string unit;
+  std::string name;  ///< for people: case, backend, device, caches, threads
+  std::string metric;
+  Direction direction = Direction::kLowerIsBetter;
+};
+
+/// How much a series holds.
+struct SeriesExtent {
+  std::size_t values = 0;
+  std::uint64_t first_time = 0, last_time = 0;
+};
+
+struct StoredValue {
+  double value = 0;
+  std::optional<Interval> interval;
+  std::size_t samples = 0;
+  std::int64_t run = 0;
+  std::uint64_t time = 0;
+  std::string git_sha, git_branch;
+  std::string headroom_version;
+};
+
+/// What prune() is to remove; a record goes if either rule says so.
+struct PruneRule {
+  std::optional<std::size_t> keep_last;     ///< of each series
+  std::optional<std::uint64_t> older_than;  ///< seconds since 1970
+};
+
+struct PruneResult {
+  std::size_t runs = 0;  ///< that are gone altogether
+  std::size_t records = 0;
+};
+
+/// The history of measurements: runs, and the series that their records form. Several processes may use one
+/// at once; a run is there whole or not at all. All functions throw Error, naming the store.
+class Store {
+ public:
+  explicit Store(std::unique_ptr<Database> database);
+  ~Store();
+  Store(const Store&) = delete;
+  Store& operator=(const Store&) = delete;
+
+  /// Stores the records of one run (at least one, all of the same environment; std::invalid_argument
+  /// otherwise) and returns its id. Records without an environment are those of an unknown machine at the
+  /// beginning of time: give them one.
+  std::int64_t append(const std::vector<Record>& records);
+  /// The same, unless an equal run is there: then nothing.
+  std::optional<std::int64_t> append_if_new(const std::vector<Record>& records);
+
+  /// The newest last; with a limit, only so many of the newest.
+  std::vector<StoredRun> runs(std::optional<std::size_t> newest = std::nullopt);
+  /// By name, metric and machine.
+  std::vector<StoredSeries> series();
+  /// Of every series that has a value, by id: reads all of them.
+  std::map<std::int64_t, SeriesExtent> extents();
+  /// In the order of time; what gave no number is left out.
+  std::vector<StoredValue> values(std::int64_t series);
+
+  /// The run that "@last", "@ID" ("@12") or "@git:REV" (a prefix of the revision; its newest run) names.
+  std::int64_t find_run(const std::string& reference);
+  std::vector<Record> records(std::int64_t run);
+  Environment environment(std::int64_t run);
+
+  PruneResult prune(const PruneRule& rule);
+
+  const std::string& name() const;
+
+ private:
+  std::unique_ptr<Database> database_;
+};
+
+/// Opens a history: a path or sqlite:PATH is a file, postgresql://... a database. See open_sqlite and
+/// open_postgresql for what is made and what is refused. kRead throws where there is none yet.
+std::unique_ptr<Store> open_store(const std::string& url_or_path,
+                                  StoreAccess access = StoreAccess::kReadWrite);
+
+/// HEADROOM_STORE where that is set, else history.sqlite in the user's data folder.
+std::string default_store();
+
+}  // namespace headroom

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/record/formats/nvbench.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <bit>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <optional>
+
+#include "headroom/base/compressed_file.h"
+#include "headroom/base/error.h"
+#include "headroom/base/text.h"
+#include "headroom/record/json_fields.h"
+#include "headroom/record/tool_json.h"
+#include "headroom/record/tool_record.h"
+
+namespace headroom {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kTool = "nvbench";
+
+/// What nvbench says about a state: the texts of each summary's data, by tag and name.
+using Summaries = std::map<std::string, std::map<std::string, std::string>>;
+
+struct Device {
+  std::string name;
+  std::string label;  ///< "cuda", or "cuda:1" where a file has several
+};
+
+struct NvbenchFile {
+  fs::path path;
+  std::map<std::int64_t, Device> devices;
+  std::shared_ptr<const Environment> environment;
+};
+
+/// Values are written as texts, by newer versions and for some types as numbers.
+Summaries read_summaries(const Json& state, const std::string& where) {
+  Summaries summaries;
+  if (record_json::optional_member(state, "summaries", where) == nullptr) return summaries;
+  std::size_t position = 0;
+  for (const Json& summary : json_array(state, "summaries", where)) {
+    const std::string path = fmt::format("{}/summaries/{}", where, position++);
+    auto& data = summaries[json_string(summary, "tag", path)];
+    if (record_json::optional_member(summary, "data", path) == nullptr) continue;
+    for (const Json& item : json_array(summary, "data", path)) {
+      data[json_string(item, "name", path + "/data")] =
+          plain_text(json_member(item, "value", path + "/data"));
+    }
+  }
+  return summaries;
+}
+
+/// Nothing where nvbench could not tell: it then leaves the summary out or writes "nan" or "inf".
+std::optional<double> number(const Summaries& summaries, const std::string& tag) {
+  const auto summary = summaries.find(tag);
+  if (summary == summaries.end()) return std::nullopt;
+  const auto value = summary->second.find("value");
+  return value == summary->second.end() ? std::nullopt : to_number(value->second);
+}
+
+std::optional<double> time_of(const Summaries& summaries, const std::string& tag, const std::string& where) {
+  const std::optional<double> seconds = number(summaries, tag);
+  if (seconds) require_time(*seconds, where + "/summaries/" + tag);
+  return seconds;
+}
+
+/// The file that a summary names. nvbench writes the path as its own working folder saw it; files are moved
+/// together, so only what lies beside the JSON file is looked at.
+std::optional<fs::path> find_beside(const fs::path& json, const fs::path& named) {
+  const fs::path folder = json.parent_path();
+  std::vector<fs::path> candidates;
+  if (named.is_relative()) candidates.push_back(folder / named);
+  candidates.push_back(folder / named.parent_path().filename() / named.filename());
+  candidates.push_back(fs::path(json.string() + "-bin") / named.filename());
+  for (const fs::path& candidate : candidates) {
+    std::error_code error;
+    if (fs::is_regular_file(candidate, error)) return candidate;
+  }
+  return std::nullopt;
+}
+
+std::vector<double> read_float32(const fs::path& path) {
+  static_assert(std::endian::native == std::endian::little);
+  const PaddedText bytes = read_compressed_file(path);
+  if (bytes.size() % sizeof(float) != 0) {
+    throw Error(fmt::format("{}: {} bytes are no whole number of 4-byte samples; the file was cut off",
+                            path.string(), bytes.size()));
+  }
+  std::vector<float> values(bytes.size() / sizeof(float));
+  if (!values.empty()) std::memcpy(values.data(), bytes.view().data(), bytes.size());
+  return {values.begin(), values.end()};
+}
+
+/// Samples of the first summary whose tag starts with `prefix`; empty, with a note, where their file is gone.
+std::vector<double> read_samples(const Summaries& summaries, std::string_view prefix, const fs::path& json,
+                                 std::vector<std::string>& notes) {
+  const auto summary = std::find_if(summaries.begin(), summaries.end(),
+                                    [prefix](const auto& entry) { return entry.first.starts_with(prefix); });
+  if (summary == summaries.end()) return {};
+  const auto named = summary->second.find("filename");
+  if (named == summary->second.end()) return {};
+  const std::optional<fs::path> path = find_beside(json, named->second);
+  if (!path) {
+    notes.push_back("The samples are missing: " + in_quotes(named->second) + " is not beside the JSON file.");
+    return {};
+  }
+  std::vector<double> values = read_float32(*path);
+  const auto size = summary->second.find("size");
+  if (size != summary->second.end() && to_integer(size->second) != static_cast<std::int64_t>(values.size())) {
+    throw Error(fmt::format("{}: holds {} samples where {} says {}", path->string(), values.size(),
+                            json.string(), size->second));
+  }
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    require_time(values[i], fmt::format("{}: sample {}", path->string(), i));
+  }
+  return values;
+}
+
+/// Everything about a state but its numbers.
+Record read_case(const std::string& benchmark, const Json& state, const NvbenchFile& file,
+                 const std::string& where) {
+  Record record = headline_record(kTool, benchmark, "latency", "s");
+  record.environment = file.environment;
+  record.device = "cuda";
+  if (record_json::optional_member(state, "device", where) != nullptr) {
+    const auto id = record_json::read_whole<std::int64_t>(state["device"], where + "/device");
+    if (const auto device = file.devices.find(id); device != file.devices.end()) {
+      record.device = device->second.label;
+      record.benchmark.extra_info["arch"] = device->second.name;
+    }
+  }
+  if (record_json::optional_member(state, "axis_values", where) == nullptr) return record;
+  for (const Json& axis : json_array(state, "axis_values", where)) {
+    const std::string path = where + "/axis_values";
+    record.axes.emplace_back(json_string(axis, "name", path), plain_text(json_member(axis, "value", path)));
+  }
+  return record;
+}
+
+/// GPU time of single launches: the samples where they are, else what nvbench makes of them.
+void set_gpu_time(Record& record, const Summaries& summaries, const NvbenchFile& file,
+                  const std::string& where) {
+  std::vector<double> samples = read_samples(summaries, "nv/json/bin:", file.path, record.notes);
+  if (!samples.empty()) return set_samples(record, std::move(samples));
+  for (const char* tag : {"nv/cold/time/gpu/median", "nv/cold/time/gpu/mean", "nv/cold/time/cpu/mean"}) {
+    if (const auto seconds = time_of(summaries, tag, where)) {
+      if (std::string_view(tag).ends_with("cpu/mean"))
+        record.notes.emplace_back("A CPU time: there is no GPU time.");
+      return set_value(record, *seconds);
+    }
+  }
+  record.outcome = {Outcome::Kind::kFailed, "the file holds no time of this state"};
+}
+
+void add_state(const std::string& benchmark, const Json& state, const NvbenchFile& file,
+               const std::string& where, std::vector<Record>& records) {
+  Record record = read_case(benchmark, state, file, where);
+  if (record_json::read_bool_or(state, "is_skipped", false, where)) {
+    record.outcome = {Outcome::Kind::kSkipped,
+                      json_string_or(state, "skip_reason", "nvbench skipped it", where)};
+    records.push_back(std::move(record));
+    return;
+  }
+  const Summaries summaries = read_summaries(state, where);
+  const auto add_other = [&](const char* tag, const char* metric, const char* unit, double factor,
+                             Direction direction) {
+    const std::optional<double> value = number(summaries, tag);
+    if (!value) return;
+    Record other = tool_record(kTool, benchmark, metric, unit, direction);
+    other.environment = record.environment;
+    other.device = record.device;
+    other.axes = record.axes;
+    other.benchmark.extra_info = record.benchmark.extra_info;
+    set_value(other, *value * factor);
+    records.push_back(std::move(other));
+  };
+  set_gpu_time(record, summaries, file, where);
+  records.push_back(record);
+  static_cast<void>(time_of(summaries, "nv/batch/time/gpu/mean", where));
+  add_other("nv/batch/time/gpu/mean", "batch_latency", "s", 1, Direction::kLowerIsBetter);
+  add_other("nv/cold/bw/global/bytes_per_second", "memory_bandwidth(GB/s)", "GB/s", 1e-9,
+            Direction::kHigherIsBetter);
+  add_other("nv/cold/bw/item_rate", "items_per_second", "1/s", 1, Direction::kHigherIsBetter);
+}
+
+NvbenchFile read_head(const Json& document, const std::string& source) {
+  const std::string root = source + ": ";
+  NvbenchFile file;
+  file.path = source;
+  auto environment = std::make_shared<Environment>();
+  if (const Json* meta = record_json::optional_member(document, "meta", root)) {
+    environment->command = record_json::read_strings(*meta, "argv", root + "/meta");
+    if (const Json* version = record_json::optional_member(*meta, "version", root + "/meta")) {
+      for (const auto& [name, value] : plain_texts(*version))
+        environment->extra_info[name + "_version"] = value;
+    }
+  }
+  if (record_json::optional_member(document, "devices", root) != nullptr) {
+    const Json& devices = json_array(document, "devices", root);
+    for (const Json& device : devices) {
+      const std::string where = root + "/devices";
+      const auto id = record_json::read_whole_member<std::int64_t>(device, "id", where);
+      file.devices[id] = {json_string_or(device, "name", "", where),
+                          devices.size() == 1 ? "cuda" : fmt::format("cuda:{}", id)};
+    }
+    Environment::Runner machine;
+    machine.gpu_count = static_cast<std::uint32_t>(devices.size());
+    if (!file.devices.empty()) machine.gpu_info = file.devices.begin()->second.name;
+    environment->machines.push_back(machine);
+  }
+  file.environment = environment;
+  return file;
+}
+
+bool recognises(std::string_view text) {
+  return trimmed(text.substr(0, 256)).starts_with('{') &&
+         (holds_keys(text, {"meta", "nvbench"}) || holds_keys(text, {"benchmarks", "states", "axes"}));
+}
+
+std::vector<Record> read(const PaddedText& text, const std::string& source) {
+  const Json document = parse_tool_json(text.view(), source);
+  const NvbenchFile file = read_head(document, source);
+  const std::string root = source + ": ";
+  std::vector<Record> records;
+  std::size_t position = 0;
+  for (const Json& benchmark : json_array(document, "benchmarks", root)) {
+    const std::string where = fmt::format("{}/benchmarks/{}", root, position++);
+    const std::string name = json_string(benchmark, "name", where);
+    std::size_t index = 0;
+    for (const Json& state : json_array(benchmark, "states", where)) {
+      add_state(name, state, file, fmt::format("{}/states/{}", where, index++), records);
+    }
+  }
+  if (records.empty()) throw Error(root + "/benchmarks: holds no states; there is nothing to read");
+  return records;
+}
+
+}  // namespace
+
+Format nvbench_format() {
+  return {.name = "nvbench",
+          .summary = "JSON of nvbench, with the samples that --jsonbin puts beside it",
+          .recognises = recognises,
+          .read = read};
+}
+
+}  // namespace headroom

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/record/formats/pytest_benchmark.h"
+
+#include <fmt/format.h>
+
+#include "headroom/base/error.h"
+#include "headroom/base/text.h"
+#include "headroom/record/iso_time.h"
+#include "headroom/record/json_fields.h"
+#include "headroom/record/tool_json.h"
+#include "headroom/record/tool_record.h"
+
+namespace headroom {
+namespace {
+
+std::shared_ptr<const Environment> read_environment(const Json& document, const std::string& root) {
+  auto environment = std::make_shared<Environment>();
+  environment->timestamp = seconds_of_iso_time(json_string_or(document, "datetime", "", root));
+  if (const Json* commit = record_json::optional_member(document, "commit_info", root)) {
+    environment->git_sha = json_string_or(*commit, "id", "", root + "/commit_info");
+    environment->git_branch = json_string_or(*commit, "branch", "", root + "/commit_info");
+    environment->git_repo = json_string_or(*commit, "project", "", root + "/commit_info");
+  }
+  if (const Json* info = record_json::optional_member(document, "machine_info", root)) {
+    const std::string where = root + "/machine_info";
+    environment->extra_info = plain_texts(*info);
+    Environment::Runner machine;
+    machine.name = json_string_or(*info, "node", "", where);
+    machine.type = json_string_or(*info, "machine", "", where);
+    if (const Json* cpu = record_json::optional_member(*info, "cpu", where);
+        cpu != nullptr && cpu->is_object()) {
+      machine.cpu_info = json_string_or(*cpu, "brand_raw", "", where + "/cpu");
+      machine.cpu_count = record_json::read_whole_member<std::uint32_t>(*cpu, "count", where + "/cpu");
+    }
+    environment->machines.push_back(machine);
+    for (const char* key : {"node", "machine", "cpu"}) environment->extra_info.erase(key);
+  }
+  if (document.contains("version")) {
+    environment->dependencies["pytest-benchmark"].version = plain_text(document["version"]);
+  }
+  return environment;
+}
+
+Record read_benchmark(const Json& benchmark, const std::string& where) {
+  const char* key = benchmark.contains("fullname") ? "fullname" : "name";
+  Record record = headline_record("pytest-benchmark", json_string(benchmark, key, where), "latency", "s");
+  if (const Json* parameters = record_json::optional_member(benchmark, "params", where)) {
+    for (const auto& [name, value] : plain_texts(*parameters)) record.axes.emplace_back(name, value);
+  }
+  if (const Json* extra = record_json::optional_member(benchmark, "extra_info", where)) {
+    record.benchmark.extra_info = plain_texts(*extra);
+  }
+  const std::string group = json_string_or(benchmark, "group", "", where);
+  if (!group.empty()) record.benchmark.extra_info["group"] = group;
+
+  const Json& stats = json_member(benchmark, "stats", where);
+  const std::string path = where + "/stats";
+  if (const Json* data = record_json::optional_member(stats, "data", path);
+      data != nullptr && !data->empty()) {
+    set_samples(record, read_times(*data, path + "/data"),
+                record_json::read_whole_member<std::uint64_t>(stats, "iterations", path));
+  } else {
+    set_value(record, require_time(finite_number(stats, "median", path), path + "/median"));
+  }
+  return record;
+}
+
+bool recognises(std::string_view text) {
+  return trimmed(text.substr(0, 256)).starts_with('{') &&
+         (holds_keys(text, {"machine_info", "benchmarks"}) ||
+          holds_keys(text, {"benchmarks", "fullname", "stats"}));
+}
+
+std::vector<Record> read(const PaddedText& text, const std::string& source) {
+  const Json document = parse_tool_json(text.view(), source);
+  const std::string root = source + ": ";
+  const Json& benchmarks = json_array(document, "benchmarks", root);
+  const auto environment = read_environment(document, root);
+  std::vector<Record> records;
+  for (const Json& benchmark : benchmarks) {
+    records.push_back(read_benchmark(benchmark, fmt::format("{}/benchmarks/{}", root, records.size())));
+    records.back().environment = environment;
+  }
+  if (records.empty()) throw Error(root + "/benchmarks: is empty; there is nothing to read");
+  return records;
+}
+
+}  // namespace
+
+Format pytest_benchmark_format() {
+  return {.name = "pytest-benchmark",
+          .summary = "JSON of pytest-benchmark",
+          .recognises = recognises,
+          .read = read};
+}
+
+}  // namespace headroom

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/record/oss_v3_rows.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "headroom/base/error.h"
+#include "headroom/base/text.h"
+#include "headroom/record/codec.h"
+#include "headroom/record/environment_json.h"
+#include "headroom/record/json_fields.h"
+#include "headroom/record/tool_json.h"
+#include "headroom/record/tool_record.h"
+
+namespace headroom {
+namespace {
+
+using record_json::optional_member;
+
+/// A number, or a text that holds one, as the gpt-fast benchmark writes them.
+double read_value(const Json& value, const std::string& where) {
+  if (value.is_number()) return value.get<double>();
+  if (value.is_string()) {
+    if (const auto number = to_number(value.get<std::string>())) return *number;
+  }
+  throw Error(fmt::format("{}: expected a finite number, found {}", where,
+                          is_tool_number(value) ? "NaN or an infinity" : plain_text(value)));
+}
+
+/// Takes the text of that name out of the map.
+std::string taken(StringMap& map, const char* key) {
+  const auto node = map.extract(key);
+  return node.empty() ? std::string() : node.mapped();
+}
+
+std::optional<double> taken_number(StringMap& map, const char* key) {
+  return to_number(taken(map, key));
+}
+
+StringMap read_texts(const Json& object, const char* key, const std::string& where) {
+  const Json* member = optional_member(object, key, where);
+  if (member == nullptr) return {};
+  if (!member->is_object()) record_json::refuse(where, key, "expected an object");
+  return plain_texts(*member);
+}
+
+void read_benchmark(const Json& object, const std::string& where, Record& record) {
+  record.benchmark.name = json_string(object, "name", where);
+  record.benchmark.mode = json_string_or(object, "mode", "", where);
+  record.benchmark.dtype = json_string_or(object, "dtype", "", where);
+  StringMap extra = read_texts(object, "extra_info", where);
+  record.device = taken(extra, "device");
+  record.runner = taken(extra, "runner");
+  record.caches = taken(extra, "caches");
+  record.threads = static_cast<int>(to_integer(taken(extra, "threads")).value_or(0));
+  if (const std::string arch = taken(extra, "arch"); !arch.empty()) {
+    record.benchmark.extra_info["arch"] = arch;
+  }
+  for (const auto& [name, value] : extra) {
+    constexpr std::string_view kTakenName = "axis_";
+    record.axes.emplace_back(name.starts_with(kTakenName) ? name.substr(kTakenName.size()) : name, value);
+  }
+}
+
+void read_model(const Json& object, const std::string& where, Record& record) {
+  record.model.name = json_string(object, "name", where);
+  record.model.type = json_string_or(object, "type", "", where);
+  record.model.backend = json_string_or(object, "backend", "", where);
+  record.model.origins = record_json::read_strings(object, "origins", where);
+  record.model.extra_info = read_texts(object, "extra_info", where);
+}
+
+void read_inputs(const Json& row, const std::string& where, Record& record) {
+  const Json* inputs = optional_member(row, "inputs", where);
+  if (inputs == nullptr) return;
+  if (!inputs->is_object()) record_json::refuse(where, "inputs", "expected an object");
+  for (const auto& [name, input] : inputs->items()) {
+    const std::string path = where + "/inputs/" + name;
+    const std::string dtype = json_string_or(input, "dtype", "", path);
+    if (!dtype.empty()) record.axes.emplace_back(name + ".dtype", dtype);
+    for (const auto& [key, value] : read_texts(input, "extra_info", path)) {
+      record.axes.emplace_back(name + "." + key, value);
+    }
+  }
+}
+
+/// What our own writer keeps in metric.extra_info beside the fields of the schema.
+void take_own_fields(const std::string& where, Record& record) {
+  StringMap& extra = record.metric.extra_info;
+  const std::string direction = taken(extra, "direction");
+  record.metric.direction = direction == "lower"    ? Direction::kLowerIsBetter
+                            : direction == "higher" ? Direction::kHigherIsBetter
+                                                    : direction_of_name(record.metric.name);
+  record.metric.unit = taken(extra, "unit");
+  if (record.metric.unit.empty()) record.metric.unit = unit_of_name(record.metric.name);
+  const auto low = taken_number(extra, "interval_low"), high = taken_number(extra, "interval_high");
+  const auto confidence = taken_number(extra, "interval_confidence");
+  if (low && high && confidence) record.interval = Interval{*low, *high, *confidence};
+  const std::string limit = taken(extra, "limit");
+  if (const auto fraction = taken_number(extra, "limit_fraction"); fraction && *fraction != 0) {
+    record.limit = Limit{limit, record.metric.value * *fraction, *fraction, {}, false};
+    if (record.metric.direction == Direction::kHigherIsBetter)
+      record.limit->value = record.metric.value / *fraction;
+  }
+  extra.erase("stop");
+  const std::string samples = taken(extra, "samples");
+  if (samples.empty()) return;
+  const std::string path = where + "/extra_info/samples";
+  record.samples.clear();
+  for (const Json& process : parse_tool_json(samples, path)) {
+    if (!process.is_array()) throw Error(path + ": expected an array for each process");
+    ProcessSamples read;
+    for (const Json& value : process) read.values.push_back(record_json::number_or_nan(value, path));
+    record.samples.push_back(std::move(read));
+  }
+}
+
+void read_metric(const Json& object, const std::string& where, Record& record) {
+  record.metric.name = json_string(object, "name", where);
+  const Json& array = json_array(object, "benchmark_values", where);
+  std::vector<double> values;
+  for (const Json& value : array) {
+    values.push_back(read_value(value, fmt::format("{}/benchmark_values/{}", where, values.size())));
+  }
+  if (values.empty()) throw Error(where + "/benchmark_values: is empty; there is nothing to read");
+  if (values.size() == 1) {
+    set_value(record, values.front());
+  } else {
+    set_samples(record, std::move(values));
+  }
+  if (const Json* target = optional_member(object, "target_value", where);
+      target != nullptr && *target != "") {
+    record.metric.target = read_value(*target, where + "/target_value");
+  }
+  record.metric.extra_info = read_texts(object, "extra_info", where);
+  take_own_fields(where, record);
+}
+
+Environment read_environment(const Json& row, const std::string& where) {
+  Environment environment;
+  environment.timestamp = record_json::read_whole_member<std::uint64_t>(row, "timestamp", where);
+  environment.git_repo = json_string_or(row, "repo", "", where);
+  environment.git_branch = json_string_or(row, "head_branch", "", where);
+  environment.git_sha = json_string_or(row, "head_sha", "", where);
+  if (optional_member(row, "runners", where) != nullptr) {
+    for (const Json& machine : json_array(row, "runners", where)) {
+      const std::string path = fmt::format("{}/runners/{}", where, environment.machines.size());
+      environment.machines.push_back(record_json::read_machine(machine, path));
+    }
+  }
+  if (const Json* dependencies = optional_member(row, "dependencies", where)) {
+    if (!dependencies->is_object()) record_json::refuse(where, "dependencies", "expected an object");
+    for (const auto& [name, dependency] : dependencies->items()) {
+      environment.dependencies[name] =
+          record_json::read_dependency(dependency, where + "/dependencies/" + name);
+    }
+  }
+  for (const char* key : {"workflow_id", "job_id", "run_attempt"}) {
+    if (const Json* id = optional_member(row, key, where)) environment.extra_info[key] = plain_text(*id);
+  }
+  return environment;
+}
+
+/// The dashboard takes the machine for the device where the benchmark names none.
+void fill_device(Record& record) {
+  if (record.environment->machines.empty()) return;
+  const Environment::Runner& machine = record.environment->machines.front();
+  if (record.device.empty()) record.device = machine.name;
+}
+
+}  // namespace
+
+std::vector<Record> records_from_oss_v3(std::string_view text, const std::string& source) {
+  std::vector<Record> records;
+  // Each row repeats its environment; equal ones are shared.
+  std::map<std::string, std::shared_ptr<const Environment>> environments;
+  for (const JsonRow& row : parse_json_rows(text, source)) {
+    Record record;
+    read_benchmark(json_member(row.object, "benchmark", row.where), row.where + "/benchmark", record);
+    read_model(json_member(row.object, "model", row.where), row.where + "/model", record);
+    read_metric(json_member(row.object, "metric", row.where), row.where + "/metric", record);
+    read_inputs(row.object, row.where, record);
+    const Environment environment = read_environment(row.object, row.where);
+    auto& shared = environments[dump_json(record_json::write_environment(environment))];
+    if (shared == nullptr) shared = std::make_shared<Environment>(environment);
+    record.environment = shared;
+    fill_device(record);
+    records.push_back(std::move(record));
+  }
+  return records;
+}
+
+}  // namespace headroom

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "headroom/base/json.h"
+#include "headroom/report/diff_report.h"
+
+namespace headroom {
+
+/// The report for programs:
+///
+///     {"headroom_diff": {"schema": 1}, "baseline": LABEL,
+///      "tests": [{"label", "different_machines", "differences": [{"what", "baseline", "test"}],
+///                 "geometric_mean_worsening" or null, "only_baseline": [CASE], "only_test": [CASE]}],
+///      "comparisons": [{"test": index, "case", "backend", "metric", "unit", "lower_is_better", "baseline",
+///      "test_value",
+///                       "ratio", "low", "high", "estimator", "n", "margin", "verdict", "p", "more_pairs",
+///                       "problem", "percentiles": [...]}],
+///      "correction": "holm" or "benjamini-hochberg",
+///      "gate": {"exit", "sentence", "missing", "counts": {verdict: number}} or null}
+///
+/// Ratios are test over baseline of the metric; numbers that there are not are null.
+Json diff_json(const DiffReport& report);
+
+}  // namespace headroom

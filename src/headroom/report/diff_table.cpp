@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/report/diff_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <map>
+#include <set>
+
+#include "headroom/base/units.h"
+#include "headroom/compare/percentile_comparison.h"
+#include "headroom/report/value_text.h"
+#include "headroom/stats/interval.h"
+
+namespace headroom {
+namespace {
+
+/// Which parts of a case must be named, because the rows differ in them.
+struct Differences {
+  bool caches = false, threads = false, devices = false, runners = false;
+};
+
+Differences differences(const DiffReport& report) {
+  std::set<std::string> caches, devices, runners;
+  std::set<int> threads;
+  for (const Comparison& comparison : report.comparisons) {
+    caches.insert(comparison.baseline->caches);
+    devices.insert(comparison.baseline->device);
+    runners.insert(comparison.baseline->runner);
+    threads.insert(comparison.baseline->threads);
+  }
+  return {caches.size() > 1, threads.size() > 1, devices.size() > 1, runners.size() > 1};
+}
+
+std::string case_cell(const Record& record, const Differences& differ) {
+  std::string text = case_name(record);
+  if (differ.devices && !record.device.empty()) text += " " + record.device;
+  if (differ.caches && !record.caches.empty()) text += " " + record.caches;
+  if (differ.threads && record.threads > 0) text += fmt::format(" {} threads", record.threads);
+  const bool named = differ.runners && !record.runner.empty() && record.runner != record.model.backend;
+  return named ? text + " [" + record.runner + "]" : text;
+}
+
+std::string interval_text(const std::optional<Interval>& interval) {
+  return interval ? fmt::format("{:.3f} to {:.3f}", interval->low, interval->high) : "?";
+}
+
+std::string ratio_text(const Comparison& comparison) {
+  return comparison.ratio ? fmt::format("{:.3f}", comparison.ratio->ratio) : "-";
+}
+
+std::string samples_text(const Comparison& comparison) {
+  if (comparison.estimator == Estimator::kNone) return comparison.ratio ? "1" : "-";
+  return fmt::format("{} {}", comparison.samples,
+                     comparison.estimator == Estimator::kPaired ? "paired" : "unpaired");
+}
+
+/// What is to be said below a row, or an empty string.
+std::string remark(const Comparison& comparison) {
+  if (!comparison.problem.empty()) return comparison.problem;
+  const bool open =
+      comparison.verdict == Verdict::kInconclusive || comparison.verdict == Verdict::kUnderpowered;
+  if (!open || comparison.more_pairs == 0) return {};
+  if (!comparison.ratio->interval) {
+    return fmt::format("at least {} more samples for an interval", comparison.more_pairs);
+  }
+  // Two digits: it is a guess at what noise the next samples will have.
+  double rough = static_cast<double>(comparison.more_pairs);
+  double unit = 1;
+  while (rough / unit >= 100) unit *= 10;
+  rough = std::ceil(rough / unit) * unit;
+  return fmt::format("about {:.0f} more {} for ±1 %", rough,
+                     comparison.estimator == Estimator::kPaired ? "pairs" : "samples of each");
+}
+
+bool any_backend(const DiffReport& report) {
+  return std::ranges::any_of(report.comparisons,
+                             [](const Comparison& c) { return !c.baseline->model.backend.empty(); });
+}
+
+std::vector<Table::Column> columns_of(const DiffReport& report, bool backends) {
+  std::vector<Table::Column> columns{{"case"}};
+  if (backends) columns.push_back({"backend"});
+  columns.push_back({"metric"});
+  columns.push_back({"baseline", Align::kRight});
+  for (const DiffTest& test : report.tests) {
+    const std::string suffix = report.tests.size() > 1 ? " " + test.label : "";
+    columns.push_back({"test" + suffix, Align::kRight});
+    columns.push_back({"ratio", Align::kRight});
+    columns.push_back({"95 % interval"});
+    columns.push_back({"verdict"});
+    columns.push_back({"n", Align::kRight});
+  }
+  return columns;
+}
+
+/// The comparisons of one baseline record, by test.
+using Row = std::vector<const Comparison*>;
+
+std::vector<Row> rows_of(const DiffReport& report) {
+  std::map<const Record*, std::size_t> places;
+  std::vector<Row> rows;
+  for (const Comparison& comparison : report.comparisons) {
+    const auto [place, is_new] = places.try_emplace(comparison.baseline, rows.size());
+    if (is_new) rows.emplace_back(report.tests.size(), nullptr);
+    rows[place->second][comparison.test_index] = &comparison;
+  }
+  return rows;
+}
+
+std::string value_cell(double value, const Comparison& comparison) {
+  if (!std::isfinite(value)) return "-";
+  return value_text(value, comparison.unit, comparison.baseline->metric.name);
+}
+
+void append_cells(std::vector<std::string>& cells, const Comparison* comparison) {
+  if (comparison == nullptr) {
+    cells.insert(cells.end(), {"-", "-", "-", "-", "-"});
+    return;
+  }
+  cells.push_back(value_cell(comparison->test_value, *comparison));
+  cells.push_back(ratio_text(*comparison));
+  cells.push_back(comparison->ratio ? interval_text(comparison->ratio->interval) : "-");
+  cells.push_back(to_string(comparison->verdict));
+  cells.push_back(samples_text(*comparison));
+}
+
+void append_row(Table& table, const DiffReport& report, const Row& row, bool backends,
+                const Differences& differ) {
+  const Comparison& first = **std::ranges::find_if(row, [](const Comparison* c) { return c != nullptr; });
+  const Record& record = *first.baseline;
+  std::vector<std::string> cells{case_cell(record, differ)};
+  if (backends) cells.push_back(record.model.backend);
+  cells.push_back(record.metric.name);
+  cells.push_back(value_cell(first.baseline_value, first));
+  for (const Comparison* comparison : row) append_cells(cells, comparison);
+  table.row(cells);
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    const std::string text = row[i] == nullptr ? "" : remark(*row[i]);
+    if (text.empty()) continue;
+    table.line("    " + (row.size() > 1 ? report.tests[i].label + ": " : "") + text);
+  }
+}
+
+void append_unmatched(std::string& out, const std::string& title, const std::vector<const Record*>& records) {
+  constexpr std::size_t kMost = 20;
+  if (records.empty()) return;
+  out += fmt::format("{} ({}):\n", title, records.size());
+  for (std::size_t i = 0; i < std::min(kMost, records.size()); ++i) {
+    const Record& record = *records[i];
+    out += fmt::format("  {}{}{}, {}\n", case_name(record), record.model.backend.empty() ? "" : " ",
+                       record.model.backend, record.metric.name);
+  }
+  if (records.size() > kMost) out += fmt::format("  and {} more\n", records.size() - kMost);
+}
+
+void append_means(std::string& out, const DiffReport& report) {
+  for (std::size_t i = 0; i < report.tests.size(); ++i) {
+    std::vector<Comparison> of_test;
+    std::ranges::copy_if(report.comparisons, std::back_inserter(of_test),
+                         [i](const Comparison& c) { return c.test_index == i && c.ratio; });
+    const auto mean = mean_worsening(of_test);
+    if (!mean || of_test.size() < 2) continue;
+    out += fmt::format("geometric mean of {} matched cases{}: {:.3f} (above 1 is worse)\n", of_test.size(),
+                       report.tests.size() > 1 ? ", " + report.tests[i].label : "", *mean);
+  }
+}
+
+/// How the verdicts were found, as far as these rows need it.
+void append_explanations(std::string& out, const DiffReport& report) {
+  const auto any = [&](auto fits) { return std::ranges::any_of(report.comparisons, fits); };
+  const auto sampled = std::ranges::count_if(
+      report.comparisons, [](const Comparison& c) { return c.estimator != Estimator::kNone; });
+  if (any([](const Comparison& c) { return c.estimator == Estimator::kUnpaired; })) {
+    out +=
+        "unpaired: measured apart; the interval takes for granted that the machine did not change in "
+        "between\n";
+  }
+  if (any([](const Comparison& c) { return c.verdict == Verdict::kNoSamples; })) {
+    out += "no samples: one number each; nothing can tell this difference from noise\n";
+  }
+  if (any([](const Comparison& c) { return c.verdict == Verdict::kUnderpowered; })) {
+    out += fmt::format("underpowered: so few samples can show nothing among {} cases\n", sampled);
+  }
+  if (sampled == 0) return;
+  const auto [least, most] = std::ranges::minmax(report.comparisons, {}, &Comparison::margin);
+  const std::string margin = least.margin == most.margin
+                                 ? format_percent(least.margin)
+                                 : format_percent(least.margin) + " to " + format_percent(most.margin);
+  out += fmt::format(
+      "verdicts: the whole interval beyond, or within, a margin of {}; claims corrected for {} {} ({})\n",
+      margin, sampled, sampled == 1 ? "case" : "cases",
+      report.multiplicity == Multiplicity::kHolm ? "Holm" : "Benjamini-Hochberg");
+}
+
+}  // namespace
+
+Table diff_table(const DiffReport& report) {
+  const bool backends = any_backend(report);
+  Table table(columns_of(report, backends));
+  const Differences differ = differences(report);
+  for (const Row& row : rows_of(report)) append_row(table, report, row, backends, differ);
+  return table;
+}
+
+Table percentile_table(const DiffReport& report) {
+  Table table({{"case"},
+               {"metric"},
+               {"percentile", Align::kRight},
+               {"baseline", Align::kRight},
+               {"test", Align::kRight},
+               {"ratio", Align::kRight},
+               {"95 % interval"}});
+  const Differences differ = differences(report);
+  for (const Comparison& comparison : report.comparisons) {
+    for (const double percentile : report.percentiles) {
+      const auto found = compare_percentile(comparison, percentile);
+      if (!found) continue;
+      std::string name = case_cell(*comparison.baseline, differ);
+      if (report.tests.size() > 1) name += " against " + report.tests[comparison.test_index].label;
+      table.row(
+          {name, comparison.baseline->metric.name, fmt::format("p{}", percentile),
+           value_cell(found->baseline, comparison), value_cell(found->test, comparison),
+           fmt::format("{:.3f}", found->ratio),
+           found->ratio_interval ? interval_text(found->ratio_interval) : "undefined: too few samples"});
+    }
+  }
+  return table;
+}
+
+Table environment_table(const DiffReport& report) {
+  Table table({{"differs"}, {"baseline"}, {"test"}});
+  for (const DiffTest& test : report.tests) {
+    if (report.tests.size() > 1 && !test.environment.list.empty()) table.line(test.label);
+    for (const EnvironmentDifference& difference : test.environment.list) {
+      table.row({difference.what, difference.baseline, difference.test});
+    }
+  }
+  return table;
+}
+
+std::string diff_warning(const DiffReport& report) {
+  std::string out;
+  for (const DiffTest& test : report.tests) {
+    if (!test.environment.different_machines) continue;
+    out += fmt::format(
+        "two different machines: {} and {} were not measured on the same one; "
+        "what differs may be the machine\n",
+        report.baseline, test.label);
+  }
+  return out;
+}
+
+std::string diff_summary(const DiffReport& report) {
+  std::string out;
+  for (const DiffTest& test : report.tests) {
+    append_unmatched(out, "only in " + report.baseline, test.only_baseline);
+    append_unmatched(out, "only in " + test.label, test.only_test);
+  }
+  append_means(out, report);
+  append_explanations(out, report);
+  if (report.gate) out += "gate: " + report.gate->sentence + "\n";
+  return out;
+}
+
+}  // namespace headroom

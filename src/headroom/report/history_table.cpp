@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/report/history_table.h"
+
+#include <fmt/format.h>
+
+#include <ctime>
+
+namespace headroom {
+namespace {
+
+std::string revision_text(const std::string& sha, const std::string& branch) {
+  constexpr std::size_t kDigits = 12;
+  if (sha.empty()) return "-";
+  return sha.substr(0, kDigits) + (branch.empty() ? "" : " " + branch);
+}
+
+std::string machine_text(const std::string& fingerprint) {
+  return fingerprint.empty() ? "(unknown)" : fingerprint;
+}
+
+}  // namespace
+
+std::string format_utc(std::uint64_t seconds) {
+  if (seconds == 0) return "(unknown)";
+  const auto time = static_cast<std::time_t>(seconds);
+  std::tm parts{};
+  if (::gmtime_r(&time, &parts) == nullptr) return "(unknown)";
+  return fmt::format("{:04}-{:02}-{:02} {:02}:{:02}", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday,
+                     parts.tm_hour, parts.tm_min);
+}
+
+Table runs_table(const std::vector<StoredRun>& runs) {
+  Table table({{"run", Align::kRight},
+               {"time (UTC)"},
+               {"machine"},
+               {"git"},
+               {"results", Align::kRight},
+               {"command"}});
+  for (const StoredRun& run : runs) {
+    constexpr std::size_t kLongestCommand = 60;
+    std::string command = run.command;
+    if (command.size() > kLongestCommand) command = command.substr(0, kLongestCommand - 3) + "...";
+    table.row({fmt::format("@{}", run.id), format_utc(run.time), machine_text(run.fingerprint),
+               revision_text(run.git_sha, run.git_branch), fmt::format("{}", run.records), command});
+  }
+  return table;
+}
+
+Json runs_json(const std::vector<StoredRun>& runs) {
+  Json list = Json::array();
+  for (const StoredRun& run : runs) {
+    list.push_back({{"id", run.id},
+                    {"time", run.time},
+                    {"fingerprint", run.fingerprint},
+                    {"git_sha", run.git_sha},
+                    {"git_branch", run.git_branch},
+                    {"git_repo", run.git_repo},
+                    {"headroom_version", run.headroom_version},
+                    {"command", run.command},
+                    {"records", run.records}});
+  }
+  return list;
+}
+
+Table series_table(const std::vector<StoredSeries>& series,
+                   const std::map<std::int64_t, SeriesExtent>& extents) {
+  Table table({{"series", Align::kRight},
+               {"name"},
+               {"metric"},
+               {"unit"},
+               {"machine"},
+               {"values", Align::kRight},
+               {"last (UTC)"}});
+  for (const StoredSeries& one : series) {
+    const auto extent = extents.find(one.id);
+    const bool empty = extent == extents.end();
+    table.row({fmt::format("{}", one.id), one.name, one.metric, one.unit, machine_text(one.fingerprint),
+               fmt::format("{}", empty ? 0 : extent->second.values),
+               empty ? "-" : format_utc(extent->second.last_time)});
+  }
+  return table;
+}
+
+Json series_list_json(const std::vector<StoredSeries>& series,
+                      const std::map<std::int64_t, SeriesExtent>& extents) {
+  Json list = Json::array();
+  for (const StoredSeries& one : series) {
+    const auto extent = extents.find(one.id);
+    const SeriesExtent known = extent == extents.end() ? SeriesExtent{} : extent->second;
+    list.push_back({{"id", one.id},
+                    {"name", one.name},
+                    {"metric", one.metric},
+                    {"unit", one.unit},
+                    {"fingerprint", one.fingerprint},
+                    {"identity", one.identity},
+                    {"values", known.values},
+                    {"first_time", known.first_time},
+                    {"last_time", known.last_time}});
+  }
+  return list;
+}
+
+}  // namespace headroom

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`headroom history`: what it lists and shows, export, import, prune, and what it refuses."""
+import json
+import os
+import sqlite3
+import subprocess
+import time
+import unittest
+
+from command_line import HEADROOM, CommandLineTest, headroom
+
+
+def record(name, value, unit="us", metric="latency", direction="lower"):
+    return {"benchmark": {"name": "headroom"}, "model": {"name": name, "backend": "native"},
+            "metric": {"name": metric, "unit": unit, "direction": direction, "value": value},
+            "axes": {"D": "64"}, "device": "cpu", "threads": 2, "outcome": {"kind": "measured"}, "environment": 0,
+            "interval": {"low": value * 0.99, "high": value * 1.01, "confidence": 0.95}}
+
+
+class HistoryTest(CommandLineTest):
+    def setUp(self):
+        super().setUp()
+        self.store = self.folder / "store" / "history.sqlite"
+
+    def write_run(self, number, records, fingerprint="machine-a", sha="a" * 40, timestamp=True):
+        environment = {"fingerprint": fingerprint, "git_sha": sha, "headroom_version": "0.1.0",
+                       "command": ["headroom", "run", "gemv"]}
+        if timestamp:
+            environment["timestamp"] = 1790000000 + 3600 * number
+        path = self.folder / f"run{number}{fingerprint}.json"
+        path.write_text(json.dumps({"headroom": {"schema": 1, "version": "0.1.0"}, "environments": [environment],
+                                    "records": records}))
+        return path
+
+    def history(self, *arguments, store=None, **options):
+        return headroom("history", *arguments, "--store", store or self.store, **options)
+
+    def fill(self, runs=40, change=20):
+        """gemv takes 10 us, and 12 us from run `change` on; layer_norm stays."""
+        files = [self.write_run(i, [record("gemv", (10 if i < change else 12) + i * 7 % 11 / 100),
+                                    record("layer_norm", 5 + i * 5 % 7 / 100)],
+                                sha=("a" if i < change else "b") * 40) for i in range(runs)]
+        result = self.history("import", *files)
+        self.assert_exit(result, 0)
+        self.assertIn(f"{runs} runs added", result.stdout)
+        return files
+
+    def test_overview(self):
+        self.fill()
+        result = self.history("--runs", "3")
+        self.assert_exit(result, 0)
+        self.assertIn(str(self.store), result.stdout)
+        self.assertIn("@40", result.stdout)
+        self.assertNotIn("@37 ", result.stdout)
+        self.assertIn("gemv D=64 native cpu 2t", result.stdout)
+        self.assertEqual(result.stderr, "")
+
+    def test_a_series_with_its_change(self):
+        self.fill()
+        result = self.history("gemv")
+        self.assert_exit(result, 0)
+        self.assertIn("1 change found", result.stdout)
+        self.assertIn("@1 .. @20", result.stdout)
+        self.assertIn("@21 .. @40", result.stdout)
+        self.assertIn("worse", result.stdout)
+        self.assertIn("git revision: " + "a" * 40 + " -> " + "b" * 40, result.stdout)
+        self.assertIn("┤", result.stdout)
+        self.assertIn("no change found", self.history("layer_norm", "latency").stdout)
+
+    def test_json(self):
+        self.fill()
+        result = self.history("gemv", "--json", "-")
+        self.assert_exit(result, 0)
+        series = json.loads(result.stdout)["series"]
+        self.assertEqual(len(series), 1)
+        self.assertEqual(len(series[0]["values"]), 40)
+        self.assertEqual([segment["first_run"] for segment in series[0]["segments"]], [1, 21])
+        overview = json.loads(self.history("--json", "-").stdout)
+        self.assertEqual((len(overview["runs"]), len(overview["series"])), (20, 2))
+        path = self.folder / "out.json"
+        result = self.history("--series", "1", "--json", path)
+        self.assert_exit(result, 0)
+        self.assertIn("series 1:", result.stdout)
+        self.assertEqual(json.loads(path.read_text())["series"][0]["id"], 1)
+
+    def test_patterns(self):
+        self.fill(runs=2)
+        for words in (["D=64", "gemv"], ["gemv D=64"], ["gem?"], ["gemv*latency"], ["*norm*"], ["us", "gemv"], ["gemv D=* cpu*latency"]):
+            result = self.history(*words)
+            self.assert_exit(result, 0)
+            self.assertEqual(result.stdout.count("series "), 1, words)
+        self.assertEqual(self.history("native").stdout.count("values are too few"), 2)
+        self.assert_refused(self.history("gmev"), "no series that fits 'gmev'", "did you mean 'gemv'")
+        self.assert_refused(self.history("gemv", "bandwidth"), "no series that fits")
+        self.assert_refused(self.history("--series", "99"), "no series 99")
+
+    def test_many_series_are_listed_rather_than_plotted(self):
+        self.history("import", self.write_run(1, [record(f"gemv{i}", 1) for i in range(6)]))
+        listed = self.history("native")
+        self.assert_exit(listed, 0)
+        self.assertIn("6 series fit", listed.stdout)
+        self.assertNotIn("┤", listed.stdout)
+        self.assertEqual(self.history("native", "--all").stdout.count("machine machine-a"), 6)
+
+    def test_machines_are_never_pooled(self):
+        for machine, value in (("machine-a", 10), ("machine-b", 20)):
+            self.history("import", *[self.write_run(i, [record("gemv", value + i / 100)], machine) for i in range(20)])
+        result = self.history("gemv")
+        self.assertEqual(result.stdout.count("no change found"), 2)
+        self.assertEqual(self.history("gemv", "machine-b").stdout.count("no change found"), 1)
+
+    def test_export_and_import_are_inverse(self):
+        self.fill(runs=3)
+        first, second, other = self.folder / "1.json", self.folder / "2.json", self.folder / "other.sqlite"
+        self.assert_exit(self.history("export", first), 0)
+        self.assert_exit(self.history("import", first, store=other), 0)
+        self.assert_exit(self.history("export", second, store=other), 0)
+        self.assertEqual(first.read_text(), second.read_text())
+        again = self.history("import", first)
+        self.assertIn("0 runs added", again.stdout)
+        self.assertIn("3 already there", again.stdout)
+        last = self.history("export", "-", "@last", "@git:aaaaaaa")
+        self.assertEqual(len(json.loads(last.stdout)["records"]), 4)
+        self.assertIn("4 results of 2 runs", last.stderr)
+        self.assert_refused(self.history("export", first, "@99"), "no run 99")
+
+    def test_import_is_all_or_nothing(self):
+        good = self.write_run(1, [record("gemv", 1)])
+        bad = self.folder / "bad.json"
+        bad.write_text('{"headroom": {"schema": 1}, "records": [')
+        self.assert_refused(self.history("import", good, bad), "bad.json")
+        self.assertFalse(self.store.exists())
+        self.assert_refused(self.history("import", self.folder / "missing.json"), "missing.json")
+
+    def test_import_of_a_file_that_tells_no_time(self):
+        path = self.write_run(1, [record("gemv", 1)], timestamp=False)
+        os.utime(path, (1700000000, 1700000000))
+        result = self.history("import", path)
+        self.assert_exit(result, 0)
+        self.assertIn("time of the file", result.stderr)
+        self.assertEqual(json.loads(self.history("--json", "-").stdout)["runs"][0]["time"], 1700000000)
+
+    def test_prune(self):
+        self.fill(runs=5)
+        result = self.history("prune", "--keep", "2")
+        self.assert_exit(result, 0)
+        self.assertIn("6 results removed", result.stdout)
+        self.assertEqual(len(json.loads(self.history("--json", "-").stdout)["runs"]), 2)
+        self.assertIn("0 results removed", self.history("prune", "--older-than", "1000y").stdout)
+        # The runs are of 2026-09-21: older than an hour on any clock that is right, unless this test is older.
+        if time.time() > 1790100000:
+            self.assertIn("4 results removed", self.history("prune", "--older-than", "1h").stdout)
+        self.assert_refused(self.history("prune"), "--keep N or --older-than AGE")
+        self.assert_refused(self.history("prune", "--older-than", "soon"), "'soon' is no age")
+        self.assert_refused(self.history("prune", "--keep", "-1"), "--keep")
+
+    def test_nothing_yet(self):
+        for arguments in ([], ["gemv"], ["prune", "--keep", "1"], ["export", self.folder / "x.json"]):
+            self.assert_refused(self.history(*arguments), "there is no history", str(self.store))
+        self.assertFalse(self.store.parent.exists())
+
+    def test_files_of_others_are_refused_and_kept(self):
+        other = self.folder / "other.sqlite"
+        with sqlite3.connect(other) as database:
+            database.execute("CREATE TABLE mine (x)")
+        text = self.folder / "notes.txt"
+        text.write_text("my notes\n")
+        run = self.write_run(1, [record("gemv", 1)])
+        for path in (other, text):
+            before = path.read_bytes()
+            for arguments in ([], ["import", run], ["prune", "--keep", "1"]):
+                self.assert_refused(self.history(*arguments, store=path), "is not a history of headroom")
+            self.assertEqual(path.read_bytes(), before)
+        self.assert_refused(self.history(store="mysql://host/db"), "mysql")
+        self.assert_refused(self.history(store="postgresql://me:secret@127.0.0.1:1/db"), "cannot open the history")
+        self.assertNotIn("secret", self.history(store="postgresql://me:secret@127.0.0.1:1/db").stderr)
+
+    def test_place_comes_from_the_environment(self):
+        run = self.write_run(1, [record("gemv", 1)])
+        environment = {**os.environ, "HEADROOM_STORE": str(self.store)}
+        self.assert_exit(headroom("history", "import", run, env=environment), 0)
+        self.assertTrue(self.store.exists())
+        environment = {**os.environ, "XDG_DATA_HOME": str(self.folder / "data")}
+        environment.pop("HEADROOM_STORE", None)
+        self.assert_exit(headroom("history", "import", run, env=environment), 0)
+        self.assertTrue((self.folder / "data" / "headroom" / "history.sqlite").exists())
+
+    def test_help_and_usage(self):
+        for arguments in ([], ["export"], ["import"], ["prune"]):
+            result = headroom("history", *arguments, "--help")
+            self.assert_exit(result, 0)
+            self.assertIn("examples:", result.stdout)
+        self.assert_refused(headroom("history", "--nonsense"), "--nonsense")
+        self.assert_refused(headroom("history", "import"), "FILE")
+
+    def test_the_client_library_of_postgresql_is_not_loaded_at_start(self):
+        libraries = subprocess.run(["ldd", HEADROOM], capture_output=True, text=True, check=True).stdout
+        self.assertNotIn("libpq", libraries)
+        self.assertIn("libsqlite3", libraries)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "headroom/base/error.h"
+#include "headroom/record/record.h"
+
+namespace headroom::test {
+
+/// A latency in microseconds of one process, with rounds 0, 1, ...; no samples where `values` is empty.
+inline Record record_of(const std::string& name, const std::vector<double>& values) {
+  Record record;
+  record.model.name = name;
+  record.model.backend = "native";
+  record.runner = "native";
+  record.metric.name = "latency";
+  record.metric.unit = "us";
+  if (values.empty()) return record;
+  ProcessSamples process;
+  process.values = values;
+  for (std::uint32_t i = 0; i < values.size(); ++i) process.rounds.push_back(i);
+  record.samples = {process};
+  record.metric.value = values[values.size() / 2];
+  return record;
+}
+
+/// `count` values around `center`, spread by 1 % in an order that shows no trend.
+inline std::vector<double> around(double center, std::size_t count) {
+  std::vector<double> values;
+  for (std::size_t i = 0; i < count; ++i) {
+    values.push_back(center * (1 + 0.01 * (static_cast<double>((i * 7) % 11) - 5) / 5));
+  }
+  return values;
+}
+
+inline std::shared_ptr<Environment> environment_of(std::uint64_t timestamp, const std::string& fingerprint) {
+  auto environment = std::make_shared<Environment>();
+  environment->timestamp = timestamp;
+  environment->fingerprint = fingerprint;
+  return environment;
+}
+
+template <typename Body>
+std::string message_of(Body body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+}  // namespace headroom::test

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/compare/verdict.h"
+
+#include <gtest/gtest.h>
+
+#include "sample_records.h"
+#include "synthetic_suite.h"
+
+namespace headroom {
+namespace {
+
+using bench::count_regressions;
+using bench::GateCounts;
+using bench::SuiteModel;
+using test::around;
+using test::record_of;
+
+/// The verdict on one case of which the test takes `factor` times as long, with `count` samples.
+Comparison judged_pair(double factor, double margin, std::size_t count = 40,
+                       Direction direction = Direction::kLowerIsBetter) {
+  static Record before, after;
+  before = record_of("a", around(100, count));
+  after = record_of("a", around(100 * factor, count));
+  before.metric.direction = after.metric.direction = direction;
+  Comparison comparison = compare_records(before, after);
+  JudgeRule rule;
+  rule.margins.overall = margin;
+  judge(std::span(&comparison, 1), rule);
+  return comparison;
+}
+
+TEST(Judge, SaysWhatTheWholeIntervalSays) {
+  EXPECT_EQ(judged_pair(1.10, 0.03).verdict, Verdict::kRegression);
+  EXPECT_EQ(judged_pair(0.90, 0.03).verdict, Verdict::kImprovement);
+  EXPECT_EQ(judged_pair(1.00, 0.03).verdict, Verdict::kSame);
+  EXPECT_EQ(judged_pair(1.03, 0.03).verdict, Verdict::kInconclusive);
+}
+
+TEST(Judge, GivesClaimsAPValue) {
+  const Comparison clear = judged_pair(1.10, 0.03), none = judged_pair(1.00, 0.03);
+  ASSERT_TRUE(clear.p_value);
+  EXPECT_LT(*clear.p_value, 1e-6);
+  EXPECT_FALSE(none.p_value);
+}
+
+TEST(Judge, KnowsWhichWayIsWorse) {
+  EXPECT_EQ(judged_pair(1.10, 0.03, 40, Direction::kHigherIsBetter).verdict, Verdict::kImprovement);
+  EXPECT_EQ(judged_pair(0.90, 0.03, 40, Direction::kHigherIsBetter).verdict, Verdict::kRegression);
+}
+
+TEST(Judge, CallsFewSamplesUnderpoweredNeverTheSame) {
+  EXPECT_EQ(judged_pair(1.00, 0.03, 5).verdict, Verdict::kUnderpowered);
+  EXPECT_EQ(judged_pair(2.00, 0.03, 5).verdict, Verdict::kUnderpowered);
+}
+
+TEST(Judge, NeedsMoreSamplesForMoreCases) {
+  // 2^-8 is under .05 but not under .05/50.
+  const bench::SyntheticSuite suite({.cases = 50, .rounds = 8, .noise = 0.0001}, 1);
+  EXPECT_EQ(suite.judged(0.01).front().verdict, Verdict::kUnderpowered);
+  const bench::SyntheticSuite small({.cases = 1, .rounds = 8, .noise = 0.0001}, 1);
+  EXPECT_EQ(small.judged(0.01).front().verdict, Verdict::kSame);
+}
+
+TEST(Judge, WithdrawsClaimsThatDoNotSurviveTheCorrection) {
+  // With a noise of 1 % and a slowdown of 1.2 %, one case alone is found now and then, one of 50 hardly ever.
+  std::size_t alone = 0, among = 0;
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    const bench::SyntheticSuite one({.cases = 1, .rounds = 20, .slowdown = 0.012}, seed);
+    const bench::SyntheticSuite many({.cases = 50, .rounds = 20, .slowdown = 0.012}, seed);
+    if (one.judged(0).front().verdict == Verdict::kRegression) ++alone;
+    if (many.judged(0).front().verdict == Verdict::kRegression) ++among;
+  }
+  EXPECT_GT(alone, 20u);
+  EXPECT_LT(among, 20u);
+}
+
+TEST(Judge, LeavesLoneNumbersAlone) {
+  Record before = record_of("a", {}), after = record_of("a", {});
+  before.metric.value = 1;
+  after.metric.value = 10;
+  Comparison comparison = compare_records(before, after);
+  judge(std::span(&comparison, 1), {});
+  EXPECT_EQ(comparison.verdict, Verdict::kNoSamples);
+  EXPECT_FALSE(comparison.p_value);
+}
+
+TEST(Judge, HoldsAtTheMarginOfTheCase) {
+  const Record before = record_of("a", around(100, 40)), after = record_of("a", around(104, 40));
+  Comparison comparison = compare_records(before, after);
+  JudgeRule rule;
+  rule.margins.floors[identity(before)] = 0.10;
+  judge(std::span(&comparison, 1), rule);
+  EXPECT_DOUBLE_EQ(comparison.margin, 0.10);
+  EXPECT_EQ(comparison.verdict, Verdict::kSame);
+}
+
+// bench_gate_false_alarms counts the same over thousands of suites, and more kinds of noise.
+TEST(Gate, SeldomSaysRegressionWhereNothingDiffers) {
+  constexpr std::size_t kSuites = 100;
+  // 5 % and three standard errors.
+  EXPECT_LE(count_regressions({}, 0, kSuites, 1).any, 11u);
+  EXPECT_EQ(count_regressions({}, 0.01, kSuites, 1).any, 0u);
+}
+
+TEST(Gate, FindsOneSlowCaseOfFifty) {
+  constexpr std::size_t kSuites = 60;
+  const GateCounts counts = count_regressions({.slowdown = 0.03}, 0.005, kSuites, 1);
+  EXPECT_GE(counts.first, 57u);
+  EXPECT_LE(counts.any - counts.first, 1u);
+}
+
+}  // namespace
+}  // namespace headroom

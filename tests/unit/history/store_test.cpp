@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/history/store.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+#include "headroom/history/database.h"
+#include "headroom/history/sqlite_database.h"
+#include "headroom/record/codec.h"
+#include "store_fixture.h"
+
+namespace headroom::test {
+namespace {
+
+using testing::HasSubstr;
+
+INSTANTIATE_TEST_SUITE_P(Backends, StoreTest, testing::ValuesIn(backends()), backend_name);
+
+std::vector<double> numbers(Store& store, std::int64_t series) {
+  std::vector<double> found;
+  for (const StoredValue& value : store.values(series)) found.push_back(value.value);
+  return found;
+}
+
+std::int64_t series_named(Store& store, const std::string& start) {
+  for (const StoredSeries& series : store.series()) {
+    if (series.name.starts_with(start)) return series.id;
+  }
+  throw std::runtime_error("no series " + start);
+}
+
+TEST_P(StoreTest, RunsComeBackAsTheyWere) {
+  auto environment = environment_at(1790000000, "machine-a", "c0ffee00c0ffee00");
+  environment->git_branch = "main";
+  environment->command = {"headroom", "run", "gemv"};
+  environment->dependencies["torch"].version = "2.9";
+  environment->extra_info["seed"] = "1";
+  std::vector<Record> run{record_of("gemv", 12.5, environment),
+                          record_of("layer_norm", 1.25e-7, environment)};
+  run[0].metric.target = 11;
+  run[0].notes = {"\xc2\xb5s, \"quoted\"", "a second note"};
+  run[1].outcome = {Outcome::Kind::kFailed, "wrong answer"};
+  run[1].metric.value = std::numeric_limits<double>::quiet_NaN();
+
+  const std::int64_t id = open()->append(run);
+  const auto store = open();
+  EXPECT_EQ(to_json_text(store->records(id)), to_json_text(run));
+  const auto runs = store->runs();
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].id, id);
+  EXPECT_EQ(runs[0].time, 1790000000u);
+  EXPECT_EQ(runs[0].fingerprint, "machine-a");
+  EXPECT_EQ(runs[0].git_sha, "c0ffee00c0ffee00");
+  EXPECT_EQ(runs[0].git_branch, "main");
+  EXPECT_EQ(runs[0].command, "headroom run gemv");
+  EXPECT_EQ(runs[0].records, 2u);
+  EXPECT_EQ(store->environment(id).dependencies.at("torch").version, "2.9");
+}
+
+TEST_P(StoreTest, ValuesComeInTheOrderOfTime) {
+  const auto store = open();
+  store->append(run_at(3000, 30));
+  store->append(run_at(1000, 10));
+  store->append(run_at(2000, 20));
+  EXPECT_EQ(numbers(*store, series_named(*store, "experiment0")), (std::vector<double>{10, 20, 30}));
+  const StoredValue last = store->values(series_named(*store, "experiment1")).back();
+  EXPECT_EQ(last.value, 31);
+  EXPECT_EQ(last.time, 3000u);
+  EXPECT_EQ(last.run, 1);
+  EXPECT_EQ(last.samples, 3u);
+  EXPECT_EQ(last.headroom_version, "0.1.0");
+  ASSERT_TRUE(last.interval);
+  EXPECT_DOUBLE_EQ(last.interval->high, 31 * 1.01);
+  EXPECT_DOUBLE_EQ(last.interval->confidence, 0.95);
+}
+
+TEST_P(StoreTest, MachinesUnitsAndCasesAreNeverPooled) {
+  const auto store = open();
+  Record other_unit = record_of("gemv", 4000, environment_at(3));
+  other_unit.metric.unit = "ns";
+  Record other_case = record_of("gemv", 5, environment_at(4));
+  other_case.axes = {{"D", "128"}};
+  store->append({record_of("gemv", 1, environment_at(1, "machine-a"))});
+  store->append({record_of("gemv", 2, environment_at(2, "machine-b"))});
+  store->append({other_unit});
+  store->append({other_case});
+  store->append({record_of("gemv", 3, environment_at(5, "machine-a"))});
+  const auto all = store->series();
+  ASSERT_EQ(all.size(), 4u);
+  for (const StoredSeries& series : all) {
+    const bool pooled =
+        series.fingerprint == "machine-a" && series.unit == "us" && series.name.starts_with("gemv D=64");
+    EXPECT_EQ(store->values(series.id).size(), pooled ? 2u : 1u) << series.name << series.unit;
+  }
+}
+
+TEST_P(StoreTest, WhatWasNotMeasuredIsInTheRunButNotInTheSeries) {
+  const auto store = open();
+  Record failed = record_of("gemv", 0, environment_at(1));
+  failed.outcome = {Outcome::Kind::kFailed, "wrong answer"};
+  Record not_a_number = record_of("gemv", std::nan(""), environment_at(2));
+  const std::int64_t run = store->append({failed});
+  store->append({not_a_number});
+  store->append({record_of("gemv", 7, environment_at(3))});
+  EXPECT_EQ(numbers(*store, 1), std::vector<double>{7});
+  EXPECT_EQ(store->records(run).at(0).outcome.reason, "wrong answer");
+  EXPECT_EQ(store->extents().at(1).values, 1u);
+}
+
+TEST_P(StoreTest, ExtentsCountEachSeries) {
+  const auto store = open();
+  for (std::uint64_t time = 10; time < 15; ++time) store->append(run_at(time, 1, 2));
+  const auto extents = store->extents();
+  ASSERT_EQ(extents.size(), 2u);
+  EXPECT_EQ(extents.at(2).values, 5u);
+  EXPECT_EQ(extents.at(2).first_time, 10u);
+  EXPECT_EQ(extents.at(2).last_time, 14u);
+}
+
+TEST_P(StoreTest, NewestRunsOnly) {
+  const auto store = open();
+  for (const std::uint64_t time : {5, 9, 7}) store->append(run_at(time, 1));
+  const auto runs = store->runs(2);
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[0].time, 7u);
+  EXPECT_EQ(runs[1].time, 9u);
+}
+
+TEST_P(StoreTest, RunsAreFoundByReference) {
+  const auto store = open();
+  EXPECT_THAT(message_of([&] { store->find_run("@last"); }), HasSubstr("holds no run yet"));
+  const auto first = store->append({record_of("gemv", 1, environment_at(1, "m", "abcd1111"))});
+  const auto second = store->append({record_of("gemv", 1, environment_at(3, "m", "abcd2222"))});
+  const auto third = store->append({record_of("gemv", 1, environment_at(2, "m", "abcd1111"))});
+  EXPECT_EQ(store->find_run("@last"), second);
+  EXPECT_EQ(store->find_run("@" + std::to_string(first)), first);
+  EXPECT_EQ(store->find_run("@git:abcd1"), third);
+  EXPECT_THAT(message_of([&] { store->find_run("@git:abcd"); }), HasSubstr("fits 2 revisions"));
+  EXPECT_THAT(message_of([&] { store->find_run("@git:ab"); }), HasSubstr("too short"));
+  EXPECT_THAT(message_of([&] { store->find_run("@git:ffff0"); }),
+              HasSubstr("no run of the git revision 'ffff0'"));
+  EXPECT_THAT(message_of([&] { store->find_run("@git:%%%%"); }), HasSubstr("no run of the git revision"));
+  EXPECT_THAT(message_of([&] { store->find_run("@99"); }), HasSubstr("holds no run 99"));
+  for (const char* wrong : {"last", "@", "@1x", "12", "@Last"}) {
+    EXPECT_THAT(message_of([&] { store->find_run(wrong); }), HasSubstr("names no run")) << wrong;
+  }
+  EXPECT_THAT(message_of([&] { store->records(99); }), HasSubstr("no run 99"));
+}
+
+TEST_P(StoreTest, EqualRunsAreAddedOnce) {
+  const auto store = open();
+  const auto run = run_at(1, 10);
+  EXPECT_TRUE(store->append_if_new(run));
+  EXPECT_FALSE(store->append_if_new(run));
+  EXPECT_TRUE(store->append_if_new(run_at(1, 11)));
+  EXPECT_FALSE(store->append_if_new(store->records(1)));
+  EXPECT_EQ(store->runs().size(), 2u);
+}
+
+TEST_P(StoreTest, OddTextIsKept) {
+  const std::string odd("a\0b'\";--\xff", 9);
+  auto environment = environment_at(1, odd, odd);
+  const auto store = open();
+  const std::int64_t run = store->append({record_of(odd, 1, environment)});
+  store->append({record_of(odd, 2, environment_at(2, odd))});
+  ASSERT_EQ(store->series().size(), 1u);
+  EXPECT_EQ(numbers(*store, 1), (std::vector<double>{1, 2}));
+  EXPECT_THAT(store->records(run).at(0).model.name, testing::StartsWith(std::string("a\0b'\";--", 8)));
+}
+
+TEST_P(StoreTest, RunsNeedRecordsOfOneEnvironment) {
+  const auto store = open();
+  EXPECT_THROW(store->append({}), std::invalid_argument);
+  EXPECT_THROW(store->append({record_of("a", 1, environment_at(1)), record_of("b", 1, environment_at(1))}),
+               std::invalid_argument);
+  EXPECT_TRUE(store->runs().empty());
+}
+
+TEST_P(StoreTest, PruneByCount) {
+  const auto store = open();
+  for (std::uint64_t time = 1; time <= 6; ++time) store->append(run_at(time, static_cast<double>(time), 2));
+  store->append({record_of("rare", 1, environment_at(0))});
+  PruneRule rule;
+  rule.keep_last = 2;
+  const PruneResult result = store->prune(rule);
+  EXPECT_EQ(result.records, 8u);
+  EXPECT_EQ(result.runs, 4u);
+  EXPECT_EQ(numbers(*store, series_named(*store, "experiment0")), (std::vector<double>{5, 6}));
+  EXPECT_EQ(numbers(*store, series_named(*store, "rare")), (std::vector<double>{1}));
+  EXPECT_EQ(store->runs().size(), 3u);
+  EXPECT_EQ(store->prune(rule).records, 0u);
+}
+
+TEST_P(StoreTest, PruneByAge) {
+  const auto store = open();
+  store->append(run_at(100, 1));
+  store->append({record_of("gone", 1, environment_at(150))});
+  store->append(run_at(200, 2));
+  PruneRule rule;
+  rule.older_than = 200;
+  EXPECT_EQ(store->prune(rule).runs, 2u);
+  EXPECT_EQ(store->series().size(), 3u) << "a series without a value goes too";
+  const std::int64_t next = store->append(run_at(300, 3));
+  EXPECT_EQ(next, 4) << "numbers of runs that are gone are not given again";
+}
+
+TEST_P(StoreTest, ShortenedRunsStayEqualToTheirExport) {
+  const auto store = open();
+  store->append(run_at(1, 1, 3));
+  store->append(run_at(2, 2, 1));
+  PruneRule rule;
+  rule.keep_last = 1;
+  store->prune(rule);
+  EXPECT_EQ(store->runs().at(0).records, 2u);
+  EXPECT_FALSE(store->append_if_new(records_from_json_text(to_json_text(store->records(1)), "export")));
+}
+
+TEST_P(StoreTest, ReadingMakesNothing) {
+  const std::string message = message_of([&] { open(StoreAccess::kRead); });
+  EXPECT_THAT(message, HasSubstr("there is no history"));
+  EXPECT_THAT(message, HasSubstr("headroom run"));
+  EXPECT_FALSE(std::filesystem::exists(place_.folder() / "deep"));
+  open()->append(run_at(1, 1));
+  EXPECT_EQ(open(StoreAccess::kRead)->runs().size(), 1u);
+  EXPECT_ANY_THROW(open_store(place_.url() + "x", StoreAccess::kRead));
+}
+
+TEST_P(StoreTest, NewerStoresAreRefusedAndLeftAlone) {
+  open()->append(run_at(1, 1));
+  const auto database = place_.backend() == Backend::kSqlite
+                            ? open_sqlite(place_.url(), StoreAccess::kReadWrite)
+                            : open_postgresql(place_.url(), StoreAccess::kReadWrite);
+  database->execute("UPDATE headroom_store SET schema_version = 99");
+  const std::string message = message_of([&] { open(); });
+  EXPECT_THAT(message, HasSubstr("schema 99"));
+  EXPECT_THAT(message, HasSubstr("newer headroom"));
+  std::int64_t version = 0;
+  database->execute("SELECT schema_version FROM headroom_store", {},
+                    [&version](const SqlRow& row) { version = std::get<std::int64_t>(row[0]); });
+  EXPECT_EQ(version, 99);
+}
+
+TEST(StoreLocation, NamesThatMeanNothingAreRefused) {
+  EXPECT_THAT(message_of([] { open_store("mysql://host/x"); }), HasSubstr("no kind of history 'mysql'"));
+  EXPECT_THAT(message_of([] { open_store(""); }), HasSubstr("empty name"));
+  EXPECT_THAT(message_of([] { open_store("sqlite:"); }), HasSubstr("empty name"));
+}
+
+TEST(StoreLocation, DefaultComesFromTheEnvironment) {
+  ::setenv("HEADROOM_STORE", "postgresql://team/benchmarks", 1);
+  EXPECT_EQ(default_store(), "postgresql://team/benchmarks");
+  ::setenv("HEADROOM_STORE", "", 1);
+  ::setenv("XDG_DATA_HOME", "/somewhere", 1);
+  EXPECT_EQ(default_store(), "/somewhere/headroom/history.sqlite");
+  ::unsetenv("HEADROOM_STORE");
+}
+
+TEST(StoreLocation, PasswordsAreNotShown) {
+  EXPECT_EQ(without_password("postgresql://me:secret@host:5432/db"), "postgresql://me:***@host:5432/db");
+  EXPECT_EQ(without_password("postgresql://me@host:5432/db"), "postgresql://me@host:5432/db");
+  EXPECT_EQ(without_password("postgresql://host/db?user=me&password=secret&x=1"),
+            "postgresql://host/db?user=me&password=***&x=1");
+  EXPECT_EQ(without_password("postgresql://me:p@ss:w@host/db"), "postgresql://me:***@host/db");
+  const std::string message = message_of([] { open_store("postgresql://me:secret@127.0.0.1:1/db"); });
+  EXPECT_THAT(message, HasSubstr("cannot open the history 'postgresql://me:***@127.0.0.1:1/db'"));
+  EXPECT_THAT(message, testing::Not(HasSubstr("secret")));
+}
+
+}  // namespace
+}  // namespace headroom::test

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/report/diff_table.h"
+
+#include <gmock/gmock.h>
+
+#include "headroom/report/ddp_scaling.h"
+#include "headroom/report/diff_json.h"
+
+namespace headroom {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Record timed(const std::string& name, double center, std::size_t count) {
+  Record record;
+  record.model.name = name;
+  record.model.backend = "native";
+  record.metric = {"latency", "us", Direction::kLowerIsBetter, center, {}, {}};
+  ProcessSamples process;
+  for (std::size_t i = 0; i < count; ++i) {
+    process.values.push_back(center * (1 + 0.001 * (static_cast<double>((i * 7) % 11) - 5)));
+  }
+  if (count > 0) record.samples = {process};
+  return record;
+}
+
+/// A report on records that outlive it.
+class DiffReportTest : public ::testing::Test {
+ protected:
+  DiffReport report() {
+    DiffReport report;
+    report.baseline = "before.json";
+    DiffTest test;
+    test.label = "after.json";
+    test.environment = environment_differences(before_, after_);
+    Matches matches = match_records(before_, after_);
+    for (const auto& [baseline, other] : matches.pairs)
+      report.comparisons.push_back(compare_records(*baseline, *other));
+    test.only_baseline = matches.only_baseline;
+    test.only_test = matches.only_test;
+    report.tests = {test};
+    judge(report.comparisons, {});
+    return report;
+  }
+
+  std::vector<Record> before_{timed("slow", 100, 40), timed("lone", 5, 0), timed("few", 7, 3),
+                              timed("gone", 1, 9)};
+  std::vector<Record> after_{timed("lone", 6, 0), timed("slow", 110, 40), timed("few", 7, 3),
+                             timed("new", 1, 9)};
+};
+
+TEST_F(DiffReportTest, TellsValuesRatioAndVerdict) {
+  const std::string text = diff_table(report()).text();
+  EXPECT_THAT(text,
+              ::testing::ContainsRegex("slow +native +latency +100 µs +110 µs +1\\.100 +1\\.0.. to 1\\.1.. +"
+                                       "regression +40 unpaired"));
+  EXPECT_THAT(text, ::testing::ContainsRegex(
+                        "lone +native +latency +5\\.00 µs +6\\.00 µs +1\\.200 +\\? +no samples +1"));
+  EXPECT_THAT(text, HasSubstr("at least 3 more samples for an interval"));
+}
+
+TEST_F(DiffReportTest, ListsWhatHasNoPartner) {
+  const std::string text = diff_summary(report());
+  EXPECT_THAT(text, HasSubstr("only in before.json (1):\n  gone native, latency\n"));
+  EXPECT_THAT(text, HasSubstr("only in after.json (1):\n  new native, latency\n"));
+  EXPECT_THAT(text, HasSubstr("geometric mean of 3 matched cases: 1.097"));
+  EXPECT_THAT(text, HasSubstr("unpaired: measured apart"));
+  EXPECT_THAT(text, HasSubstr("no samples: one number each"));
+  EXPECT_THAT(text, HasSubstr("Benjamini-Hochberg"));
+}
+
+TEST_F(DiffReportTest, SaysThatMachinesDiffer) {
+  auto one = std::make_shared<Environment>(), other = std::make_shared<Environment>();
+  one->fingerprint = "alpha";
+  other->fingerprint = "beta";
+  for (Record& record : before_) record.environment = one;
+  EXPECT_EQ(diff_warning(report()), "");
+  for (Record& record : after_) record.environment = other;
+  EXPECT_THAT(diff_warning(report()), HasSubstr("two different machines: before.json and after.json"));
+  EXPECT_THAT(environment_table(report()).text(), ::testing::ContainsRegex("machine +alpha +beta"));
+}
+
+TEST_F(DiffReportTest, ShowsPercentilesOrThatThereAreNone) {
+  DiffReport asked = report();
+  EXPECT_EQ(percentile_table(asked).size(), 0u);
+  asked.percentiles = {50, 95};
+  const std::string text = percentile_table(asked).text();
+  EXPECT_THAT(text, ::testing::ContainsRegex("slow +latency +p50 +100 µs +110 µs +1\\.100 +1\\.... to 1\\."));
+  EXPECT_THAT(text, ::testing::ContainsRegex("few +latency +p95 .*undefined: too few samples"));
+  EXPECT_THAT(text, Not(HasSubstr("lone")));
+}
+
+TEST_F(DiffReportTest, IsJsonWithNullsForWhatThereIsNot) {
+  const Json json = diff_json(report());
+  EXPECT_EQ(json["headroom_diff"]["schema"], 1);
+  ASSERT_EQ(json["comparisons"].size(), 3u);
+  const Json& slow = json["comparisons"][0];
+  EXPECT_EQ(slow["verdict"], "regression");
+  EXPECT_EQ(slow["estimator"], "unpaired");
+  EXPECT_NEAR(slow["ratio"].get<double>(), 1.1, 1e-9);
+  EXPECT_LT(slow["p"].get<double>(), 1e-3);
+  EXPECT_TRUE(json["comparisons"][1]["low"].is_null());
+  EXPECT_EQ(json["comparisons"][1]["verdict"], "no samples");
+  EXPECT_EQ(json["tests"][0]["only_test"][0]["case"], "new");
+  EXPECT_TRUE(json["gate"].is_null());
+}
+
+TEST(ScalingTable, ComparesEfficiencyAndSkew) {
+  const auto ddp = [](const char* ranks, std::vector<std::vector<double>> processes) {
+    Record record = timed("resnet", 0, 0);
+    record.axes = {{"batch_size", "32"}, {"ranks", ranks}};
+    for (auto& values : processes) {
+      record.samples.emplace_back();
+      record.samples.back().values = std::move(values);
+    }
+    return record;
+  };
+  const std::vector<Record> before{ddp("1", {{1, 1, 1}}), ddp("2", {{1.25, 1.25, 1.25}, {1.25, 1.25, 1.25}})};
+  const std::vector<Record> after{ddp("1", {{1, 1, 1}}), ddp("2", {
+                                                                      {2, 2, 2},
+                                                                      {2.2, 2.2, 2.2},
+                                                                  })};
+  DiffReport report;
+  report.tests.resize(1);
+  for (std::size_t i = 0; i < 2; ++i) report.comparisons.push_back(compare_records(before[i], after[i]));
+  const std::string text = scaling_table(report).text();
+  EXPECT_THAT(text, ::testing::ContainsRegex("resnet batch_size=32 native +1 +100 % +100 % +\\+0\\.0 +- +-"));
+  EXPECT_THAT(text, ::testing::ContainsRegex(
+                        "resnet batch_size=32 native +2 +80\\.0 % +47\\.6 % +-32\\.4 +0 % +10\\.0 %"));
+}
+
+}  // namespace
+}  // namespace headroom
