@@ -103,7 +103,8 @@ def main():
         program = folder / "diff.py"
         program.write_text(program_text(options.diff_py))
         answers = {}
-        for name, size, runs in (("small", 30_000, 4 * options.runs), ("large", int(options.megabytes * 1e6), options.runs)):
+        large = int(options.megabytes * 1e6)
+        for name, size, runs in (("small", 30_000, 4 * options.runs), ("large", large, options.runs)):
             a, b = folder / f"{name}.a.json", folder / f"{name}.b.json"
             write_apart(a, 1, size)
             write_apart(b, 2, size)

@@ -3,8 +3,8 @@
 
 #include <CLI/CLI.hpp>
 #include <map>
-#include <regex>
 
+#include "cli/name_pattern.h"
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
 #include "headroom/history/store.h"
@@ -70,12 +70,11 @@ void understand(DiffOptions& options, const Texts& texts) {
   options.sort = sort_of(texts.sort);
   if (!texts.percentiles.empty()) options.percentiles = parse_percentiles(texts.percentiles);
   understand_gate(options, texts);
-  try {
-    if (!options.filter.empty()) static_cast<void>(std::regex(options.filter));
-  } catch (const std::regex_error& error) {
-    throw Error("--filter " + in_quotes(options.filter) + " is no regular expression: " + error.what());
+  if (!options.filter.empty()) {
+    with_context("--filter", [&] { static_cast<void>(NamePattern(options.filter)); });
   }
-  if (!options.confirm.empty() && !options.gate) throw Error("--confirm reruns what a gate flags: give --gate too");
+  if (!options.confirm.empty() && !options.gate)
+    throw Error("--confirm reruns what a gate flags: give --gate too");
   if (options.store.empty()) options.store = default_store();
   if (!options.ddp_form) return;
   if (options.tests.size() != 1) throw Error("--format ddp compares two files, not more");
@@ -111,11 +110,13 @@ std::optional<DiffOptions> parse_diff_options(const Arguments& arguments, ExitCo
   app.add_option("--percentile", texts.percentiles, "also compare these percentiles: 50,75,95");
   app.add_option("--gate", texts.gate, "exit 1 where a case got slower by more than this: 3%");
   app.add_option("--gate-file", texts.gate_file, "margins by case, in TOML")->type_name("FILE");
-  app.add_option("--confirm", options.confirm,
-                 "before a regression is said, measure its case again with this command, which compares the old and "
-                 "the new build: 'headroom run --runner OLD --runner NEW'")
+  app.add_option(
+         "--confirm", options.confirm,
+         "before a regression is said, measure its case again with this command, which compares the old and "
+         "the new build: 'headroom run --runner OLD --runner NEW'")
       ->type_name("COMMAND");
-  app.add_option("--store", options.store, "history of @last, @ID and @git:REV (default: HEADROOM_STORE, or the user's)");
+  app.add_option("--store", options.store,
+                 "history of @last, @ID and @git:REV (default: HEADROOM_STORE, or the user's)");
   app.add_flag("--markdown", options.markdown, "the table in Markdown");
   app.add_option("--json", options.json,
                  "also write the comparison to FILE; - is standard output, instead of the table")

@@ -2,9 +2,9 @@
 #include "cli/diff_selection.h"
 
 #include <algorithm>
-#include <regex>
 #include <unordered_map>
 
+#include "cli/name_pattern.h"
 #include "headroom/record/seed_rows.h"
 
 namespace headroom::cli {
@@ -42,9 +42,8 @@ std::unordered_map<std::string, std::string> shown_metrics(std::vector<Record>& 
 
 std::vector<Record> selected(std::vector<Record> records, const DiffOptions& options) {
   if (!options.filter.empty()) {
-    const std::regex pattern(options.filter);
-    std::erase_if(records,
-                  [&](const Record& record) { return !std::regex_search(case_name(record), pattern); });
+    const NamePattern pattern(options.filter);
+    std::erase_if(records, [&](const Record& record) { return !pattern.is_in(case_name(record)); });
   }
   if (!options.metrics.empty()) {
     std::erase_if(records, [&](const Record& record) {

@@ -221,8 +221,12 @@ std::string_view JsonStream::number_token() {
   peek();
   while (true) {
     const char* end = number_end(at_);
-    // What reaches to the end of the window may go on behind it.
-    if ((end == nullptr ? end_ - at_ < 64 : end == end_) && refill()) continue;
+    // What reaches to the end of the window may go on behind it. Reading on moves the window's text.
+    const bool unclear = end == nullptr ? end_ - at_ < 64 : end == end_;
+    if (unclear && !at_end_) {
+      refill();
+      continue;
+    }
     if (end == nullptr) refuse("not JSON: expected a value");
     const std::string_view token(at_, static_cast<std::size_t>(end - at_));
     at_ = end;

@@ -78,7 +78,8 @@ SampleReply CaseThread::sample(const SampleRequest& request) {
 }
 
 void CaseThread::ready(const CaseInfo& info) {
-  prepared_ = {{}, info};
+  prepared_.outcome.kind = Outcome::Kind::kMeasured;
+  prepared_.info = info;
   is_ready_ = true;
 }
 

@@ -1,0 +1,281 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`headroom diff`: tables, JSON, the gate's exit codes, the form of PyTorch's diff.py, and what it refuses."""
+import gzip
+import json
+import pathlib
+import random
+import subprocess
+import unittest
+
+from command_line import HEADROOM, CommandLineTest, headroom
+
+PAIRS = pathlib.Path(__file__).parent.parent / "data" / "ddp_diff"
+
+
+def record(name, values, unit="us", metric="latency", higher=False, lone=None, outcome="measured", reason=""):
+    made = {"benchmark": {"name": "headroom"}, "model": {"name": name, "backend": "native"},
+            "metric": {"name": metric, "unit": unit, "direction": "higher" if higher else "lower",
+                       "value": lone if lone is not None else sorted(values)[len(values) // 2] if values else 0},
+            "axes": {"D": "64"}, "device": "cpu", "threads": 2, "outcome": {"kind": outcome, "reason": reason},
+            "environment": 0}
+    if values:
+        made["samples"] = [{"pid": 1, "iterations": 1, "warmup": 0, "values": values,
+                            "rounds": list(range(len(values)))}]
+    return made
+
+
+def samples(center, seed=1, count=40, noise=0.005):
+    source = random.Random(seed)
+    return [center * (1 + noise * source.gauss(0, 1)) for _ in range(count)]
+
+
+class DiffTest(CommandLineTest):
+    def write(self, name, records, **environment):
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        environment = {"timestamp": 1790000000 + len(name), "fingerprint": "machine-a", **environment}
+        path.write_text(json.dumps({"headroom": {"schema": 1, "version": "0.1.0"}, "environments": [environment],
+                                    "records": records}))
+        return path
+
+    def sides(self, factor, **options):
+        before = [record("gemv", samples(10, 1, **options)), record("mlp", samples(50, 2))]
+        after = [record("mlp", samples(50, 3)), record("gemv", samples(10 * factor, 4, **options))]
+        return self.write("before.json", before), self.write("after.json", after)
+
+    def test_table(self):
+        result = headroom("diff", *self.sides(1.2))
+        self.assert_exit(result, 0)
+        self.assertRegex(result.stdout, r"gemv D=64 +native +latency +\S+ µs +\S+ µs "
+                                        r"+1\.(19|20)\d .* regression +40 unpaired")
+        self.assertRegex(result.stdout, r"mlp D=64 .* same +40 unpaired")
+        self.assertIn("geometric mean of 2 matched cases", result.stdout)
+        self.assertEqual(result.stderr, "")
+
+    def test_gate_exit_codes(self):
+        for factor, code, words in ((1.0, 0, "all 2 cases are the same or better"), (0.8, 0, "same or better"),
+                                    (1.2, 1, "1 of 2 cases regressed"), (1.03, 3, "1 of 2 cases are undecided")):
+            with self.subTest(factor):
+                result = headroom("diff", "--gate", "3%", *self.sides(factor))
+                self.assert_exit(result, code)
+                self.assertIn(words, result.stdout)
+
+    def test_gate_on_a_failed_case(self):
+        before, _ = self.sides(1)
+        after = self.write("after.json", [record("gemv", [], outcome="failed", reason="killed by signal 9"),
+                                          record("mlp", samples(50, 3))])
+        result = headroom("diff", "--gate", "3%", before, after)
+        self.assert_exit(result, 1)
+        self.assertIn("the test failed: killed by signal 9", result.stdout)
+
+    def test_gate_on_a_missing_case(self):
+        before, _ = self.sides(1)
+        result = headroom("diff", "--gate", "3%", before, self.write("after.json", [record("mlp", samples(50, 3))]))
+        self.assert_exit(result, 3)
+        self.assertIn("1 of the baseline are missing", result.stdout)
+
+    def test_gate_on_few_samples_and_on_lone_numbers(self):
+        few = headroom("diff", "--gate", "3%", *self.sides(1, count=3))
+        self.assert_exit(few, 3)
+        self.assertIn("underpowered", few.stdout)
+        lone = headroom("diff", "--gate", "3%", self.write("a.json", [record("x", [], lone=1)]),
+                        self.write("b.json", [record("x", [], lone=2)]))
+        self.assert_exit(lone, 3)
+        self.assertIn("no samples: one number each; nothing can tell this difference from noise", lone.stdout)
+        self.assertNotRegex(lone.stdout, "x D=64 .*regression")
+
+    def test_gate_file(self):
+        gate = self.folder / "gate.toml"
+        gate.write_text('margin = "3%"\n[[case]]\nname = "gemv*"\nmargin = "30%"\n')
+        self.assert_exit(headroom("diff", "--gate-file", gate, *self.sides(1.2)), 0)
+        gate.write_text('[[case]]\nname = "mlp*"\nmargin = "30%"\n')
+        self.assert_refused(headroom("diff", "--gate-file", gate, *self.sides(1.2)), "says no margin for all cases")
+        self.assert_exit(headroom("diff", "--gate", "3%", "--gate-file", gate, *self.sides(1.2)), 1)
+
+    def test_one_session_is_paired(self):
+        drift = [1 + i / 40 for i in range(40)]
+        values = samples(10, 1)
+        before = self.write("aa.json", [record("gemv", [v * d for v, d in zip(values, drift)])])
+        after = self.write("bb.json", [record("gemv", [v * d * 1.05 for v, d in zip(values, drift)])])
+        result = headroom("diff", "--gate", "1%", before, after)
+        self.assert_exit(result, 1)
+        self.assertIn("40 paired", result.stdout)
+        self.assertNotIn("measured apart", result.stdout)
+
+    def test_what_differs_comes_first(self):
+        before = self.write("before.json", [record("gemv", samples(10))], governor="performance", git_sha="aaaa")
+        after = self.write("after.json", [record("gemv", samples(10))], governor="powersave", git_sha="bbbb",
+                           fingerprint="machine-b")
+        lines = headroom("diff", before, after).stdout.splitlines()
+        self.assertIn("two different machines", lines[0])
+        text = "\n".join(lines)
+        for row in (r"machine +machine-a +machine-b", r"governor +performance +powersave", r"git revision +aaaa +bbbb"):
+            self.assertRegex(text, row)
+        self.assertLess(text.index("governor"), text.index("gemv D=64"))
+
+    def test_json(self):
+        before, after = self.sides(1.2)
+        to_file = self.folder / "diff.json"
+        shown = headroom("diff", "--gate", "3%", "--percentile", "50,95", "--json", to_file, before, after)
+        self.assert_exit(shown, 1)
+        only = headroom("diff", "--gate", "3%", "--percentile", "50,95", "--json", "-", before, after)
+        self.assert_exit(only, 1)
+        self.assertEqual(json.loads(only.stdout), json.loads(to_file.read_text()))
+        parsed = json.loads(only.stdout)
+        self.assertEqual(set(parsed), {"headroom_diff", "baseline", "tests", "comparisons", "correction", "gate"})
+        self.assertEqual(parsed["headroom_diff"], {"schema": 1})
+        self.assertEqual(parsed["gate"]["exit"], 1)
+        self.assertEqual(parsed["gate"]["counts"], {"regression": 1, "same": 1})
+        self.assertEqual(parsed["correction"], "holm")
+        gemv = next(c for c in parsed["comparisons"] if c["case"] == "gemv D=64")
+        self.assertEqual(gemv["verdict"], "regression")
+        self.assertTrue(gemv["low"] < gemv["ratio"] < gemv["high"])
+        self.assertLess(gemv["p"], 1e-3)
+        self.assertEqual([p["percentile"] for p in gemv["percentiles"]], [50, 95])
+        self.assertIsNone(gemv["percentiles"][1]["low"])
+
+    def test_markdown_and_sort(self):
+        result = headroom("diff", "--markdown", "--sort", "time", *self.sides(1))
+        self.assert_exit(result, 0)
+        rows = [line for line in result.stdout.splitlines() if line.startswith("| mlp") or line.startswith("| gemv")]
+        self.assertEqual([row.split()[1] for row in rows], ["mlp", "gemv"])
+
+    def test_metrics(self):
+        records = [record("gemv", samples(10)), record("gemv", samples(3), "GB/s", "memory_bandwidth(GB/s)", True)]
+        before, after = self.write("before.json", records), self.write("after.json", records)
+        self.assertNotIn("GB/s", headroom("diff", before, after).stdout)
+        self.assertIn("GB/s", headroom("diff", "--all-metrics", before, after).stdout)
+        only = headroom("diff", "--metric", "memory_bandwidth(GB/s)", before, after).stdout
+        self.assertNotIn("latency", only)
+        self.assert_refused(headroom("diff", "--metric", "bandwith", before, after),
+                            "its metrics are latency, memory_bandwidth")
+
+    def test_filter(self):
+        result = headroom("diff", "--filter", "^ml", *self.sides(1))
+        self.assertNotIn("gemv", result.stdout)
+        self.assert_refused(headroom("diff", "--filter", "(", *self.sides(1)), "no regular expression")
+
+    def test_units_are_converted_or_refused(self):
+        before = self.write("before.json", [record("gemv", samples(10))])
+        same = self.write("after.json", [record("gemv", samples(0.01, 4), "ms")])
+        self.assertIn(" same ", headroom("diff", before, same).stdout)
+        other = self.write("after.json", [record("gemv", samples(10), "tokens/s")])
+        result = headroom("diff", "--gate", "3%", before, other)
+        self.assert_exit(result, 2)
+        self.assertIn("the baseline is in 'us', the test in 'tokens/s': these cannot be converted", result.stdout)
+
+    def test_values_that_have_no_ratio(self):
+        before = self.write("before.json", [record("gemv", samples(10))])
+        after = self.write("after.json", [record("gemv", [0.0, -1.0] + samples(10, 4))])
+        self.assertIn("2 of 42 values of the test are zero, negative or not a number",
+                      headroom("diff", before, after).stdout)
+
+    def test_duplicates_are_further_runs(self):
+        before, after = self.sides(1)
+        twice = self.write("twice.json", [record("gemv", samples(10, 7)), record("gemv", samples(10, 8))])
+        result = headroom("diff", before, twice)
+        self.assert_exit(result, 0)
+        self.assertIn("2 runs of this case are joined", result.stderr)
+
+    def test_several_tests_side_by_side(self):
+        before, after = self.sides(1.2)
+        other = self.write("other.json", [record("gemv", samples(8, 9))])
+        result = headroom("diff", before, after, other)
+        self.assert_exit(result, 0)
+        self.assertRegex(result.stdout, r"gemv D=64 .*regression.*improvement")
+        self.assertIn(f"only in {before} (1)", result.stdout)
+
+    def test_folder(self):
+        self.write("left/deep/a.json", [record("gemv", samples(10))])
+        with gzip.open(self.folder / "left" / "b.json.gz", "wb") as file:
+            file.write(self.write("b.json", [record("mlp", samples(50))]).read_bytes())
+        (self.folder / "left" / "broken.json").write_text("{")
+        (self.folder / "left" / "notes.txt").write_text("not read")
+        result = headroom("diff", self.folder / "left", self.sides(1)[1])
+        self.assert_exit(result, 0)
+        self.assertIn("broken.json", result.stderr)
+        self.assertNotIn("notes.txt", result.stderr)
+        self.assertRegex(result.stdout, r"(?s)mlp D=64.*gemv D=64")
+
+    def test_folders_without_anything(self):
+        before, _ = self.sides(1)
+        empty = self.folder / "empty"
+        empty.mkdir()
+        self.assert_refused(headroom("diff", before, empty), "no *.json, *.jsonl or *.csv file")
+        (empty / "broken.json").write_text("{")
+        self.assert_refused(headroom("diff", before, empty), "none of its 1 files can be read")
+
+    def test_bad_files(self):
+        before, _ = self.sides(1)
+        for name, text, words in (("empty.json", "", "empty"), ("cut.json", before.read_text()[:700], "byte"),
+                                  ("other.json", '{"a": 1}', "not a file of results"),
+                                  ("none.json", '{"headroom": {"schema": 1}, "environments": [], "records": []}',
+                                   "no results"),
+                                  ("type.json", before.read_text().replace('"us"', "7"), "/records/0/metric/unit")):
+            with self.subTest(name):
+                path = self.folder / name
+                path.write_text(text)
+                self.assert_refused(headroom("diff", before, path), words, name)
+        self.assert_refused(headroom("diff", before, self.folder / "missing.json"), "missing.json")
+        self.assert_refused(headroom("diff", before), "")
+
+    def test_nothing_matches(self):
+        before, _ = self.sides(1)
+        result = headroom("diff", before, self.write("x.json", [record("unknown", samples(1))]))
+        self.assert_exit(result, 2)
+        self.assertIn("nothing was compared", result.stderr)
+
+    def test_a_pipe(self):
+        before, after = self.sides(1)
+        result = subprocess.run(["bash", "-c", f"'{HEADROOM}' diff <(cat '{before}') <(cat '{after}')"],
+                                capture_output=True, text=True, timeout=60)
+        self.assert_exit(result, 0)
+        self.assertIn("gemv D=64", result.stdout)
+
+    def test_bad_options(self):
+        before, after = self.sides(1)
+        for options, words in ((["--gate", "none"], "none"), (["--gate", "200%"], "no margin"),
+                               (["--percentile", "50,x"], "'x' is no number from 0 to 100"),
+                               (["--format", "ddp", "--gate", "3%"], "nothing else"), (["--sort", "size"], "size"),
+                               (["--format", "ddp", str(after)], "two files")):
+            with self.subTest(options):
+                self.assert_refused(headroom("diff", *options, before, after), words)
+
+
+class DdpFormTest(CommandLineTest):
+    def test_all_pairs_byte_for_byte(self):
+        for name in ("plain", "meta", "mismatch", "uneven"):
+            with self.subTest(name):
+                result = subprocess.run([HEADROOM, "diff", "--format", "ddp", PAIRS / f"{name}.a.json",
+                                         PAIRS / f"{name}.b.json"], capture_output=True, timeout=60)
+                self.assertEqual(result.returncode, 0)
+                self.assertEqual(result.stdout, (PAIRS / f"{name}.expected.txt").read_bytes())
+                self.assertEqual(result.stderr, b"")
+
+    def test_compressed_and_piped(self):
+        packed = self.folder / "a.json.gz"
+        packed.write_bytes(gzip.compress((PAIRS / "plain.a.json").read_bytes()))
+        command = f"'{HEADROOM}' diff --format ddp '{packed}' <(cat '{PAIRS}/plain.b.json')"
+        result = subprocess.run(["bash", "-c", command], capture_output=True, timeout=60)
+        self.assertEqual(result.stdout, (PAIRS / "plain.expected.txt").read_bytes(), result.stderr)
+
+    def test_bad_reports(self):
+        good = PAIRS / "plain.a.json"
+        path = self.folder / "bad.json"
+        for text, words in (("", "the file is empty"), (good.read_text()[:5000], "at byte 5000"),
+                            ("{}", "benchmark_results: missing"), ("[]", "expected an object")):
+            with self.subTest(words):
+                path.write_text(text)
+                self.assert_refused(headroom("diff", "--format", "ddp", good, path), "bad.json", words)
+        self.assert_refused(headroom("diff", "--format", "ddp", good, self.folder), "folder")
+
+    def test_default_form_matches_what_the_original_cannot(self):
+        result = headroom("diff", PAIRS / "uneven.a.json", PAIRS / "uneven.b.json")
+        self.assert_exit(result, 0)
+        self.assertRegex(result.stdout, r"resnet101 batch_size=32 ranks=2 ddp=yes +latency")
+        self.assertRegex(result.stdout, r"efficiency, baseline +test +points +rank skew")
+        self.assertIn("only in", result.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
