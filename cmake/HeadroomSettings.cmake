@@ -17,10 +17,10 @@ endif()
 add_library(headroom_warnings INTERFACE)
 target_compile_options(headroom_warnings INTERFACE
   -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wconversion -Wno-sign-conversion
-  # GCC 12 sees overlapping copies in string concatenations that are none (GCC bug 105651), and strings that are not
-  # initialised in aggregates that are (GCC bug 105593 and its kin).
-  "$<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict;-Wno-maybe-uninitialized>"
-  $<$<BOOL:${HEADROOM_WERROR}>:-Werror>)
+  # GCC 12 sees overlapping copies in string concatenations that are none (GCC bug 105651).
+  $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>
+  # It also sees members of aggregates that are not initialised where they are: no reason to stop.
+  "$<$<BOOL:${HEADROOM_WERROR}>:-Werror;-Wno-error=maybe-uninitialized>")
 
 # Programs of ours start fast: no library that is not needed, none bound before use.
 add_link_options(-Wl,--as-needed)
