@@ -23,7 +23,7 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         path = pathlib.Path(scratch) / "records.json"
         for run in range(arguments.runs):
-            subprocess.run([f"{arguments.folder}/headroom", "run", "--quick", "--seed", str(run + 1), "--json", str(path)],
+            subprocess.run([f"{arguments.folder}/headroom", "run", "--quick", "--no-store", "--seed", str(run + 1), "--json", str(path)],
                            capture_output=True, check=False)
             for record in json.loads(path.read_text())["records"]:
                 if record["metric"]["extra_info"].get("headline") != "true" or not record.get("limit"):

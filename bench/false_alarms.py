@@ -20,7 +20,7 @@ SIZES = [192, 256, 320, 384, 512, 640, 768, 1024, 1280, 1536]
 def compare(folder, seed, cold, path):
     """One run of several A/A comparisons; returns their ratios and intervals."""
     native = f"{folder}/headroom-native"
-    command = [f"{folder}/headroom", "run", "gemv", "--runner", native, "--runner", native, "--quick", "--no-limits",
+    command = [f"{folder}/headroom", "run", "gemv", "--runner", native, "--runner", native, "--quick", "--no-limits", "--no-store",
                "--seed", str(seed), "-a", "D=" + ",".join(map(str, SIZES[:2] if cold else SIZES)), "--json", str(path)]
     subprocess.run(command + ([] if cold else ["--hot"]), check=True, capture_output=True)
     for record in json.loads(path.read_text())["records"]:

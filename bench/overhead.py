@@ -19,7 +19,7 @@ import tempfile
 def headroom(folder):
     with tempfile.TemporaryDirectory() as scratch:
         path = pathlib.Path(scratch) / "records.json"
-        subprocess.run([f"{folder}/bench_kernels_headroom", "empty", "chain", "--threads", "1", "--no-limits",
+        subprocess.run([f"{folder}/bench_kernels_headroom", "empty", "chain", "--threads", "1", "--no-limits", "--no-store",
                         "--max-time", "1s", "--json", str(path)], check=True, capture_output=True)
         records = json.loads(path.read_text())["records"]
     return {r["model"]["name"]: r["metric"]["value"] * 1e3 for r in records if r["metric"]["name"] == "latency"}

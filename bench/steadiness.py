@@ -28,7 +28,7 @@ def headroom_ratio(folder, kernel, seconds):
         path = pathlib.Path(scratch) / "records.json"
         # A goal that is never reached: the whole budget is used, as the peer uses its.
         _, wall = timed([f"{folder}/bench_kernels_headroom", kernel, "--all-backends", "--hot", "--threads", "1",
-                         "--no-limits", "--precision", "0.0001%", "--max-time", f"{seconds}s", "--json", str(path)])
+                         "--no-limits", "--no-store", "--precision", "0.0001%", "--max-time", f"{seconds}s", "--json", str(path)])
         for record in json.loads(path.read_text())["records"]:
             if "ratio" in record["metric"]["extra_info"]:
                 return float(record["metric"]["extra_info"]["ratio"]), wall

@@ -56,5 +56,5 @@ run_command("consumer --list" "${consumer}" --list)
 expect_output("consumer --list" scale dot)
 
 # Started from a shell, a runner schedules itself: a row for each case, verified and measured.
-run_command("consumer --quick" "${consumer}" --quick)
+run_command("consumer --quick" "${consumer}" --quick --no-store)
 expect_output("consumer --quick" scale dot 4096 65536 single double)
