@@ -49,7 +49,10 @@ class RunTest(CommandLineTest):
         records = records_of(path)
         ratios = [r["metric"]["extra_info"] for r in records if "ratio" in r["metric"]["extra_info"]]
         self.assertTrue(ratios)
-        self.assertGreater(float(ratios[0]["ratio_high"]), float(ratios[0]["ratio_low"]))
+        self.assertGreater(float(ratios[0]["ratio"]), 0)
+        if "ratio_low" in ratios[0]:  # on a machine that is too busy there is no interval
+            self.assertLessEqual(float(ratios[0]["ratio_low"]), float(ratios[0]["ratio"]))
+            self.assertGreaterEqual(float(ratios[0]["ratio_high"]), float(ratios[0]["ratio"]))
         self.assertEqual(len({p["pid"] for p in records[0]["samples"]}), 3, "three processes by default")
 
     def test_two_runners_are_compared(self):
