@@ -8,6 +8,7 @@
 
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
+#include "headroom/base/glob.h"
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
 
@@ -20,26 +21,6 @@ const std::vector<std::string> kCaseKeys{"name", "metric", "margin"};
                          const std::string& what) {
   throw Error(
       fmt::format("{}: line {}, column {}: {}", source, region.begin.line, region.begin.column, what));
-}
-
-/// Whether all of `text` fits `pattern`.
-bool fits(std::string_view pattern, std::string_view text) {
-  std::size_t p = 0, t = 0, star = std::string_view::npos, restart = 0;
-  while (t < text.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      restart = t;
-    } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == text[t])) {
-      ++p;
-      ++t;
-    } else if (star != std::string_view::npos) {
-      p = star + 1;
-      t = ++restart;
-    } else {
-      return false;
-    }
-  }
-  return pattern.find_first_not_of('*', p) == std::string_view::npos;
 }
 
 double require_share(double share, std::string_view text) {
@@ -97,7 +78,7 @@ double margin_of(const Margins& margins, const Record& record) {
   double margin = margins.overall;
   const std::string name = case_name(record);
   for (const MarginRule& rule : margins.rules) {
-    if (fits(rule.name, name) && fits(rule.metric, record.metric.name)) margin = rule.margin;
+    if (fits_glob(rule.name, name) && fits_glob(rule.metric, record.metric.name)) margin = rule.margin;
   }
   if (margins.floors.empty()) return margin;
   const auto floor = margins.floors.find(identity(record));

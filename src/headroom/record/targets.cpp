@@ -11,6 +11,7 @@
 
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
+#include "headroom/base/glob.h"
 #include "headroom/base/text.h"
 #include "headroom/record/architecture.h"
 #include "headroom/record/dtype.h"
@@ -91,28 +92,15 @@ class TargetTable {
   const std::string& source_;
 };
 
-char lower(char c) {
-  return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+std::string lower(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return result;
 }
 
-/// Whether all of `text` fits `pattern` with '*' and '?'; case does not matter.
+/// Whether all of `text` fits `pattern`; case does not matter.
 bool fits(std::string_view pattern, std::string_view text) {
-  std::size_t p = 0, t = 0, star = std::string_view::npos, restart = 0;
-  while (t < text.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      restart = t;
-    } else if (p < pattern.size() && (pattern[p] == '?' || lower(pattern[p]) == lower(text[t]))) {
-      ++p;
-      ++t;
-    } else if (star != std::string_view::npos) {
-      p = star + 1;
-      t = ++restart;
-    } else {
-      return false;
-    }
-  }
-  return pattern.find_first_not_of('*', p) == std::string_view::npos;
+  return fits_glob(lower(pattern), lower(text));
 }
 
 bool fits_device(const Target& target, const TargetQuery& query) {
