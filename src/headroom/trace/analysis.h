@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headroom/trace/data_table.h"
+#include "headroom/trace/read.h"
+#include "headroom/trace/trace.h"
+
+namespace headroom::trace {
+
+/// One number that sums an analysis up. Becomes a Record, a row per rank, and a line of a diff.
+struct Headline {
+  std::string metric;  ///< "utilization"
+  Kind kind = Kind::kNumber;
+  bool lower_is_better = true;
+  double value = 0;
+  std::string device;  ///< "0"; empty: the whole trace
+};
+
+/// What an analysis of one trace gives. Nothing in it is formatted yet.
+struct AnalysisResult {
+  std::vector<DataTable> tables;
+  std::vector<Headline> headlines;
+  std::vector<std::string> notes;  ///< sentences: what looks wrong, what was assumed, what to look at next
+};
+
+/// A result and the rank that it is of.
+struct RankResult {
+  std::string source;
+  std::int64_t rank = 0;
+  AnalysisResult result;
+};
+
+/// An option of one analysis: --name VALUE, or --name alone where `value` is empty.
+struct AnalysisOption {
+  const char* name;          ///< "threshold"
+  const char* value;         ///< "TIME"; "": a flag
+  const char* default_text;  ///< "1us"; "" none
+  const char* help;
+};
+
+/// Option values as text, checked against the analysis's own list by whoever fills it.
+class AnalysisOptions {
+ public:
+  std::size_t top = 20;  ///< rows of long tables; 0: all
+  void set(const std::string& name, std::string value) { values_[name] = std::move(value); }
+  bool flag(const std::string& name) const { return values_.contains(name); }
+  /// The value given, else `fallback`.
+  std::string text(const std::string& name, const std::string& fallback = "") const;
+  /// As a number, a time (ns; "10us") or a size. Throws Error naming the option and the value.
+  double number(const std::string& name, double fallback) const;
+  double time_ns(const std::string& name, double fallback_ns) const;
+
+ private:
+  std::map<std::string, std::string> values_;
+};
+
+/// An analysis: columns in, tables out. Pure: no files, no printing, no clock.
+struct Analysis {
+  const char* name;     ///< "idle"
+  const char* summary;  ///< one line for --help
+  Needs needs;
+  AnalysisResult (*analyze)(const Trace&, const AnalysisOptions&);
+  std::span<const AnalysisOption> options;
+  /// Several ranks of one job into one result; null: a row per rank of the headlines with their spread.
+  AnalysisResult (*combine)(std::span<const RankResult>, const AnalysisOptions&);
+};
+
+/// Every analysis, in the order of the help.
+std::span<const Analysis* const> analyses();
+/// nullptr when there is none.
+const Analysis* find_analysis(std::string_view name);
+
+/// What a null Analysis::combine stands for.
+AnalysisResult combine_headlines(std::span<const RankResult> ranks);
+
+/// Keeps the first `top` rows (0: all) and returns how many were left out.
+std::size_t keep_top(DataTable& table, std::size_t top);
+
+}  // namespace headroom::trace

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/trace/attribution.h"
+
+#include <algorithm>
+#include <numeric>
+#include <unordered_map>
+
+#include "headroom/trace/kernel_type.h"
+
+namespace headroom::trace {
+namespace {
+
+constexpr CategoryMask kLaunchers = mask_of(Category::kRuntime) | mask_of(Category::kDriver);
+
+}  // namespace
+
+std::vector<std::uint32_t> launches(const Trace& trace) {
+  const Events& events = trace.events;
+  std::unordered_map<std::int64_t, std::uint32_t> by_correlation;
+  by_correlation.reserve(trace.gpu.size());
+  for (const GpuDetail& work : trace.gpu) {
+    if (events.correlation[work.event] != kNoCorrelation)
+      by_correlation.emplace(events.correlation[work.event], kNone);
+  }
+  for (std::uint32_t i = 0; i < events.size(); ++i) {
+    if ((mask_of(events.category[i]) & kLaunchers) == 0) continue;
+    const auto found = by_correlation.find(events.correlation[i]);
+    // A runtime call and the driver call inside it may both carry the number: the outer one is the launch.
+    if (found == by_correlation.end()) continue;
+    if (found->second == kNone || events.duration_ns[i] > events.duration_ns[found->second])
+      found->second = i;
+  }
+  std::vector<std::uint32_t> launch(trace.gpu.size(), kNone);
+  for (std::size_t row = 0; row < trace.gpu.size(); ++row) {
+    const std::int64_t correlation = events.correlation[trace.gpu[row].event];
+    if (correlation != kNoCorrelation) launch[row] = by_correlation.at(correlation);
+  }
+  return launch;
+}
+
+std::vector<std::uint32_t> parents(const Trace& trace, CategoryMask categories) {
+  const Events& events = trace.events;
+  constexpr CategoryMask kOnCpu = mask_of(Category::kRuntime) | mask_of(Category::kDriver) |
+                                  mask_of(Category::kCpuOp) | mask_of(Category::kUserAnnotation) |
+                                  mask_of(Category::kPython);
+  std::vector<std::uint32_t> order;
+  for (std::uint32_t i = 0; i < events.size(); ++i) {
+    if ((mask_of(events.category[i]) & (kOnCpu | categories)) != 0) order.push_back(i);
+  }
+  std::ranges::sort(order, [&](std::uint32_t a, std::uint32_t b) {
+    if (events.thread[a] != events.thread[b]) return events.thread[a] < events.thread[b];
+    if (events.start_ns[a] != events.start_ns[b]) return events.start_ns[a] < events.start_ns[b];
+    if (events.duration_ns[a] != events.duration_ns[b]) return events.duration_ns[a] > events.duration_ns[b];
+    return a < b;
+  });
+  std::vector<std::uint32_t> parent(events.size(), kNone);
+  std::vector<std::uint32_t> open;
+  for (const std::uint32_t i : order) {
+    while (!open.empty() && (events.thread[open.back()] != events.thread[i] ||
+                             events.end_ns(open.back()) <= events.start_ns[i])) {
+      open.pop_back();
+    }
+    if (!open.empty()) parent[i] = open.back();
+    if ((mask_of(events.category[i]) & categories) != 0) open.push_back(i);
+  }
+  return parent;
+}
+
+std::vector<std::uint32_t> launching_ops(const Trace& trace) {
+  const std::vector<std::uint32_t> launch = launches(trace);
+  const std::vector<std::uint32_t> parent = parents(trace, mask_of(Category::kCpuOp));
+  std::unordered_map<std::int64_t, std::uint32_t> by_external_id;
+  for (const OpDetail& op : trace.ops) {
+    if (op.external_id > 0 && trace.events.category[op.event] == Category::kCpuOp)
+      by_external_id.emplace(op.external_id, op.event);
+  }
+  std::vector<std::uint32_t> op(trace.gpu.size(), kNone);
+  for (std::size_t row = 0; row < op.size(); ++row) {
+    if (launch[row] != kNone) op[row] = parent[launch[row]];
+    if (op[row] != kNone) continue;
+    const auto found = by_external_id.find(trace.gpu[row].external_id);
+    if (found != by_external_id.end()) op[row] = found->second;
+  }
+  return op;
+}
+
+}  // namespace headroom::trace

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "headroom/trace/trace.h"
+
+namespace headroom::trace {
+
+/// What a piece of GPU work is for.
+enum class KernelType : std::uint8_t { kCompute, kCommunication, kMemory };
+const char* to_string(KernelType type);
+
+/// By name: communication (nccl, rccl, hccl, deep_ep, cross_device_reduce, nvshmem), memory (Memcpy, Memset,
+/// dma, __amd_rocclr_copyBuffer, MEMORY_COPY_*), the rest compute.
+KernelType kernel_type(std::string_view name);
+
+/// The type of each row of trace.gpu: copies and sets by category, kernels by name.
+std::vector<KernelType> kernel_types(const Trace& trace);
+
+/// By the kernel's name alone: a matrix product or a convolution of cuBLAS, cuBLASLt, CUTLASS, cuDNN,
+/// hipBLASLt (Cijk_), Blackwell (nvjet_), MIOpen, Triton's mm templates. Flash attention, permutations and
+/// MoE finalisation are not, whatever library they come from. The fallback where no op is known.
+bool is_matmul_or_convolution_kernel(std::string_view name);
+/// By the operator's name: aten::mm, addmm, bmm, matmul, linear, convolution and their backwards...
+bool is_matmul_or_convolution_op(std::string_view name);
+
+}  // namespace headroom::trace

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/trace/spans.h"
+
+#include <algorithm>
+
+namespace headroom::trace {
+
+Spans merged(std::vector<Span> spans) {
+  std::erase_if(spans, [](const Span& span) { return span.end <= span.start; });
+  const auto by_start = [](const Span& a, const Span& b) { return a.start < b.start; };
+  if (!std::ranges::is_sorted(spans, by_start)) std::ranges::sort(spans, by_start);
+  std::size_t kept = 0;
+  for (const Span& span : spans) {
+    if (kept > 0 && span.start <= spans[kept - 1].end) {
+      spans[kept - 1].end = std::max(spans[kept - 1].end, span.end);
+    } else {
+      spans[kept++] = span;
+    }
+  }
+  spans.resize(kept);
+  return spans;
+}
+
+std::int64_t length(const Spans& spans) {
+  std::int64_t total = 0;
+  for (const Span& span : spans) total += span.end - span.start;
+  return total;
+}
+
+Spans unite(const Spans& a, const Spans& b) {
+  Spans both;
+  both.reserve(a.size() + b.size());
+  std::ranges::merge(a, b, std::back_inserter(both), {}, &Span::start, &Span::start);
+  return merged(std::move(both));
+}
+
+Spans intersect(const Spans& a, const Spans& b) {
+  Spans both;
+  for (std::size_t i = 0, j = 0; i < a.size() && j < b.size();) {
+    const Span common{std::max(a[i].start, b[j].start), std::min(a[i].end, b[j].end)};
+    if (common.start < common.end) both.push_back(common);
+    (a[i].end < b[j].end ? i : j)++;
+  }
+  return both;
+}
+
+Spans subtract(const Spans& a, const Spans& b) {
+  Spans rest;
+  std::size_t j = 0;
+  for (Span span : a) {
+    while (j < b.size() && b[j].end <= span.start) ++j;
+    for (std::size_t k = j; k < b.size() && b[k].start < span.end; ++k) {
+      if (span.start < b[k].start) rest.push_back({span.start, b[k].start});
+      span.start = std::max(span.start, b[k].end);
+    }
+    if (span.start < span.end) rest.push_back(span);
+  }
+  return rest;
+}
+
+}  // namespace headroom::trace

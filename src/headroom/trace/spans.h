@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace headroom::trace {
+
+/// Half-open time [start, end), nanoseconds.
+struct Span {
+  std::int64_t start = 0, end = 0;
+  bool operator==(const Span&) const = default;
+};
+
+/// A set of times: spans in order, none empty, none touching another. What merged() gives and the rest takes.
+using Spans = std::vector<Span>;
+
+/// The union of any spans, in any order, overlapping or not; empty and reversed ones fall away.
+Spans merged(std::vector<Span> spans);
+/// Total time, ns.
+std::int64_t length(const Spans& spans);
+Spans unite(const Spans& a, const Spans& b);
+Spans intersect(const Spans& a, const Spans& b);
+/// What is in a and not in b.
+Spans subtract(const Spans& a, const Spans& b);
+
+}  // namespace headroom::trace
