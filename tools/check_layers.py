@@ -18,6 +18,7 @@ LIBRARY = {
     "process": "base",
     "record": "base stats",
     "machine": "base process record",
+    "command": "base stats process record machine",
     "experiment": "base record machine",
     "runner": "base process experiment",
     "schedule": "base stats process record machine experiment runner",

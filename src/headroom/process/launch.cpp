@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <filesystem>
 #include <string_view>
 
 #include "headroom/base/error.h"
@@ -40,6 +41,9 @@ class SpawnPlan {
     check(posix_spawn_file_actions_addopen(&actions_, number, "/dev/null", O_RDONLY, 0));
   }
   void place(int ours, int number) { check(posix_spawn_file_actions_adddup2(&actions_, ours, number)); }
+  void run_in(const std::string& folder) {
+    check(posix_spawn_file_actions_addchdir_np(&actions_, folder.c_str()));
+  }
   void close(int number) { check(posix_spawn_file_actions_addclose(&actions_, number)); }
   void close_from(int number) { check(posix_spawn_file_actions_addclosefrom_np(&actions_, number)); }
 
@@ -101,13 +105,14 @@ class Placement {
       }
       next_free_ = std::max(next_free_, number + 1);
     }
-    add(output.write_end.get(), STDOUT_FILENO);
+    if (options.standard_input >= 0) add(options.standard_input, STDIN_FILENO);
+    add(options.standard_output >= 0 ? options.standard_output : output.write_end.get(), STDOUT_FILENO);
     add(error.write_end.get(), STDERR_FILENO);
     for (const auto& [ours, number] : options.descriptors) add(ours, number);
   }
 
   void plan(SpawnPlan& plan) const {
-    plan.open_null_as(STDIN_FILENO);
+    if (copies_.front().second != STDIN_FILENO) plan.open_null_as(STDIN_FILENO);
     std::vector<bool> used(static_cast<std::size_t>(next_free_), false);
     for (const auto& [copy, number] : copies_) {
       plan.place(copy.get(), number);
@@ -147,10 +152,12 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return result;
 }
 
-std::string start_failure(const std::string& program, int error) {
+std::string start_failure(const SpawnOptions& options, int error) {
+  const std::string& program = options.arguments[0];
   const bool is_path = program.find('/') != std::string::npos;
   struct stat file {};
-  const bool exists = is_path && ::stat(program.c_str(), &file) == 0;
+  const std::string path = (std::filesystem::path(options.folder) / program).string();
+  const bool exists = is_path && ::stat(path.c_str(), &file) == 0;
   if (exists && S_ISDIR(file.st_mode)) return "it is a folder; give the path of the program in it";
   switch (error) {
     case ENOENT:
@@ -158,7 +165,7 @@ std::string start_failure(const std::string& program, int error) {
       if (!exists) return "no such file; check the path";
       return "the interpreter in its first line, or the loader it was linked for, is not on this machine";
     case EACCES:
-      return "not executable (or a folder above it is closed to you); try: chmod +x " + program;
+      return "not executable (or a folder above it is closed to you); try: chmod +x " + path;
     case ENOEXEC:
       return "not a program for this machine: neither an executable of this kind of CPU nor a script that "
              "starts "
@@ -184,27 +191,35 @@ void require_startable(const SpawnOptions& options) {
                               in_quotes(options.arguments[0]), in_quotes(argument)));
     }
   }
+  std::error_code unknown;
+  if (!options.folder.empty() && !std::filesystem::is_directory(options.folder, unknown)) {
+    throw Error(fmt::format("cannot start {} in {}: there is no such folder", in_quotes(options.arguments[0]),
+                            in_quotes(options.folder)));
+  }
 }
 
 }  // namespace
 
 Launched launch(const SpawnOptions& options) {
   require_startable(options);
-  Pipe output = make_output_pipe();
+  Pipe output;
+  if (options.standard_output < 0) output = make_output_pipe();
   Pipe error = make_output_pipe();
   const Placement placement(options, output, error);
   SpawnPlan plan;
   placement.plan(plan);
+  if (!options.folder.empty()) plan.run_in(options.folder);
   plan.own_group_and_default_signals();
 
   std::vector<std::string> arguments = options.arguments;
   std::vector<std::string> environment = environment_with(options.environment);
+  std::vector<char*> argument_pointers = pointers(arguments), environment_pointers = pointers(environment);
   Launched launched;
+  launched.started = std::chrono::steady_clock::now();
   const int failure = posix_spawnp(&launched.pid, arguments[0].c_str(), plan.actions(), plan.attributes(),
-                                   pointers(arguments).data(), pointers(environment).data());
+                                   argument_pointers.data(), environment_pointers.data());
   if (failure != 0) {
-    throw Error(
-        fmt::format("cannot start {}: {}", in_quotes(arguments[0]), start_failure(arguments[0], failure)));
+    throw Error(fmt::format("cannot start {}: {}", in_quotes(arguments[0]), start_failure(options, failure)));
   }
   launched.standard_output = std::move(output.read_end);
   launched.standard_error = std::move(error.read_end);
