@@ -35,6 +35,10 @@ double AnalysisOptions::time_ns(const std::string& name, double fallback_ns) con
   return with_context("--" + name, [&] { return parse_time_ns(found->second); });
 }
 
+Needs needs_of(const Analysis& analysis, const AnalysisOptions& options) {
+  return analysis.needs_with == nullptr ? analysis.needs : analysis.needs | analysis.needs_with(options);
+}
+
 std::size_t keep_top(DataTable& table, std::size_t top) {
   if (top == 0 || table.rows.size() <= top) return 0;
   const std::size_t left_out = table.rows.size() - top;

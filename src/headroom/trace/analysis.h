@@ -69,7 +69,13 @@ struct Analysis {
   std::span<const AnalysisOption> options;
   /// Several ranks of one job into one result; null: a row per rank of the headlines with their spread.
   AnalysisResult (*combine)(std::span<const RankResult>, const AnalysisOptions&);
+  /// What it needs beside `needs` with these options ("--by shape" needs more than the default); null:
+  /// nothing.
+  Needs (*needs_with)(const AnalysisOptions&) = nullptr;
 };
+
+/// What a trace must be read with for the analysis to give what these options ask for.
+Needs needs_of(const Analysis& analysis, const AnalysisOptions& options);
 
 /// Every analysis, in the order of the help.
 std::span<const Analysis* const> analyses();
