@@ -2,46 +2,25 @@
 #include "cli/diff_confirmation.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <chrono>
-#include <filesystem>
 
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
+#include "headroom/command/command_line.h"
 #include "headroom/process/spawn.h"
+#include "headroom/process/temporary_folder.h"
 #include "headroom/record/formats.h"
 
 namespace headroom::cli {
 namespace {
 
-/// A folder that is gone when this is.
-class ScratchFolder {
- public:
-  ScratchFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "headroom-XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr) throw Error("cannot make a folder in " + pattern);
-    path_ = pattern;
+std::vector<std::string> command_for(const Record& record, const std::string& command,
+                                     const std::string& json) {
+  if (trimmed(command).empty()) {
+    throw Error("--confirm needs a command, for example 'headroom run --runner OLD --runner NEW'");
   }
-  ~ScratchFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
-
-std::vector<std::string> command_for(const Record& record, const std::string& command, const std::string& json) {
-  std::vector<std::string> arguments;
-  for (const std::string& word : split(command, ' ')) {
-    if (!word.empty()) arguments.push_back(word);
-  }
-  if (arguments.empty()) throw Error("--confirm needs a command, for example 'headroom run --runner OLD --runner NEW'");
+  std::vector<std::string> arguments = with_context("--confirm", [&] { return split_command_line(command); });
   arguments.push_back(record.model.name);
   for (const auto& [axis, value] : record.axes) {
     arguments.insert(arguments.end(), {"-a", axis + "=" + value});
@@ -53,15 +32,15 @@ std::vector<std::string> command_for(const Record& record, const std::string& co
 }
 
 std::vector<Record> rerun(const Record& record, const std::string& command) {
-  const ScratchFolder folder;
+  const TemporaryFolder folder;
   const std::string json = (folder.path() / "records.json").string();
   SpawnOptions options;
   options.arguments = command_for(record, command, json);
   Child child(options);
   const auto status = child.wait(std::chrono::milliseconds(-1));
   if (!status->ok()) {
-    throw Error("the command of --confirm failed (" + status->text() + "): " + join(options.arguments, " ") + "; " +
-                join(child.stderr_lines().lines(), " | "));
+    throw Error("the command of --confirm failed (" + status->text() + "): " + join(options.arguments, " ") +
+                "; " + join(child.stderr_lines().lines(), " | "));
   }
   return read_records(json);
 }
@@ -73,8 +52,8 @@ std::vector<const Record*> both_of(const std::vector<Record>& records, const Rec
     if (identity(candidate) == identity(record)) found.push_back(&candidate);
   }
   if (found.size() != 2) {
-    throw Error(fmt::format("the command of --confirm measured {} {} times, not by two runners", case_name(record),
-                            found.size()));
+    throw Error(fmt::format("the command of --confirm measured {} {} times, not by two runners",
+                            case_name(record), found.size()));
   }
   return found;
 }
@@ -92,8 +71,9 @@ std::vector<std::string> confirm_regressions(std::span<Comparison> comparisons, 
     judge(again, rule);
     const bool confirmed = again.front().verdict == Verdict::kRegression;
     if (!confirmed) comparison.verdict = Verdict::kInconclusive;
-    said.push_back(fmt::format("{}: {} by an interleaved rerun ({}, ratio {:.4f})", case_name(*comparison.baseline),
-                               confirmed ? "confirmed" : "not confirmed", to_string(again.front().verdict),
+    said.push_back(fmt::format("{}: {} by an interleaved rerun ({}, ratio {:.4f})",
+                               case_name(*comparison.baseline), confirmed ? "confirmed" : "not confirmed",
+                               to_string(again.front().verdict),
                                again.front().ratio ? again.front().ratio->ratio : 0));
   }
   return said;

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/process/temporary_folder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <optional>
+#include <string>
+
+#include "headroom/base/error.h"
+
+namespace headroom {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// TMPDIR is a folder of the test's own.
+class TemporaryFolders : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const char* value = std::getenv("TMPDIR")) before_ = value;
+    char name[] = "/tmp/headroom_folders_XXXXXX";
+    parent_ = ::mkdtemp(name);
+    ::setenv("TMPDIR", parent_.c_str(), 1);
+  }
+  void TearDown() override {
+    before_ ? ::setenv("TMPDIR", before_->c_str(), 1) : ::unsetenv("TMPDIR");
+    fs::remove_all(parent_);
+  }
+  fs::path parent_;
+
+ private:
+  std::optional<std::string> before_;
+};
+
+void make_old(const fs::path& folder) {
+  fs::last_write_time(folder, fs::file_time_type::clock::now() - std::chrono::hours(1));
+}
+
+TEST_F(TemporaryFolders, IsMadeAndRemovedWithAllInIt) {
+  fs::path path;
+  {
+    const TemporaryFolder folder;
+    path = folder.path();
+    EXPECT_EQ(path.parent_path(), parent_);
+    fs::create_directories(path / "a" / "b");
+    std::ofstream(path / "a" / "b" / "file") << "text";
+    EXPECT_EQ(fs::status(path).permissions(), fs::perms::owner_all);
+  }
+  EXPECT_TRUE(fs::is_empty(parent_));
+}
+
+TEST_F(TemporaryFolders, FoldersClosedByAProgramAreRemoved) {
+  {
+    const TemporaryFolder folder;
+    fs::create_directories(folder.path() / "a" / "b");
+    std::ofstream(folder.path() / "a" / "b" / "file") << "text";
+    fs::permissions(folder.path() / "a" / "b", fs::perms::none);
+    fs::permissions(folder.path() / "a", fs::perms::owner_read);
+  }
+  EXPECT_TRUE(fs::is_empty(parent_));
+}
+
+TEST_F(TemporaryFolders, WhatLinksPointToStays) {
+  fs::create_directory(parent_ / "kept");
+  std::ofstream(parent_ / "kept" / "file") << "text";
+  {
+    const TemporaryFolder folder;
+    fs::create_directory_symlink(parent_ / "kept", folder.path() / "link");
+  }
+  EXPECT_TRUE(fs::exists(parent_ / "kept" / "file"));
+}
+
+TEST_F(TemporaryFolders, RemovedBySomeoneElseIsNoError) {
+  const TemporaryFolder folder;
+  fs::remove_all(folder.path());
+}
+
+TEST_F(TemporaryFolders, MovesKeepIt) {
+  TemporaryFolder first;
+  const fs::path path = first.path();
+  std::optional<TemporaryFolder> moved(std::move(first));
+  EXPECT_TRUE(fs::exists(path));
+  *moved = TemporaryFolder();
+  EXPECT_FALSE(fs::exists(path));
+  moved.reset();
+  EXPECT_TRUE(fs::is_empty(parent_));
+}
+
+TEST_F(TemporaryFolders, WhatAKilledProgramLeftIsRemovedAndWhatIsInUseIsNot) {
+  const fs::path left = parent_ / "headroom-work-abcdef", young = parent_ / "headroom-work-fedcba",
+                 foreign = parent_ / "other";
+  for (const fs::path& folder : {left, young, foreign}) fs::create_directory(folder);
+  make_old(left);
+  make_old(foreign);
+  const TemporaryFolder used;
+  make_old(used.path());
+  const TemporaryFolder another;
+  EXPECT_FALSE(fs::exists(left));
+  EXPECT_TRUE(fs::exists(young));
+  EXPECT_TRUE(fs::exists(foreign));
+  EXPECT_TRUE(fs::exists(used.path()));
+}
+
+TEST_F(TemporaryFolders, NowhereToMakeItIsAnError) {
+  ::setenv("TMPDIR", (parent_ / "absent").c_str(), 1);
+  EXPECT_THROW(TemporaryFolder(), Error);
+}
+
+}  // namespace
+}  // namespace headroom
