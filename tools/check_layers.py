@@ -21,13 +21,14 @@ LIBRARY = {
     "command": "base stats process record machine",
     "experiment": "base record machine",
     "runner": "base process experiment",
+    "workload": "base experiment",
     "schedule": "base stats process record machine experiment runner",
     "trace": "base stats record",
     "compare": "base stats record",
     "history": "base record",
     "report": "base stats record machine compare history trace",
 }
-RUNNER_MAY = "base stats process record machine experiment runner"
+RUNNER_MAY = "base stats process record machine experiment runner workload"
 RUNNERS = ("headroom_native", "headroom_torch", "headroom_cuda")
 
 TORCH = re.compile(r"^(torch|ATen|c10|caffe2)/")

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom_native/experiments.h"
 
+#include "headroom/workload/seed_experiments.h"
 #include "headroom_native/gather_gemv.h"
 #include "headroom_native/gemv.h"
 #include "headroom_native/layer_norm.h"
@@ -21,36 +22,6 @@ Axis working_sets() {
   Axis axis{"bytes", Axis::Kind::kInteger, {}};
   for (long long bytes = 16 << 10; bytes <= 1 << 30; bytes *= 2) axis.values.push_back(std::to_string(bytes));
   return axis;
-}
-
-void add_experiments(Registry& registry) {
-  const std::initializer_list<long long> sizes{1024, 4096, 8192, 16384};
-  registry.add("gemv", gemv)
-      .summary("matrix times vector: y = W.to(bf16) @ x, W[D,D]")
-      .axis("D", sizes)
-      .axis("dtype", {"int8", "bf16"})
-      .backends({"native", "reference"})
-      .metric(kBandwidth);
-  registry.add("gather_gemv", gather_gemv)
-      .summary("two of eight matrices times a vector: y = W[[3,5]].to(bf16) @ x, W[8,D,D]")
-      .axis("D", sizes)
-      .axis("dtype", {"int8", "bf16"})
-      .backends({"native", "reference"})
-      .metric(kBandwidth);
-  registry.add("layer_norm", layer_norm)
-      .summary("LayerNorm over the rows of x[BS,D]")
-      .axis("D", sizes)
-      .axis("BS", {4096})
-      .axis("dtype", {"bf16"})
-      .backends({"native", "reference"})
-      .metric(kBandwidth);
-  registry.add("mlp_layer_norm_gelu", mlp_layer_norm_gelu)
-      .summary("Linear, LayerNorm, Linear, LayerNorm of one vector of D, with `hidden` in between")
-      .axis("D", sizes)
-      .axis("hidden", {14336})
-      .axis("dtype", {"bf16"})
-      .backends({"native", "reference"})
-      .metric("flops_utilization");
 }
 
 void add_limits(Registry& registry) {
@@ -86,7 +57,8 @@ void add_limits(Registry& registry) {
 }  // namespace
 
 void register_native_experiments(Registry& registry) {
-  add_experiments(registry);
+  add_seed_experiments(registry, {gemv, gather_gemv, layer_norm, mlp_layer_norm_gelu},
+                       {"native", "reference"});
   add_limits(registry);
 }
 

@@ -4,7 +4,7 @@
 #include "headroom_native/cache_line.h"
 #include "headroom_native/copy_kernels.h"
 #include "headroom_native/limit_plan.h"
-#include "headroom_native/slice.h"
+#include "headroom/workload/slice.h"
 #include "headroom_native/thread_pool.h"
 
 namespace headroom::native {

@@ -3,7 +3,7 @@
 
 #include "headroom_native/cache_line.h"
 #include "headroom_native/limit_plan.h"
-#include "headroom_native/slice.h"
+#include "headroom/workload/slice.h"
 #include "headroom_native/thread_pool.h"
 #include "headroom_native/write_kernels.h"
 

@@ -5,12 +5,10 @@
 #include <string>
 
 #include "headroom/experiment/bf16.h"
+#include "headroom/workload/oracle.h"
 #include "headroom_native/isa.h"
 
 namespace headroom::native {
-
-/// What torch.nn.LayerNorm adds to the variance.
-constexpr float kNormEpsilon = 1e-5F;
 
 /// Where results go.
 enum class Stores {

@@ -7,7 +7,7 @@
 #include "headroom/experiment/bf16.h"
 #include "headroom/experiment/buffer.h"
 #include "headroom_native/gemv_kernel.h"
-#include "headroom_native/slice.h"
+#include "headroom/workload/slice.h"
 
 namespace headroom::native {
 
@@ -34,10 +34,5 @@ class SplitGemv {
 
 /// to[i] = from[i] for i in `slice`.
 void round_to_bf16(const float* from, Slice slice, Bf16* to);
-
-/// Bytes of one value of `dtype`: "bf16" or "int8".
-constexpr std::size_t item_bytes(std::string_view dtype) {
-  return dtype == "int8" ? 1 : 2;
-}
 
 }  // namespace headroom::native

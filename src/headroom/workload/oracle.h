@@ -7,26 +7,29 @@
 #include <vector>
 
 #include "headroom/experiment/bf16.h"
-#include "headroom_native/thread_pool.h"
+#include "headroom/workload/team.h"
 
-/// What the right answers are, in float64 and as plainly as possible. Workers share the rows.
-namespace headroom::native {
+/// What the right answers are, in float64 and as plainly as possible. The workers of a team share the rows.
+namespace headroom {
+
+/// What torch.nn.LayerNorm adds to the variance.
+constexpr float kNormEpsilon = 1e-5F;
 
 /// Exact: every bf16 and every float is a double.
 std::vector<double> as_doubles(std::span<const Bf16> values);
 std::vector<double> as_doubles(std::span<const float> values);
 
 /// weights[rows][columns] times x, plus bias[rows] unless it is empty.
-std::vector<double> exact_gemv(ThreadPool& pool, std::string_view dtype, const std::byte* weights,
+std::vector<double> exact_gemv(const Team& team, std::string_view dtype, const std::byte* weights,
                                std::size_t rows, std::span<const double> x,
                                std::span<const double> bias = {});
 
 /// LayerNorm over each row of x[.][columns], columns = gamma.size().
-std::vector<double> exact_layer_norm(ThreadPool& pool, std::span<const Bf16> x, std::span<const double> gamma,
+std::vector<double> exact_layer_norm(const Team& team, std::span<const Bf16> x, std::span<const double> gamma,
                                      std::span<const double> beta);
 
 /// LayerNorm over all of x.
 std::vector<double> exact_layer_norm(std::span<const double> x, std::span<const double> gamma,
                                      std::span<const double> beta);
 
-}  // namespace headroom::native
+}  // namespace headroom

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom_native/input_copies.h"
+#include "headroom/workload/input_copies.h"
 
 #include <cstdint>
 #include <cstring>
@@ -7,9 +7,9 @@
 #include <string>
 
 #include "headroom/base/error.h"
-#include "headroom_native/slice.h"
+#include "headroom/workload/slice.h"
 
-namespace headroom::native {
+namespace headroom {
 
 std::size_t InputCopies::stride_of(std::size_t bytes) {
   return (bytes + 63) / 64 * 64;
@@ -18,10 +18,10 @@ std::size_t InputCopies::stride_of(std::size_t bytes) {
 InputCopies::InputCopies(std::size_t bytes, std::size_t copies)
     : bytes_(bytes), stride_(stride_of(bytes)), copies_(copies), memory_(stride_ * copies) {}
 
-void InputCopies::spread(ThreadPool& pool) {
+void InputCopies::spread(const Team& team) {
   if (copies_ < 2) return;
   // Split as the kernels split, so that each CPU brings into its caches what it will read.
-  pool.run([&](int worker, int workers) {
+  team([&](int worker, int workers) {
     const Slice part = slice_of(bytes_, worker, workers);
     for (std::size_t index = 1; index < copies_; ++index) {
       std::memcpy(copy(index) + part.begin, copy(0) + part.begin, part.size());
@@ -46,4 +46,4 @@ std::size_t size_axis(const State& state, std::string_view axis) {
   return static_cast<std::size_t>(value);
 }
 
-}  // namespace headroom::native
+}  // namespace headroom

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom_native/slice.h"
+#include "headroom/workload/slice.h"
 
 #include <gtest/gtest.h>
 
 #include <cstdint>
 #include <limits>
 
-namespace headroom::native {
+namespace headroom {
 namespace {
 
 TEST(Slice, CoversEveryUnitOnceAndInOrder) {
@@ -32,4 +32,4 @@ TEST(Slice, DoesNotWrapAtHugeCounts) {
 }
 
 }  // namespace
-}  // namespace headroom::native
+}  // namespace headroom

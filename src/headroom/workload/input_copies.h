@@ -2,12 +2,13 @@
 #pragma once
 
 #include <cstddef>
+#include <string_view>
 
 #include "headroom/experiment/buffer.h"
 #include "headroom/experiment/state.h"
-#include "headroom_native/thread_pool.h"
+#include "headroom/workload/team.h"
 
-namespace headroom::native {
+namespace headroom {
 
 /// Equal copies of one input, one behind the other, each from a multiple of 64 bytes on.
 class InputCopies {
@@ -31,7 +32,7 @@ class InputCopies {
   }
 
   /// Makes all copies equal to the first.
-  void spread(ThreadPool& pool);
+  void spread(const Team& team);
 
   /// Bytes from one copy to the next.
   static std::size_t stride_of(std::size_t bytes);
@@ -46,7 +47,12 @@ class InputCopies {
 /// Product of sizes that cannot wrap: the largest number that State::require_memory understands instead.
 std::size_t bytes_of(std::size_t a, std::size_t b, std::size_t c = 1, std::size_t d = 1);
 
+/// Bytes of one value of `dtype`: "bf16" or "int8".
+constexpr std::size_t item_bytes(std::string_view dtype) {
+  return dtype == "int8" ? 1 : 2;
+}
+
 /// A positive integer axis as a size. Throws Error for zero and negative values.
 std::size_t size_axis(const State& state, std::string_view axis);
 
-}  // namespace headroom::native
+}  // namespace headroom

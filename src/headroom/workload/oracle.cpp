@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom_native/oracle.h"
+#include "headroom/workload/oracle.h"
 
 #include <cmath>
 #include <cstdint>
 
-#include "headroom_native/norm_kernel.h"
-#include "headroom_native/slice.h"
+#include "headroom/workload/slice.h"
 
-namespace headroom::native {
+namespace headroom {
 namespace {
 
 double as_double(Bf16 value) {
@@ -59,10 +58,10 @@ std::vector<double> as_doubles(std::span<const float> values) {
   return {values.begin(), values.end()};
 }
 
-std::vector<double> exact_gemv(ThreadPool& pool, std::string_view dtype, const std::byte* weights,
+std::vector<double> exact_gemv(const Team& team, std::string_view dtype, const std::byte* weights,
                                std::size_t rows, std::span<const double> x, std::span<const double> bias) {
   std::vector<double> y(rows);
-  pool.run([&](int worker, int workers) {
+  team([&](int worker, int workers) {
     const Slice slice = slice_of(rows, worker, workers);
     if (dtype == "bf16") {
       gemv_rows(reinterpret_cast<const Bf16*>(weights), slice, x, y);
@@ -74,14 +73,12 @@ std::vector<double> exact_gemv(ThreadPool& pool, std::string_view dtype, const s
   return y;
 }
 
-std::vector<double> exact_layer_norm(ThreadPool& pool, std::span<const Bf16> x, std::span<const double> gamma,
+std::vector<double> exact_layer_norm(const Team& team, std::span<const Bf16> x, std::span<const double> gamma,
                                      std::span<const double> beta) {
   const std::size_t columns = gamma.size();
   std::vector<double> y(x.size());
-  std::vector<std::vector<double>> row_of(static_cast<std::size_t>(pool.workers()),
-                                          std::vector<double>(columns));
-  pool.run([&](int worker, int workers) {
-    std::vector<double>& row = row_of[static_cast<std::size_t>(worker)];
+  team([&](int worker, int workers) {
+    std::vector<double> row(columns);
     const Slice rows = slice_of(x.size() / columns, worker, workers);
     for (std::size_t index = rows.begin; index < rows.end; ++index) {
       for (std::size_t k = 0; k < columns; ++k) row[k] = to_float(x[index * columns + k]);
@@ -98,4 +95,4 @@ std::vector<double> exact_layer_norm(std::span<const double> x, std::span<const 
   return y;
 }
 
-}  // namespace headroom::native
+}  // namespace headroom

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-namespace headroom::native {
+namespace headroom {
 
 /// Units [begin, end) of some work.
 struct Slice {
@@ -24,4 +24,4 @@ inline Slice slice_of(std::size_t count, int worker, int workers) {
   return {begin, begin + share + (index < longer ? 1 : 0)};
 }
 
-}  // namespace headroom::native
+}  // namespace headroom
