@@ -38,37 +38,42 @@ std::vector<std::uint32_t> launches(const Trace& trace) {
   return launch;
 }
 
-std::vector<std::uint32_t> parents(const Trace& trace, CategoryMask categories) {
+std::vector<std::uint32_t> parents(const Trace& trace, CategoryMask categories, CategoryMask of) {
   const Events& events = trace.events;
-  constexpr CategoryMask kOnCpu = mask_of(Category::kRuntime) | mask_of(Category::kDriver) |
-                                  mask_of(Category::kCpuOp) | mask_of(Category::kUserAnnotation) |
-                                  mask_of(Category::kPython);
-  std::vector<std::uint32_t> order;
+  struct Item {
+    std::int64_t start, duration;
+    std::uint32_t thread, event;
+  };
+  std::vector<Item> items;
   for (std::uint32_t i = 0; i < events.size(); ++i) {
-    if ((mask_of(events.category[i]) & (kOnCpu | categories)) != 0) order.push_back(i);
+    if ((mask_of(events.category[i]) & (of | categories)) != 0)
+      items.push_back({events.start_ns[i], events.duration_ns[i], events.thread[i], i});
   }
-  std::ranges::sort(order, [&](std::uint32_t a, std::uint32_t b) {
-    if (events.thread[a] != events.thread[b]) return events.thread[a] < events.thread[b];
-    if (events.start_ns[a] != events.start_ns[b]) return events.start_ns[a] < events.start_ns[b];
-    if (events.duration_ns[a] != events.duration_ns[b]) return events.duration_ns[a] > events.duration_ns[b];
-    return a < b;
+  std::ranges::sort(items, [](const Item& a, const Item& b) {
+    if (a.thread != b.thread) return a.thread < b.thread;
+    if (a.start != b.start) return a.start < b.start;
+    if (a.duration != b.duration) return a.duration > b.duration;
+    return a.event < b.event;
   });
   std::vector<std::uint32_t> parent(events.size(), kNone);
   std::vector<std::uint32_t> open;
-  for (const std::uint32_t i : order) {
-    while (!open.empty() && (events.thread[open.back()] != events.thread[i] ||
-                             events.end_ns(open.back()) <= events.start_ns[i])) {
+  for (const Item& item : items) {
+    while (!open.empty() &&
+           (events.thread[open.back()] != item.thread || events.end_ns(open.back()) <= item.start)) {
       open.pop_back();
     }
-    if (!open.empty()) parent[i] = open.back();
-    if ((mask_of(events.category[i]) & categories) != 0) open.push_back(i);
+    if (!open.empty()) parent[item.event] = open.back();
+    if ((mask_of(events.category[item.event]) & categories) != 0) open.push_back(item.event);
   }
   return parent;
 }
 
 std::vector<std::uint32_t> launching_ops(const Trace& trace) {
+  return launching_ops(trace, parents(trace, mask_of(Category::kCpuOp), kLaunchers));
+}
+
+std::vector<std::uint32_t> launching_ops(const Trace& trace, const std::vector<std::uint32_t>& parent) {
   const std::vector<std::uint32_t> launch = launches(trace);
-  const std::vector<std::uint32_t> parent = parents(trace, mask_of(Category::kCpuOp));
   std::unordered_map<std::int64_t, std::uint32_t> by_external_id;
   for (const OpDetail& op : trace.ops) {
     if (op.external_id > 0 && trace.events.category[op.event] == Category::kCpuOp)

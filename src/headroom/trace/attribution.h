@@ -13,21 +13,30 @@ namespace headroom::trace {
 std::vector<std::uint32_t> launches(const Trace& trace);
 
 /// The event of trace.events that encloses each event on its CPU thread (the innermost whose category is in
-/// `categories`), kNone for none and for events that are not on a CPU thread. By start, longest first; an
-/// event that ends after its parent is cut there (it is still its child).
+/// `categories`), kNone for none and for events whose category is not in `of`. By start, longest first; an
+/// event that ends after its parent is still its child.
 using CategoryMask = std::uint32_t;
 constexpr CategoryMask mask_of(Category category) {
   return 1U << static_cast<unsigned>(category);
 }
-std::vector<std::uint32_t> parents(const Trace& trace, CategoryMask categories);
+inline constexpr CategoryMask kOnCpu = mask_of(Category::kRuntime) | mask_of(Category::kDriver) |
+                                       mask_of(Category::kCpuOp) | mask_of(Category::kUserAnnotation) |
+                                       mask_of(Category::kPython);
+std::vector<std::uint32_t> parents(const Trace& trace, CategoryMask categories, CategoryMask of = kOnCpu);
 
 /// The innermost cpu_op that launched each row of trace.gpu: the op that encloses its launch, else the op
 /// with its external id; kNone for none. Needs kLaunches and kOps.
 std::vector<std::uint32_t> launching_ops(const Trace& trace);
+/// The same for who has the parents already, by at least kCpuOp of launches and ops.
+std::vector<std::uint32_t> launching_ops(const Trace& trace, const std::vector<std::uint32_t>& parent);
 
 /// Which rows of trace.gpu are matrix products or convolutions: by the chain of ops above the launch where
-/// one is known, by the kernel's name where none is. A helper kernel (a copy, a fill, a type conversion)
-/// under a matmul op counts as the op's only when its own name does not say otherwise.
+/// one of them is (aten::mm, aten::convolution...), by the kernel's name where none is (a compiled region, a
+/// graph, a custom op). A generic kernel under such an op (a copy, a fill, a conversion: is_generic_kernel)
+/// is not. Copies and sets never are. Needs kLaunches and kOps.
 std::vector<bool> matmul_or_convolution(const Trace& trace);
+
+/// The same by the kernels' names alone, which needs nothing but the GPU work.
+std::vector<bool> matmul_or_convolution_by_name(const Trace& trace);
 
 }  // namespace headroom::trace

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 
 namespace headroom::trace {
 namespace {
@@ -35,14 +36,19 @@ KernelType kernel_type(std::string_view name) {
       name.find("__amd_rocclr_copyBuffer") != std::string_view::npos) {
     return KernelType::kMemory;
   }
-  constexpr std::array<std::string_view, 4> kCommunicationStarts{"nccl", "rccl", "hccl", "mscclKernel"};
-  constexpr std::array<std::string_view, 5> kCommunicationParts{"nccl", "rccl", "deep_ep",
-                                                                "cross_device_reduce", "nvshmem"};
-  if (std::ranges::any_of(kCommunicationStarts,
-                          [&](std::string_view start) { return name.starts_with(start); }) ||
-      contains_any(name, kCommunicationParts)) {
-    return KernelType::kCommunication;
-  }
+  constexpr std::array<std::string_view, 12> kCommunicationParts{"nccl",
+                                                                 "rccl",
+                                                                 "hccl",
+                                                                 "msccl",
+                                                                 "deep_ep",
+                                                                 "nvshmem",
+                                                                 "all_reduce",
+                                                                 "reduce_scatter",
+                                                                 "all_gather",
+                                                                 "all_to_all",
+                                                                 "cross_device_reduce",
+                                                                 "multimem"};
+  if (contains_any(name, kCommunicationParts)) return KernelType::kCommunication;
   return KernelType::kCompute;
 }
 
@@ -62,15 +68,51 @@ std::vector<KernelType> kernel_types(const Trace& trace) {
   return by_row;
 }
 
+std::string kernel_base_name(std::string_view name) {
+  constexpr std::string_view kVoid = "void ";
+  if (name.starts_with(kVoid)) name.remove_prefix(kVoid.size());
+  if (!name.starts_with("_Z")) return std::string(name.substr(0, name.find('<')));
+  name.remove_prefix(name.starts_with("_ZN") ? 3 : 2);
+  // <length><identifier>, again and again; template arguments begin with an I.
+  std::string base;
+  std::size_t length = 0;
+  for (const char* at = name.data(); at != name.data() + name.size(); at += length) {
+    const char* const end = name.data() + name.size();
+    const auto [rest, error] = std::from_chars(at, end, length);
+    if (error != std::errc{} || length == 0 || length > static_cast<std::size_t>(end - rest)) break;
+    if (!base.empty()) base += "::";
+    base.append(rest, length);
+    at = rest;
+  }
+  return base;
+}
+
+bool is_generic_kernel(std::string_view name) {
+  constexpr std::array<std::string_view, 8> kParts{"elementwise", "copy",    "fill",     "memset",
+                                                   "cast",        "convert", "catarray", "subtensorop"};
+  const std::string base = kernel_base_name(name);
+  return contains_any(base, kParts) ||
+         (base.starts_with("at::native") && base.find("reduce_kernel") != std::string::npos);
+}
+
 bool is_matmul_or_convolution_kernel(std::string_view name) {
-  constexpr std::array<std::string_view, 8> kNever{"flash", "fmha",     "attention",    "permute_",
-                                                   "moe::", "finalize", "splitkreduce", "im2col"};
+  constexpr std::array<std::string_view, 11> kNever{"flash",       "fmha",      "attention", "permute_",
+                                                    "moe::",       "finalize",  "quantize",  "_quant_",
+                                                    "typeconvert", "embedding", "softmax"};
   constexpr std::array<std::string_view, 18> kParts{
-      "gemm",       "gemv",      "conv",  "cutlass",   "wgrad",
-      "dgrad",      "fprop",     "cijk_", "nvjet_",    "cudnn_",
-      "winograd",   "implicit_", "xmma",  "triton_mm", "triton_tem_fused_mm",
-      "_mm_kernel", "matmul",    "bmm"};
-  return !contains_any(name, kNever) && contains_any(name, kParts);
+      "gemm",  "gemv",  "cijk_",  "nvjet_", "winograd", "wgrad",  "dgrad",  "fprop",   "cudnn_",
+      "_conv", "conv_", "conv1d", "conv2d", "conv3d",   "convol", "matmul", "cutlass", "splitkreduce"};
+  constexpr std::array<std::string_view, 6> kMoreParts{"miopenconv",       "bmm_", "_mm_kernel", "marlin",
+                                                       "fused_moe_kernel", "xmma"};
+  if (contains_any(name, kNever) || is_generic_kernel(name)) return false;
+  if (name.starts_with("triton_")) {
+    // Inductor names its fused loops after the ops that they follow; only its templates multiply.
+    constexpr std::array<std::string_view, 3> kProducts{"mm", "conv", "matmul"};
+    return (name.starts_with("triton_tem_") || name.starts_with("triton_mm") ||
+            name.starts_with("triton_bmm")) &&
+           contains_any(name, kProducts);
+  }
+  return contains_any(name, kParts) || contains_any(name, kMoreParts);
 }
 
 bool is_matmul_or_convolution_op(std::string_view name) {

@@ -2,8 +2,16 @@
 #include "headroom/trace/spans.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace headroom::trace {
+namespace {
+
+std::int64_t edge_of(const Spans& spans, std::size_t edge) {
+  return edge % 2 == 0 ? spans[edge / 2].start : spans[edge / 2].end;
+}
+
+}  // namespace
 
 Spans merged(std::vector<Span> spans) {
   std::erase_if(spans, [](const Span& span) { return span.end <= span.start; });
@@ -56,6 +64,37 @@ Spans subtract(const Spans& a, const Spans& b) {
     if (span.start < span.end) rest.push_back(span);
   }
   return rest;
+}
+
+std::int64_t length_within(const Spans& spans, Span window) {
+  std::int64_t total = 0;
+  if (window.end <= window.start) return 0;
+  auto first = std::ranges::upper_bound(spans, window.start, {}, &Span::end);
+  for (; first != spans.end() && first->start < window.end; ++first)
+    total += std::min(first->end, window.end) - std::max(first->start, window.start);
+  return total;
+}
+
+std::vector<std::int64_t> time_by_combination(std::span<const Spans> sets) {
+  std::vector<std::int64_t> time(std::size_t{1} << sets.size(), 0);
+  std::vector<std::size_t> next(sets.size(), 0);  // edge 2 i opens span i of the set, 2 i + 1 closes it
+  std::size_t on = 0;
+  std::int64_t from = 0;
+  for (;;) {
+    std::int64_t at = std::numeric_limits<std::int64_t>::max();
+    for (std::size_t set = 0; set < sets.size(); ++set) {
+      if (next[set] < 2 * sets[set].size()) at = std::min(at, edge_of(sets[set], next[set]));
+    }
+    if (at == std::numeric_limits<std::int64_t>::max()) return time;
+    if (on != 0) time[on] += at - from;
+    from = at;
+    for (std::size_t set = 0; set < sets.size(); ++set) {
+      while (next[set] < 2 * sets[set].size() && edge_of(sets[set], next[set]) == at) {
+        on ^= std::size_t{1} << set;
+        ++next[set];
+      }
+    }
+  }
 }
 
 }  // namespace headroom::trace

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <random>
 
 namespace headroom::trace {
@@ -22,20 +23,20 @@ std::vector<bool> drawn(const Spans& spans, int size) {
   return line;
 }
 
+Spans any_spans(std::mt19937& random, int size) {
+  std::vector<Span> spans;
+  for (unsigned i = random() % 8; i > 0; --i) {
+    const auto start = static_cast<std::int64_t>(random() % static_cast<unsigned>(size));
+    spans.push_back({start, std::min<std::int64_t>(size, start + static_cast<std::int64_t>(random() % 12))});
+  }
+  return merged(spans);
+}
+
 TEST(Spans, SetOperationsAgreeWithALineOfTicks) {
   constexpr int kSize = 60;
   std::mt19937 random(7);
-  const auto any = [&] {
-    std::vector<Span> spans;
-    for (unsigned i = random() % 8; i > 0; --i) {
-      const auto start = static_cast<std::int64_t>(random() % kSize);
-      spans.push_back(
-          {start, std::min<std::int64_t>(kSize, start + static_cast<std::int64_t>(random() % 12))});
-    }
-    return merged(spans);
-  };
   for (int round = 0; round < 500; ++round) {
-    const Spans a = any(), b = any();
+    const Spans a = any_spans(random, kSize), b = any_spans(random, kSize);
     const auto line_a = drawn(a, kSize), line_b = drawn(b, kSize);
     const auto united = drawn(unite(a, b), kSize), common = drawn(intersect(a, b), kSize),
                rest = drawn(subtract(a, b), kSize);
@@ -46,6 +47,26 @@ TEST(Spans, SetOperationsAgreeWithALineOfTicks) {
     }
     ASSERT_EQ(length(unite(a, b)), length(a) + length(b) - length(intersect(a, b)));
   }
+}
+
+TEST(Spans, LengthWithinAWindowAndTimeByCombinationAgreeWithALineOfTicks) {
+  constexpr int kSize = 60;
+  std::mt19937 random(11);
+  for (int round = 0; round < 500; ++round) {
+    std::array<Spans, 3> sets;
+    for (Spans& set : sets) set = any_spans(random, kSize);
+    std::vector<std::int64_t> expected(8, 0);
+    for (std::size_t t = 0; t < kSize; ++t) {
+      std::size_t mask = 0;
+      for (std::size_t i = 0; i < 3; ++i) mask |= std::size_t{drawn(sets[i], kSize)[t]} << i;
+      if (mask != 0) ++expected[mask];
+    }
+    ASSERT_EQ(time_by_combination(sets), expected);
+    const Span window{static_cast<std::int64_t>(random() % kSize),
+                      static_cast<std::int64_t>(random() % kSize)};
+    ASSERT_EQ(length_within(sets[0], window), length(intersect(sets[0], merged({window}))));
+  }
+  EXPECT_EQ(time_by_combination({}), std::vector<std::int64_t>{0});
 }
 
 }  // namespace

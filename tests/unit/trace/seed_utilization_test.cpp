@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/trace/seed_utilization.h"
+
+#include <gtest/gtest.h>
+
+#include "headroom/base/error.h"
+#include "trace_builder.h"
+
+namespace headroom::trace {
+namespace {
+
+TEST(SeedUtilization, CountsEveryEventOfALabelledProcess) {
+  TraceBuilder builder;
+  builder.kernel("volta_sgemm", 1000, 4000);                                                        // 1..5 us
+  builder.event(Category::kGpuAnnotation, "ProfilerStep#1", 2000, 8000, builder.thread("0", "7"));  // ..10 us
+  builder.event(Category::kPython, "conv(): a Python function", 20000, 1000, builder.thread("0", "python"));
+  builder.kernel("volta_sgemm", 30000, 5000, kNoCorrelation, 1);
+  builder.op("aten::mm", 0, 100000);  // its process is labelled CPU
+  const SeedUtilization seed = seed_utilization(builder.trace, 1e-3);
+  EXPECT_DOUBLE_EQ(seed.utilization, (9 + 1 + 5) / 1000.0);
+  EXPECT_DOUBLE_EQ(seed.mm_conv_utilization, (4 + 1 + 5) / 1000.0);
+}
+
+TEST(SeedUtilization, NoLabelNoAnswer) {
+  TraceBuilder builder;
+  builder.kernel("volta_sgemm", 1000, 4000);
+  for (Thread& thread : builder.trace.threads) thread.process_labels.clear();
+  EXPECT_EQ(seed_utilization(builder.trace, 1).utilization, 0.0);
+}
+
+// With a clock of 2e15 us a Python float holds quarters of a microsecond: the original's sums are rounded so.
+TEST(SeedUtilization, RoundsAsPythonDoes) {
+  TraceBuilder builder;
+  constexpr std::int64_t kNow = 1'669'000'000'000'000'000;
+  builder.trace.base_time_ns = 0;
+  builder.kernel("a", kNow + 100, 1000);  // end 1.1 us rounds to 1.0: the union has 1.0
+  builder.kernel("b", kNow + 600, 1000);  // from 1.0 to 1.6, which rounds to 1.5
+  EXPECT_DOUBLE_EQ(seed_utilization(builder.trace, 1e-6).utilization, 1.5);
+  builder.trace.base_time_ns = kNow;  // the file's own times are small: exact but for the last bit
+  EXPECT_NEAR(seed_utilization(builder.trace, 1e-6).utilization, 1.5, 1e-12);
+}
+
+TEST(SeedUtilization, ALengthMustBeATime) {
+  const TraceBuilder builder;
+  EXPECT_THROW(seed_utilization(builder.trace, 0), Error);
+  EXPECT_THROW(seed_utilization(builder.trace, -1), Error);
+  EXPECT_THROW(seed_utilization(builder.trace, std::numeric_limits<double>::quiet_NaN()), Error);
+}
+
+}  // namespace
+}  // namespace headroom::trace
