@@ -22,11 +22,18 @@ struct Headline {
   std::string device;  ///< "0"; empty: the whole trace
 };
 
+/// A file that an analysis was asked for. Whoever called it writes the file; the analysis touches none.
+struct OutputFile {
+  std::string path;     ///< as the option gave it
+  std::string content;  ///< all of it
+};
+
 /// What an analysis of one trace gives. Nothing in it is formatted yet.
 struct AnalysisResult {
   std::vector<DataTable> tables;
   std::vector<Headline> headlines;
   std::vector<std::string> notes;  ///< sentences: what looks wrong, what was assumed, what to look at next
+  std::vector<OutputFile> files;   ///< of one trace; nothing that combine reads
 };
 
 /// A result and the rank that it is of.

@@ -37,6 +37,7 @@ struct DataTable {
   std::string title;  ///< "kernels by total time"
   std::vector<Column> columns;
   std::vector<std::vector<Cell>> rows;  ///< each of the columns' length
+  bool is_for_combining = false;  ///< raw rows for Analysis::combine: in JSON, in no table that people read
 };
 
 }  // namespace headroom::trace
