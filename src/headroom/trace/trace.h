@@ -149,8 +149,11 @@ struct Problems {
 struct Trace {
   std::string source;  ///< the file's path
   std::uint64_t json_bytes = 0, file_bytes = 0;
+  // Every event of the file is counted once: events_seen = events.size() + memory.size() + flows.size() +
+  // events_without_columns + events_skipped_by_need + problems.events_skipped.
   std::uint64_t events_seen = 0;  ///< of any phase and category, kept or not
   std::uint64_t events_skipped_by_need = 0;
+  std::uint64_t events_without_columns = 0;  ///< names of threads, ends of B events, counters, instants...
 
   Names names;
   Events events;

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "headroom/trace/readers/local_names.h"
+#include "headroom/trace/readers/local_threads.h"
+#include "headroom/trace/trace.h"
+
+namespace headroom::trace {
+
+/// What one reading thread has numbered for itself; lives as long as the reading.
+struct LocalTables {
+  LocalNames texts{LocalNames::Form::kText};
+  LocalNames json{LocalNames::Form::kJson};  ///< dims, types, strides and values of ops
+  LocalThreads threads;
+};
+
+/// A begin or an end, to be paired when everything before it is known.
+struct Mark {
+  std::uint64_t offset = 0;
+  std::int64_t at_ns = 0;
+  std::uint32_t row = kNone;  ///< of the batch; kNone: an end
+  std::uint32_t thread = 0;
+  NameId name = kNoName;
+};
+
+/// A metadata event (ph M) that names a process or a thread.
+struct Naming {
+  enum class What : std::uint8_t { kProcess, kLabels, kThread };
+  What what = What::kProcess;
+  std::uint32_t thread = 0;
+  NameId text = kNoName;
+};
+
+/// The events of a piece of the file as columns. Names and threads are numbers of the LocalTables, rows are
+/// those of the batch itself.
+struct Batch {
+  Events events;
+  std::vector<GpuDetail> gpu;
+  std::vector<OpDetail> ops;
+  std::vector<SyncDetail> syncs;
+  std::vector<Collective> collectives;
+  std::vector<MemoryEvent> memory;
+  std::vector<Flow> flows;
+  std::vector<Mark> marks;
+  std::vector<Naming> namings;
+  std::vector<std::uint32_t> uncategorized;  ///< rows without a "cat"
+  std::uint64_t seen = 0, skipped_by_need = 0, without_columns = 0;
+  Problems problems;
+
+  /// An event that is kept, with something amiss.
+  void add_problem(std::uint64_t offset, std::string what);
+  /// An event that is not kept.
+  void skip_event(std::uint64_t offset, std::string what);
+  /// Empty again, with the room that it had.
+  void clear();
+};
+
+/// Appends to what is known of problems, all of which come later in the file.
+void append(Problems& problems, Problems&& later);
+
+}  // namespace headroom::trace

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <charconv>
+#include <initializer_list>
+
+#include "headroom/trace/readers/event_reader.h"
+
+namespace headroom::trace {
+namespace {
+
+/// "[24, 1, 1]" as three numbers; what is missing stays as it was.
+void read_triple(Raw value, std::uint32_t (&triple)[3]) {
+  if (value.size() < 2 || value.front() != '[') return;
+  const char* at = value.data() + 1;
+  const char* const end = value.data() + value.size() - 1;
+  for (std::uint32_t& number : triple) {
+    while (at < end && (*at < '0' || *at > '9')) ++at;
+    if (at == end) return;
+    at = std::from_chars(at, end, number).ptr;
+  }
+}
+
+}  // namespace
+
+std::uint32_t EventReader::add_detail(std::uint32_t row, Batch& batch) {
+  switch (category_) {
+    case Category::kKernel:
+    case Category::kGpuMemcpy:
+    case Category::kGpuMemset:
+      return add_gpu_detail(row, batch);
+    case Category::kCpuOp:
+    case Category::kUserAnnotation:
+      return add_op_detail(row, batch);
+    case Category::kGpuSync:
+      return add_sync_detail(row, batch);
+    default:
+      return kNone;
+  }
+}
+
+std::uint32_t EventReader::add_gpu_detail(std::uint32_t row, Batch& batch) {
+  GpuDetail& detail = batch.gpu.emplace_back();
+  detail.event = row;
+  detail.device = whole<std::int32_t>(Argument::kDevice, -1);
+  detail.stream = whole<std::int64_t>(Argument::kStream, -1);
+  detail.external_id = whole<std::int64_t>(Argument::kExternalId, -1);
+  if (has(needs_, Needs::kGpuArguments)) {
+    detail.bytes = real(Argument::kBytes, -1);
+    detail.bandwidth_gb_s = real(Argument::kBandwidth, -1);
+    detail.blocks_per_sm = static_cast<float>(real(Argument::kBlocksPerSm, -1));
+    detail.warps_per_sm = static_cast<float>(real(Argument::kWarpsPerSm, -1));
+    detail.occupancy_percent = static_cast<float>(real(Argument::kOccupancy, -1));
+    detail.registers_per_thread = whole<std::int32_t>(Argument::kRegisters, -1);
+    read_triple(arguments_[Argument::kGrid], detail.grid);
+    read_triple(arguments_[Argument::kBlock], detail.block);
+    if (arguments_.has(Argument::kCollectiveName)) detail.collective = add_collective(batch);
+  }
+  return static_cast<std::uint32_t>(batch.gpu.size() - 1);
+}
+
+std::uint32_t EventReader::add_op_detail(std::uint32_t row, Batch& batch) {
+  OpDetail detail{.event = row};
+  bool has_any = false;
+  const auto number = [&](Argument argument, std::int64_t& value) {
+    if (!arguments_.has(argument)) return;
+    value = whole<std::int64_t>(argument, -1);
+    has_any = true;
+  };
+  number(Argument::kExternalId, detail.external_id);
+  number(Argument::kSequence, detail.sequence);
+  number(Argument::kForwardThread, detail.forward_thread);
+  const auto value = [&](Argument argument, NameId& id) {
+    if (!arguments_.has(argument)) return;
+    id = json(arguments_[argument], batch);
+    has_any = true;
+  };
+  if (has(needs_, Needs::kOpArguments)) {
+    value(Argument::kDims, detail.dims);
+    value(Argument::kTypes, detail.types);
+    value(Argument::kStrides, detail.strides);
+    value(Argument::kValues, detail.values);
+    if (!without_quotes(arguments_[Argument::kStack]).empty()) {
+      detail.stack = text(arguments_[Argument::kStack], batch);
+      has_any = true;
+    }
+    if (arguments_.has(Argument::kCollectiveName)) {
+      detail.collective = add_collective(batch);
+      has_any = true;
+    }
+  }
+  if (!has_any) return kNone;
+  batch.ops.push_back(detail);
+  return static_cast<std::uint32_t>(batch.ops.size() - 1);
+}
+
+std::uint32_t EventReader::add_sync_detail(std::uint32_t row, Batch& batch) {
+  SyncDetail& detail = batch.syncs.emplace_back();
+  detail.event = row;
+  if (arguments_.has(Argument::kSyncKind)) detail.kind = text(arguments_[Argument::kSyncKind], batch);
+  detail.device = whole<std::int32_t>(Argument::kDevice, -1);
+  detail.stream = whole<std::int64_t>(Argument::kStream, -1);
+  detail.wait_on_stream = whole<std::int64_t>(Argument::kWaitOnStream, -1);
+  detail.wait_on_event_record_correlation = whole<std::int64_t>(Argument::kWaitOnRecord, -1);
+  detail.wait_on_event_id = whole<std::int64_t>(Argument::kWaitOnEvent, -1);
+  return static_cast<std::uint32_t>(batch.syncs.size() - 1);
+}
+
+std::uint32_t EventReader::add_collective(Batch& batch) {
+  Collective& collective = batch.collectives.emplace_back();
+  const auto name_of = [&](Argument argument, NameId& id) {
+    if (arguments_.has(argument)) id = text(arguments_[argument], batch);
+  };
+  name_of(Argument::kCollectiveName, collective.name);
+  name_of(Argument::kGroupName, collective.group);
+  name_of(Argument::kGroupRanks, collective.ranks);
+  name_of(Argument::kDtype, collective.dtype);
+  collective.elements_in = real(Argument::kElementsIn, -1);
+  collective.elements_out = real(Argument::kElementsOut, -1);
+  collective.group_size = whole<std::int32_t>(Argument::kGroupSize, -1);
+  return static_cast<std::uint32_t>(batch.collectives.size() - 1);
+}
+
+}  // namespace headroom::trace

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "headroom/trace/read.h"
+#include "headroom/trace/readers/batch.h"
+#include "headroom/trace/readers/event_arguments.h"
+#include "headroom/trace/readers/event_fields.h"
+
+namespace headroom::trace {
+
+/// Turns the tokens of events into rows of a batch. One for each reading thread.
+class EventReader {
+ public:
+  explicit EventReader(Needs needs) : needs_(needs) {}
+
+  /// Reads the event whose { the walk is on, and moves past it; `offset` is its place in the file. False,
+  /// with nothing added to the batch, when its tokens make no object.
+  bool read(Walk& walk, std::uint64_t offset, Batch& batch);
+
+  LocalTables& tables() { return tables_; }
+
+ private:
+  bool wants_arguments() const;
+  void add_event(Batch& batch);
+  void add_complete(Batch& batch);
+  void add_begin(Batch& batch);
+  void add_end(Batch& batch);
+  void add_instant(Batch& batch);
+  void add_flow(bool is_start, Batch& batch);
+  void add_naming(Batch& batch);
+
+  std::uint32_t add_row(std::int64_t start_ns, std::int64_t duration_ns, Batch& batch);
+  // In event_details.cpp: the row of an event's arguments, kNone where it has none.
+  std::uint32_t add_detail(std::uint32_t row, Batch& batch);
+  std::uint32_t add_gpu_detail(std::uint32_t row, Batch& batch);
+  std::uint32_t add_op_detail(std::uint32_t row, Batch& batch);
+  std::uint32_t add_sync_detail(std::uint32_t row, Batch& batch);
+  std::uint32_t add_collective(Batch& batch);
+
+  /// The time of the event; nothing, and the event counted as skipped, when there is none that can be read.
+  std::optional<std::int64_t> start(Batch& batch);
+  std::int64_t duration(Batch& batch);
+  std::uint32_t thread();
+  NameId name(Batch& batch) { return text(fields_.name, batch); }
+  NameId text(Raw value, Batch& batch);
+  NameId json(Raw value, Batch& batch);
+  template <typename Integer>
+  Integer whole(Argument argument, Integer absent) const;
+  double real(Argument argument, double absent) const;
+
+  Needs needs_;
+  LocalTables tables_;
+  // The event at hand.
+  EventFields fields_;
+  Arguments arguments_;
+  std::uint64_t offset_ = 0;
+  char phase_ = 0;
+  Category category_ = Category::kOther;
+  bool has_category_ = false;
+};
+
+template <typename Integer>
+Integer EventReader::whole(Argument argument, Integer absent) const {
+  const auto value = arguments_.has(argument) ? parse_whole(arguments_[argument]) : std::nullopt;
+  return value ? static_cast<Integer>(*value) : absent;
+}
+
+inline double EventReader::real(Argument argument, double absent) const {
+  return arguments_.has(argument) ? parse_real(arguments_[argument]).value_or(absent) : absent;
+}
+
+}  // namespace headroom::trace

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/trace/readers/metadata.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <optional>
+
+#include "headroom/base/json.h"
+#include "headroom/base/text.h"
+#include "headroom/trace/readers/json_text.h"
+
+namespace headroom::trace {
+namespace {
+
+/// A member as a whole number, which may stand in a string; the first of the keys that is there.
+std::optional<std::int64_t> whole(const Json& object, std::initializer_list<const char*> keys) {
+  for (const char* key : keys) {
+    const auto member = object.find(key);
+    if (member == object.end()) continue;
+    return parse_whole(member->is_string() ? member->get_ref<const std::string&>() : member->dump());
+  }
+  return std::nullopt;
+}
+
+std::string text(const Json& object, const char* key) {
+  const auto member = object.find(key);
+  return member != object.end() && member->is_string() ? member->get<std::string>() : std::string();
+}
+
+/// Kineto's deviceProperties, and the computeProperties of its earliest files.
+void read_devices(const Json& list, Trace& trace) {
+  for (const Json& entry : list) {
+    if (!entry.is_object()) continue;
+    const auto number = [&](std::initializer_list<const char*> keys, std::int64_t absent = 0) {
+      return static_cast<std::int32_t>(whole(entry, keys).value_or(absent));
+    };
+    DeviceProperties& device = trace.devices.emplace_back();
+    device.id = number({"id"}, static_cast<std::int64_t>(trace.devices.size()) - 1);
+    device.name = text(entry, "name");
+    device.total_memory_bytes = static_cast<double>(whole(entry, {"totalGlobalMem"}).value_or(0));
+    device.multiprocessors = number({"numSms", "multiProcessorCount"});
+    device.max_threads_per_multiprocessor =
+        number({"maxThreadsPerMultiprocessor", "maxThreadsPerMultiProcessor"});
+    device.warp_size = number({"warpSize"}, 32);
+  }
+}
+
+void read_distributed(const Json& info, Trace& trace) {
+  if (const auto rank = whole(info, {"rank"}); rank && *rank >= 0) trace.rank = rank;
+  if (const auto size = whole(info, {"world_size"}); size && *size > 0) trace.world_size = size;
+  trace.communication_backend = text(info, "backend");
+}
+
+}  // namespace
+
+bool is_metadata_key(std::string_view key) {
+  return key == "deviceProperties" || key == "computeProperties" || key == "distributedInfo" ||
+         key == "baseTimeNanoseconds" || key == "schemaVersion";
+}
+
+void read_metadata(std::string_view key, std::string_view value, std::uint64_t offset, Trace& trace) {
+  const auto amiss = [&](const char* what) {
+    ++trace.problems.count;
+    trace.problems.first.push_back({offset, fmt::format("{} is {}", in_quotes(key), what)});
+  };
+  if (key == "schemaVersion") {
+    trace.schema_version = parse_whole(value);
+  } else if (key == "baseTimeNanoseconds") {
+    const auto base = parse_whole(value);
+    if (!base || *base > kMostNs || *base < -kMostNs) return amiss("not a time; times have no base");
+    trace.base_time_ns = *base;
+  } else {
+    const Json json = Json::parse(value, nullptr, false);
+    if (json.is_discarded()) return amiss("not JSON, and left out");
+    if (key == "distributedInfo" && json.is_object()) return read_distributed(json, trace);
+    if (key != "distributedInfo" && json.is_array()) return read_devices(json, trace);
+    amiss(key == "distributedInfo" ? "no object, and left out" : "no array, and left out");
+  }
+}
+
+void read_rank_from_name(Trace& trace) {
+  if (trace.rank) return;
+  std::string name = std::filesystem::path(trace.source).filename().string();
+  std::ranges::transform(name, name.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const auto is_digit = [&](std::size_t i) { return i < name.size() && name[i] >= '0' && name[i] <= '9'; };
+  for (std::size_t at = name.rfind("rank"); at != name.npos;
+       at = at == 0 ? name.npos : name.rfind("rank", at - 1)) {
+    std::size_t digit = at + 4;
+    if (!is_digit(digit)) ++digit;  // one of - _ [ . between
+    std::size_t end = digit;
+    while (is_digit(end) && end - digit < 9) ++end;
+    if (end == digit) continue;
+    trace.rank = std::stoll(name.substr(digit, end - digit));
+    return;
+  }
+}
+
+}  // namespace headroom::trace

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/trace/readers/trace_builder.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "headroom/trace/readers/categories.h"
+#include "headroom/trace/readers/json_text.h"
+#include "headroom/trace/readers/row_removal.h"
+#include "headroom/trace/readers/viewer_timelines.h"
+
+namespace headroom::trace {
+namespace {
+
+template <typename Value>
+void append_column(std::vector<Value>& column, const std::vector<Value>& more) {
+  column.insert(column.end(), more.begin(), more.end());
+}
+
+std::uint32_t shifted(std::uint32_t row, std::uint32_t first) {
+  return row == kNone ? kNone : row + first;
+}
+
+template <typename Rows>
+std::uint32_t size_of(const Rows& rows) {
+  return static_cast<std::uint32_t>(rows.size());
+}
+
+}  // namespace
+
+void TraceBuilder::append(Batch& batch, LocalTables& tables) {
+  const std::uint32_t first_event = size_of(trace_.events);
+  trace_.events_seen += batch.seen;
+  trace_.events_skipped_by_need += batch.skipped_by_need;
+  trace_.events_without_columns += batch.without_columns;
+  trace::append(trace_.problems, std::move(batch.problems));
+  append_details(batch, tables);
+  append_events(batch, tables);
+  append_others(batch, tables);
+  append_marks(batch, tables, first_event);
+  append_namings(batch, tables);
+  for (const std::uint32_t row : batch.uncategorized) {
+    uncategorized_.push_back(first_event + row);
+    provisional_.push_back(first_event + row);
+  }
+}
+
+void TraceBuilder::append_events(const Batch& batch, LocalTables& tables) {
+  Events& events = trace_.events;
+  // The details of this batch are in place already.
+  const auto first_gpu = static_cast<std::uint32_t>(trace_.gpu.size() - batch.gpu.size());
+  const auto first_op = static_cast<std::uint32_t>(trace_.ops.size() - batch.ops.size());
+  const auto first_sync = static_cast<std::uint32_t>(trace_.syncs.size() - batch.syncs.size());
+  append_column(events.start_ns, batch.events.start_ns);
+  append_column(events.duration_ns, batch.events.duration_ns);
+  append_column(events.category, batch.events.category);
+  append_column(events.correlation, batch.events.correlation);
+  for (std::size_t row = 0; row < batch.events.size(); ++row) {
+    events.name.push_back(tables.texts.translate(batch.events.name[row], trace_.names));
+    events.thread.push_back(thread_row(batch.events.thread[row], tables));
+    const Category category = batch.events.category[row];
+    const std::uint32_t first = is_gpu_work(category)            ? first_gpu
+                                : category == Category::kGpuSync ? first_sync
+                                                                 : first_op;
+    events.detail.push_back(shifted(batch.events.detail[row], first));
+  }
+}
+
+void TraceBuilder::append_details(const Batch& batch, LocalTables& tables) {
+  const std::uint32_t first_event = size_of(trace_.events);
+  const std::uint32_t first_collective = size_of(trace_.collectives);
+  const auto text = [&](NameId id) { return tables.texts.translate(id, trace_.names); };
+  const auto json = [&](NameId id) { return tables.json.translate(id, trace_.names); };
+  for (GpuDetail detail : batch.gpu) {
+    detail.event += first_event;
+    detail.collective = shifted(detail.collective, first_collective);
+    trace_.gpu.push_back(detail);
+  }
+  for (OpDetail detail : batch.ops) {
+    detail.event += first_event;
+    detail.collective = shifted(detail.collective, first_collective);
+    detail.dims = json(detail.dims);
+    detail.types = json(detail.types);
+    detail.strides = json(detail.strides);
+    detail.values = json(detail.values);
+    detail.stack = text(detail.stack);
+    trace_.ops.push_back(detail);
+  }
+  for (SyncDetail detail : batch.syncs) {
+    detail.event += first_event;
+    detail.kind = text(detail.kind);
+    trace_.syncs.push_back(detail);
+  }
+  for (Collective collective : batch.collectives) {
+    collective.name = text(collective.name);
+    collective.group = text(collective.group);
+    collective.ranks = text(collective.ranks);
+    collective.dtype = text(collective.dtype);
+    trace_.collectives.push_back(collective);
+  }
+}
+
+void TraceBuilder::append_others(const Batch& batch, LocalTables& tables) {
+  append_column(trace_.memory, batch.memory);
+  for (Flow flow : batch.flows) {
+    flow.thread = thread_row(flow.thread, tables);
+    flow.category = tables.texts.translate(flow.category, trace_.names);
+    trace_.flows.push_back(flow);
+  }
+}
+
+void TraceBuilder::append_marks(const Batch& batch, LocalTables& tables, std::uint32_t first_event) {
+  for (const Mark& mark : batch.marks) {
+    const std::uint32_t thread = thread_row(mark.thread, tables);
+    if (mark.row != kNone) {
+      pairs_.begin(first_event + mark.row, thread, mark.offset);
+      provisional_.push_back(first_event + mark.row);
+      continue;
+    }
+    const NameId name = tables.texts.translate(mark.name, trace_.names);
+    if (pairs_.end(mark, thread, name, trace_.events, trace_.problems)) {
+      ++trace_.events_without_columns;
+    } else {
+      trace::append(trace_.problems, {1, 1, {{mark.offset, "an E event without a B event before it"}}});
+    }
+  }
+}
+
+void TraceBuilder::append_namings(const Batch& batch, LocalTables& tables) {
+  for (const Naming& naming : batch.namings) {
+    const std::string text(trace_.names[tables.texts.translate(naming.text, trace_.names)]);
+    if (naming.what == Naming::What::kThread) {
+      trace_.threads[thread_row(naming.thread, tables)].thread_name = text;
+      continue;
+    }
+    const std::string pid = clean_text(tables.threads[naming.thread].pid).text;
+    (naming.what == Naming::What::kProcess ? process_names_ : process_labels_)[pid] = text;
+  }
+}
+
+std::uint32_t TraceBuilder::thread_row(std::uint32_t local, LocalTables& tables) {
+  std::vector<std::uint32_t>& rows = tables.threads.rows();
+  if (local >= rows.size()) rows.resize(tables.threads.size(), kNone);
+  if (rows[local] != kNone) return rows[local];
+  const LocalThreads::Pair pair = tables.threads[local];
+  Thread thread{clean_text(pair.pid).text, clean_text(pair.tid).text, "", "", ""};
+  const auto [entry, is_new] =
+      thread_rows_.emplace(thread.pid + '\x1f' + thread.tid, size_of(trace_.threads));
+  if (is_new) trace_.threads.push_back(std::move(thread));
+  return rows[local] = entry->second;
+}
+
+void TraceBuilder::finish() {
+  name_threads();
+  categorize_by_timeline(trace_, uncategorized_);
+  drop_rows();
+  add_base_time();
+  std::ranges::stable_sort(trace_.problems.first, {}, &Problem::offset);
+  if (trace_.problems.first.size() > Problems::kShown) trace_.problems.first.resize(Problems::kShown);
+}
+
+void TraceBuilder::name_threads() {
+  for (Thread& thread : trace_.threads) {
+    if (const auto name = process_names_.find(thread.pid); name != process_names_.end())
+      thread.process_name = name->second;
+    if (const auto labels = process_labels_.find(thread.pid); labels != process_labels_.end())
+      thread.process_labels = labels->second;
+  }
+}
+
+void TraceBuilder::drop_rows() {
+  std::vector<bool> is_dropped(provisional_.empty() ? 0 : trace_.events.size());
+  bool any = false;
+  for (const BeginEndPairs::Begin& begin : pairs_.open()) {
+    any = is_dropped[begin.row] = true;
+    ++trace_.problems.count;
+    ++trace_.problems.events_skipped;
+    trace_.problems.first.push_back({begin.offset, "a B event without an E event after it"});
+  }
+  for (const std::uint32_t row : provisional_) {
+    if (is_dropped[row] || has(needs_, need_of(trace_.events.category[row]))) continue;
+    any = is_dropped[row] = true;
+    ++trace_.events_skipped_by_need;
+  }
+  if (any) remove_events(trace_, is_dropped);
+}
+
+void TraceBuilder::add_base_time() {
+  // Both are within their limits (json_text.h), so that no sum leaves 64 bits.
+  const std::int64_t base = trace_.base_time_ns;
+  if (base == 0) return;
+  for (std::int64_t& start : trace_.events.start_ns) start += base;
+  for (MemoryEvent& event : trace_.memory) event.at_ns += base;
+  for (Flow& flow : trace_.flows) flow.at_ns += base;
+}
+
+}  // namespace headroom::trace

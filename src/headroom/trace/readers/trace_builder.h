@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "headroom/trace/read.h"
+#include "headroom/trace/readers/batch.h"
+#include "headroom/trace/readers/begin_end_pairs.h"
+#include "headroom/trace/trace.h"
+
+namespace headroom::trace {
+
+/// Joins batches, in the order of the file, into a trace.
+class TraceBuilder {
+ public:
+  TraceBuilder(Trace& trace, Needs needs) : trace_(trace), needs_(needs) {}
+
+  /// Takes the rows of a batch whose numbers are those of `tables`.
+  void append(Batch& batch, LocalTables& tables);
+
+  /// After the last batch: pairs what is left, names processes and threads, gives events without a category
+  /// one, drops what turned out to be of no need, and adds the base time.
+  void finish();
+
+ private:
+  void append_events(const Batch& batch, LocalTables& tables);
+  void append_details(const Batch& batch, LocalTables& tables);
+  void append_others(const Batch& batch, LocalTables& tables);
+  void append_marks(const Batch& batch, LocalTables& tables, std::uint32_t first_event);
+  void append_namings(const Batch& batch, LocalTables& tables);
+  std::uint32_t thread_row(std::uint32_t local, LocalTables& tables);
+  void name_threads();
+  void drop_rows();
+  void add_base_time();
+
+  Trace& trace_;
+  Needs needs_;
+  std::unordered_map<std::string, std::uint32_t> thread_rows_;
+  BeginEndPairs pairs_;
+  std::vector<std::uint32_t> provisional_;    ///< rows that were kept without asking whether they are needed
+  std::vector<std::uint32_t> uncategorized_;  ///< of which those without a category
+  std::unordered_map<std::string, std::string> process_names_, process_labels_;
+};
+
+}  // namespace headroom::trace

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/trace/readers/viewer_timelines.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string_view>
+
+namespace headroom::trace {
+namespace {
+
+/// The whole number right after `before` in `text`.
+std::optional<std::int64_t> number_after(std::string_view text, std::string_view before) {
+  const std::size_t at = text.find(before);
+  if (at == text.npos) return std::nullopt;
+  text.remove_prefix(at + before.size());
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc{} ? std::optional(number) : std::nullopt;
+}
+
+struct Timeline {
+  std::optional<std::int32_t> device;  ///< nothing: the host
+  bool is_work = false;                ///< operations, not their names, modules or steps drawn above them
+  std::int64_t stream = -1;
+};
+
+Timeline timeline_of(const Thread& thread) {
+  Timeline timeline;
+  for (const char* prefix : {"/device:GPU:", "/device:TPU:"}) {
+    if (const auto device = number_after(thread.process_name, prefix)) {
+      timeline.device = static_cast<std::int32_t>(*device);
+    }
+  }
+  if (!timeline.device) return timeline;
+  if (const auto stream = number_after(thread.thread_name, "Stream #")) {
+    timeline.stream = *stream;
+    timeline.is_work = true;
+  } else {
+    timeline.is_work = thread.thread_name == "XLA Ops" || thread.thread_name == "XLA Async Ops";
+  }
+  return timeline;
+}
+
+bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != text.npos;
+}
+
+Category category_of_work(std::string_view name) {
+  if (contains(name, "Memcpy") || contains(name, "memcpy")) return Category::kGpuMemcpy;
+  if (contains(name, "Memset") || contains(name, "memset")) return Category::kGpuMemset;
+  return Category::kKernel;
+}
+
+}  // namespace
+
+void categorize_by_timeline(Trace& trace, const std::vector<std::uint32_t>& rows) {
+  if (rows.empty()) return;
+  std::vector<Timeline> timelines;
+  for (const Thread& thread : trace.threads) timelines.push_back(timeline_of(thread));
+  const bool has_devices =
+      std::ranges::any_of(timelines, [](const Timeline& t) { return t.device.has_value(); });
+  if (!has_devices) return;
+  Events& events = trace.events;
+  for (const std::uint32_t row : rows) {
+    const Timeline& timeline = timelines[events.thread[row]];
+    if (timeline.is_work) {
+      events.category[row] = category_of_work(trace.names[events.name[row]]);
+      events.detail[row] = static_cast<std::uint32_t>(trace.gpu.size());
+      trace.gpu.push_back({.event = row, .device = *timeline.device, .stream = timeline.stream});
+    } else if (timeline.device) {
+      events.category[row] = Category::kGpuAnnotation;
+    } else if (events.correlation[row] != kNoCorrelation) {
+      events.category[row] = Category::kRuntime;
+    }
+  }
+}
+
+}  // namespace headroom::trace

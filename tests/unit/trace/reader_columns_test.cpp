@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "headroom/trace/read.h"
+
+namespace headroom::trace {
+namespace {
+
+Trace read_events(const std::string& events, Needs needs = Needs::kAll, const std::string& members = "") {
+  ReadOptions options;
+  options.needs = needs;
+  return read_text("{" + members + "\"traceEvents\": [" + events + "]}", "test.json", options);
+}
+
+TEST(ReaderColumns, KernelWithAllItsArguments) {
+  const Trace trace =
+      read_events(R"json({"ph": "X", "cat": "kernel", "name": "void k<int>(float*)", "pid": 1, "tid": 7,
+    "ts": 1669783687389324.125, "dur": 3.5, "args": {"External id": 73689, "queued": 0, "device": 1, "context": 1,
+    "stream": 7, "correlation": 73690, "registers per thread": 16, "shared memory": 0, "blocks per SM": 0.3,
+    "warps per SM": 1.2, "grid": [24, 2, 1], "block": [128, 1, 3], "est. achieved occupancy %": 2,
+    "Collective name": "allreduce", "In msg nelems": 4096, "Out msg nelems": 4097, "Group size": 8, "dtype": "Float",
+    "Process Group Name": "0", "Process Group Ranks": "[0, 1]"}})json");
+  ASSERT_EQ(trace.events.size(), 1U);
+  EXPECT_EQ(trace.events.start_ns[0], 1669783687389324125);
+  EXPECT_EQ(trace.events.duration_ns[0], 3500);
+  EXPECT_EQ(trace.events.category[0], Category::kKernel);
+  EXPECT_EQ(trace.events.correlation[0], 73690);
+  EXPECT_EQ(trace.names[trace.events.name[0]], "void k<int>(float*)");
+  EXPECT_EQ(trace.threads[trace.events.thread[0]].pid, "1");
+  EXPECT_EQ(trace.threads[trace.events.thread[0]].tid, "7");
+  ASSERT_EQ(trace.gpu.size(), 1U);
+  ASSERT_EQ(trace.events.detail[0], 0U);
+  const GpuDetail& gpu = trace.gpu[0];
+  EXPECT_EQ(gpu.device, 1);
+  EXPECT_EQ(gpu.stream, 7);
+  EXPECT_EQ(gpu.external_id, 73689);
+  EXPECT_FLOAT_EQ(gpu.blocks_per_sm, 0.3F);
+  EXPECT_FLOAT_EQ(gpu.warps_per_sm, 1.2F);
+  EXPECT_FLOAT_EQ(gpu.occupancy_percent, 2.0F);
+  EXPECT_EQ(gpu.registers_per_thread, 16);
+  EXPECT_EQ(gpu.grid[0], 24U);
+  EXPECT_EQ(gpu.grid[1], 2U);
+  EXPECT_EQ(gpu.block[2], 3U);
+  ASSERT_EQ(gpu.collective, 0U);
+  const Collective& collective = trace.collectives[0];
+  EXPECT_EQ(trace.names[collective.name], "allreduce");
+  EXPECT_EQ(trace.names[collective.group], "0");
+  EXPECT_EQ(trace.names[collective.ranks], "[0, 1]");
+  EXPECT_EQ(trace.names[collective.dtype], "Float");
+  EXPECT_EQ(collective.elements_in, 4096);
+  EXPECT_EQ(collective.elements_out, 4097);
+  EXPECT_EQ(collective.group_size, 8);
+}
+
+TEST(ReaderColumns, OldKinetoWithTextThreadsAndLowerCaseIds) {
+  const Trace trace =
+      read_events(R"json({"ph": "X", "cat": "Memcpy", "name": "Memcpy HtoD", "pid": 0, "tid": "stream 7",
+    "ts": 5, "dur": 2, "args": {"device": 0, "stream": 7, "correlation": 334, "external id": 4, "bytes": 1024,
+    "memory bandwidth (GB/s)": 0.5}},
+    {"ph": "X", "cat": "Runtime", "name": "cudaMemcpyAsync", "pid": 9, "tid": "9", "ts": 1, "dur": 1,
+     "args": {"correlation": 334}})json");
+  ASSERT_EQ(trace.events.size(), 2U);
+  EXPECT_EQ(trace.events.category[0], Category::kGpuMemcpy);
+  EXPECT_EQ(trace.events.category[1], Category::kRuntime);
+  EXPECT_EQ(trace.threads[trace.events.thread[0]].tid, "stream 7");
+  EXPECT_EQ(trace.events.correlation[1], 334);
+  EXPECT_EQ(trace.gpu[0].external_id, 4);
+  EXPECT_EQ(trace.gpu[0].bytes, 1024);
+  EXPECT_EQ(trace.gpu[0].bandwidth_gb_s, 0.5);
+}
+
+TEST(ReaderColumns, OperatorKeepsItsArgumentsAsJson) {
+  const Trace trace = read_events(
+      R"json({"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 1, "dur": 9,
+    "args": {"External id": 12, "Sequence number": 7, "Fwd thread id": 2, "Input Dims": [[2, 3], [3, 4]],
+    "Input type": ["float", "a\"b"], "Input Strides": [[3, 1]], "Concrete Inputs": ["", "1"],
+    "Call stack": "a.py(1): f\nb.py(2): g"}})json");
+  ASSERT_EQ(trace.ops.size(), 1U);
+  const OpDetail& op = trace.ops[0];
+  EXPECT_EQ(op.external_id, 12);
+  EXPECT_EQ(op.sequence, 7);
+  EXPECT_EQ(op.forward_thread, 2);
+  EXPECT_EQ(trace.names[op.dims], "[[2, 3], [3, 4]]");
+  EXPECT_EQ(trace.names[op.types], R"json(["float", "a\"b"])json");
+  EXPECT_EQ(trace.names[op.strides], "[[3, 1]]");
+  EXPECT_EQ(trace.names[op.values], R"json(["", "1"])json");
+  EXPECT_EQ(trace.names[op.stack], "a.py(1): f\nb.py(2): g");
+}
+
+TEST(ReaderColumns, SyncMemoryAndFlow) {
+  const Trace trace =
+      read_events(R"json({"ph": "X", "cat": "cuda_sync", "name": "Event Sync", "pid": 0, "tid": -1, "ts": 3,
+    "dur": 4, "args": {"cuda_sync_kind": "Event Sync", "wait_on_stream": 9, "wait_on_cuda_event_record_corr_id": 21,
+    "wait_on_cuda_event_id": 8, "stream": 6, "correlation": 24, "device": 0}},
+    {"ph": "i", "s": "t", "name": "[memory]", "pid": 1, "tid": 1, "ts": 2.5, "args": {"Device Type": 1, "Device Id": 0,
+     "Addr": 139926520725504, "Bytes": -512, "Total Allocated": 10, "Total Reserved": 20}},
+    {"ph": "s", "id": 24, "pid": 1, "tid": 1, "ts": 1, "cat": "ac2g", "name": "ac2g"},
+    {"ph": "f", "id": "0x18", "pid": 1, "tid": 2, "ts": 2, "cat": "ac2g", "name": "ac2g", "bp": "e"},
+    {"ph": "t", "id": 24, "pid": 1, "tid": 1, "ts": 1, "cat": "ac2g", "name": "ac2g"})json");
+  ASSERT_EQ(trace.syncs.size(), 1U);
+  EXPECT_EQ(trace.names[trace.syncs[0].kind], "Event Sync");
+  EXPECT_EQ(trace.syncs[0].wait_on_stream, 9);
+  EXPECT_EQ(trace.syncs[0].wait_on_event_record_correlation, 21);
+  EXPECT_EQ(trace.syncs[0].wait_on_event_id, 8);
+  EXPECT_EQ(trace.syncs[0].stream, 6);
+  ASSERT_EQ(trace.memory.size(), 1U);
+  EXPECT_EQ(trace.memory[0].at_ns, 2500);
+  EXPECT_EQ(trace.memory[0].bytes, -512);
+  EXPECT_EQ(trace.memory[0].address, 139926520725504);
+  EXPECT_EQ(trace.memory[0].total_reserved, 20);
+  ASSERT_EQ(trace.flows.size(), 2U);
+  EXPECT_TRUE(trace.flows[0].is_start);
+  EXPECT_EQ(trace.flows[0].id, trace.flows[1].id);
+  EXPECT_EQ(trace.events_without_columns, 1U);
+}
+
+TEST(ReaderColumns, NamesOfProcessesAndThreadsBeforeOrAfterTheirEvents) {
+  const Trace trace =
+      read_events(R"json({"ph": "M", "name": "process_name", "pid": 3, "tid": 0, "args": {"name": "python"}},
+    {"ph": "X", "name": "f", "cat": "cpu_op", "pid": 3, "tid": 4, "ts": 1, "dur": 1},
+    {"ph": "M", "name": "process_labels", "pid": 3, "tid": 0, "args": {"labels": "GPU 3"}},
+    {"ph": "M", "name": "thread_name", "pid": 3, "tid": 4, "args": {"name": "stream 7 "}})json");
+  ASSERT_EQ(trace.events.size(), 1U);
+  const Thread& thread = trace.threads[trace.events.thread[0]];
+  EXPECT_EQ(thread.process_name, "python");
+  EXPECT_EQ(thread.process_labels, "GPU 3");
+  EXPECT_EQ(thread.thread_name, "stream 7 ");
+}
+
+TEST(ReaderColumns, MembersBesideTheEvents) {
+  const std::string kernel =
+      R"json({"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 2, "dur": 1})json";
+  const std::string members = R"json("schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "H100",
+    "totalGlobalMem": 85018279936, "maxThreadsPerMultiprocessor": 2048, "warpSize": 32, "numSms": 132}],
+    "distributedInfo": {"backend": "nccl", "rank": 5, "world_size": 16}, "baseTimeNanoseconds": 1735632360000000000,
+    "else": [{"x": "]"}])json";
+  const Trace before = read_events(kernel, Needs::kAll, members + ", ");
+  const Trace after = read_text("{\"traceEvents\": [" + kernel + "], " + members + "}", "test.json");
+  for (const Trace* trace : {&before, &after}) {
+    EXPECT_EQ(trace->events.start_ns[0], 1735632360000002000);
+    ASSERT_EQ(trace->devices.size(), 1U);
+    EXPECT_EQ(trace->devices[0].name, "H100");
+    EXPECT_EQ(trace->devices[0].multiprocessors, 132);
+    EXPECT_EQ(trace->devices[0].max_warps_per_multiprocessor(), 64);
+    EXPECT_EQ(trace->devices[0].total_memory_bytes, 85018279936.0);
+    EXPECT_EQ(trace->rank, 5);
+    EXPECT_EQ(trace->world_size, 16);
+    EXPECT_EQ(trace->communication_backend, "nccl");
+    EXPECT_EQ(trace->schema_version, 1);
+    EXPECT_TRUE(trace->is_complete);
+    EXPECT_EQ(trace->problems.count, 0U);
+  }
+}
+
+TEST(ReaderColumns, RankFromTheFilesName) {
+  EXPECT_EQ(read_text("[]", "logs/run_rank12.json").rank, 12);
+  EXPECT_EQ(read_text("[]", "logs/rank-3_iter16.pt.trace.json").rank, 3);
+  EXPECT_EQ(read_text("[]", "logs/Rank[7]_trace.json").rank, 7);
+  EXPECT_FALSE(read_text("[]", "frank.json").rank.has_value());
+}
+
+TEST(ReaderColumns, ViewersOfJaxSayByThreadWhatAnEventIs) {
+  const std::string events =
+      R"json({"ph": "M", "pid": 1, "name": "process_name", "args": {"name": "/device:GPU:0"}},
+    {"ph": "M", "pid": 1, "tid": 13, "name": "thread_name", "args": {"name": "Stream #13(Compute)"
+}
+},
+    {"ph": "M", "pid": 1, "tid": 2, "name": "thread_name", "args": {"name": "XLA Modules"}},
+    {"ph": "M", "pid": 5, "name": "process_name", "args": {"name": "/host:CPU"}},
+    {"ph": "X", "pid": 1, "tid": 13, "ts": 10, "dur": 2.25, "name": "loop_add_fusion", "args": {"correlation_id": 8}},
+    {"ph": "X", "pid": 1, "tid": 13, "ts": 14, "dur": 1, "name": "MemcpyD2H"},
+    {"ph": "X", "pid": 1, "tid": 2, "ts": 10, "dur": 9, "name": "jit_f"},
+    {"ph": "X", "pid": 5, "tid": 1, "ts": 1, "dur": 9, "name": "cuLaunchKernel", "args": {"correlation_id": 8}},
+    {"ph": "X", "pid": 5, "tid": 1, "ts": 1, "dur": 9, "name": "f.py:12"})json";
+  const Trace all = read_events(events);
+  const std::vector<Category> expected{Category::kKernel, Category::kGpuMemcpy, Category::kGpuAnnotation,
+                                       Category::kRuntime, Category::kOther};
+  EXPECT_EQ(all.events.category, expected);
+  ASSERT_EQ(all.gpu.size(), 2U);
+  EXPECT_EQ(all.gpu[0].device, 0);
+  EXPECT_EQ(all.gpu[0].stream, 13);
+  EXPECT_EQ(all.events.correlation[0], 8);
+  const Trace work = read_events(events, Needs::kGpuWork);
+  EXPECT_EQ(work.events.size(), 2U);
+  EXPECT_EQ(work.events_skipped_by_need, 3U);
+  EXPECT_EQ(work.gpu[1].event, 1U);
+}
+
+TEST(ReaderColumns, NeedsLeaveOutWhatNobodyAsksFor) {
+  const std::string events =
+      R"json({"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 2, "dur": 1, "args": {"grid": [1, 1, 1]}},
+    {"ph": "X", "cat": "cuda_runtime", "name": "l", "pid": 1, "tid": 1, "ts": 1, "dur": 1},
+    {"ph": "X", "cat": "cpu_op", "name": "o", "pid": 1, "tid": 1, "ts": 1, "dur": 1, "args": {"Input Dims": []}},
+    {"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#1", "pid": 1, "tid": 1, "ts": 1, "dur": 1},
+    {"ph": "X", "cat": "python_function", "name": "p", "pid": 1, "tid": 1, "ts": 1, "dur": 1})json";
+  const Trace work = read_events(events, Needs::kGpuWork);
+  EXPECT_EQ(work.events.category, (std::vector<Category>{Category::kKernel, Category::kUserAnnotation}));
+  EXPECT_EQ(work.gpu[0].grid[0], 0U);
+  EXPECT_EQ(work.events_skipped_by_need, 3U);
+  EXPECT_EQ(work.names.find("p"), kNoName);
+  const Trace ops = read_events(events, Needs::kOps | Needs::kLaunches);
+  EXPECT_EQ(ops.events.size(), 4U);
+  EXPECT_TRUE(ops.ops.empty());
+}
+
+}  // namespace
+}  // namespace headroom::trace
