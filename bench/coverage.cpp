@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-#include "headroom/schedule/stopping.h"
+#include "headroom/stats/stopping.h"
 #include "headroom/stats/compare.h"
 #include "headroom/stats/distribution.h"
 #include "headroom/stats/interval.h"

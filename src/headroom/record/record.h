@@ -11,6 +11,7 @@
 
 #include "headroom/record/environment.h"
 #include "headroom/stats/interval.h"
+#include "headroom/stats/stopping.h"
 
 namespace headroom {
 
@@ -26,16 +27,6 @@ struct Outcome {
   enum class Kind { kMeasured, kSkipped, kFailed };
   Kind kind = Kind::kMeasured;
   std::string reason;
-};
-
-/// Why sampling ended.
-enum class StopReason {
-  kNone,         ///< nothing was sampled, or another tool measured
-  kPrecision,    ///< the interval reached the goal
-  kMaxTime,      ///< the wall cap came first
-  kMaxSamples,   ///< the cap on samples came first
-  kInterrupted,  ///< Ctrl-C
-  kRunnerLost    ///< the runner died; what it had given is kept
 };
 
 /// What the kernel said about one sample. Zero where it does not say.

@@ -12,7 +12,7 @@
 #include "headroom/schedule/limits.h"
 #include "headroom/schedule/observer.h"
 #include "headroom/schedule/plan.h"
-#include "headroom/schedule/stopping.h"
+#include "headroom/stats/stopping.h"
 #include "headroom/schedule/track.h"
 #include "headroom/schedule/worker.h"
 

@@ -2,43 +2,18 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
-#include <optional>
 #include <span>
 #include <vector>
 
 #include "headroom/schedule/track.h"
-#include "headroom/stats/compare.h"
-#include "headroom/stats/interval.h"
+#include "headroom/stats/series.h"
 
 namespace headroom {
-
-/// Values in the order measured, with how many of them each process gave.
-struct Series {
-  std::vector<double> values;
-  std::vector<std::uint32_t> rounds;
-  std::vector<std::size_t> group_sizes;
-};
 
 /// ns per iteration of each reading after the warm-up of its process.
 Series steady_series(std::span<const Reading> readings);
 
 /// Readings at the front of each epoch that a trend marks as warm-up, by epoch of appearance.
 std::vector<std::size_t> warmup_by_process(std::span<const Reading> readings);
-
-struct SeriesEstimate {
-  double median = 0;
-  std::optional<Interval> interval;
-};
-/// Median and interval of a series; nothing when it is empty.
-std::optional<SeriesEstimate> estimate(const Series& series);
-
-/// Relative half-width of the median, respectively of the ratio a / b, as far as more samples from the same processes
-/// can narrow it: what sampling goes on for. Nothing where there is no interval yet.
-std::optional<double> sampling_half_width(const Series& series);
-std::optional<double> ratio_sampling_half_width(const Series& a, const Series& b);
-
-/// a / b over the rounds that both have. Nothing when they share none.
-std::optional<RatioEstimate> ratio_of(const Series& a, const Series& b);
 
 }  // namespace headroom

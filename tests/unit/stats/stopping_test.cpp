@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/schedule/stopping.h"
+#include "headroom/stats/stopping.h"
 
 #include <gtest/gtest.h>
 
@@ -11,6 +11,7 @@
 
 #include "headroom/stats/interval.h"
 #include "headroom/stats/quantile.h"
+#include "headroom/stats/sample_size.h"
 
 namespace headroom {
 namespace {

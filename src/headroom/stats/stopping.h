@@ -4,10 +4,17 @@
 #include <cstddef>
 #include <optional>
 
-#include "headroom/record/record.h"
-#include "headroom/stats/sample_size.h"
-
 namespace headroom {
+
+/// Why sampling ended.
+enum class StopReason {
+  kNone,         ///< nothing was sampled, or another tool measured
+  kPrecision,    ///< the interval reached the goal
+  kMaxTime,      ///< the wall cap came first
+  kMaxSamples,   ///< the cap on samples came first
+  kInterrupted,  ///< Ctrl-C
+  kRunnerLost    ///< the runner died; what it had given is kept
+};
 
 /// When sampling of a case may end. The default of min_samples is what keeps the interval honest, see
 /// Stopping.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/schedule/stopping.h"
+#include "headroom/stats/stopping.h"
 
 namespace headroom {
 namespace {

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/stats/series.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace headroom {
+namespace {
+
+TEST(Series, AnEmptyOneHasNoEstimate) {
+  EXPECT_FALSE(estimate({}));
+  EXPECT_FALSE(ratio_of({}, {}));
+  const auto one = estimate({{5}, {0}, {1}});
+  ASSERT_TRUE(one);
+  EXPECT_EQ(one->median, 5);
+  EXPECT_FALSE(one->interval) << "one value tells no interval";
+}
+
+TEST(Series, RatiosPairTheRoundsThatBothHave) {
+  const Series a{{20, 40, 60, 80}, {0, 2, 3, 7}, {2, 2}};
+  const Series b{{10, 99, 10, 99, 20}, {0, 1, 2, 5, 7}, {5}};
+  const auto ratio = ratio_of(a, b);
+  ASSERT_TRUE(ratio);
+  EXPECT_EQ(ratio->pairs, 3U) << "rounds 0, 2 and 7";
+  EXPECT_NEAR(ratio->ratio, 4, 1e-12) << "the median of 2, 4, 4";
+  EXPECT_FALSE(ratio_of({{1}, {0}, {1}}, {{1}, {1}, {1}})) << "no round in common";
+}
+
+TEST(Series, APairedRatioSurvivesADriftThatBothSee) {
+  Series a, b;
+  for (std::uint32_t i = 0; i < 40; ++i) {
+    const double drift = 100 * std::exp(0.05 * i);
+    a.values.push_back(1.03 * drift * (1 + 1e-4 * (i * 7 % 5)));
+    b.values.push_back(drift);
+    a.rounds.push_back(i);
+    b.rounds.push_back(i);
+  }
+  a.group_sizes = b.group_sizes = {40};
+  const auto ratio = ratio_of(a, b);
+  ASSERT_TRUE(ratio && ratio->interval);
+  EXPECT_NEAR(ratio->ratio, 1.03, 1e-3);
+  EXPECT_GT(ratio->interval->low, 1.02);
+}
+
+}  // namespace
+}  // namespace headroom
