@@ -89,6 +89,20 @@ class RunTest(CommandLineTest):
         for record in records:
             self.assertTrue(record["metric"]["name"] and record["benchmark"]["name"] and record["model"]["name"])
 
+    def test_json_and_oss_records_of_one_run_are_the_same_cases(self):
+        ours, oss = self.folder / "ours.json", self.folder / "theirs.oss.json"
+        self.assert_exit(headroom("run", "gemv", "gather_gemv", "--backend", "native,reference",
+                                  "-a", "dtype=int8,bf16", "-a", "D=32,64", "--hot", *BRIEF, "--processes", "1",
+                                  "--json", ours, "--oss", oss), 0)
+        result = headroom("diff", ours, oss, "--json", "-")
+        self.assert_exit(result, 0)
+        answer = json.loads(result.stdout)
+        self.assertEqual(answer["tests"][0]["only_baseline"], [])
+        self.assertEqual(answer["tests"][0]["only_test"], [])
+        self.assertGreaterEqual(len(answer["comparisons"]), 16)
+        for comparison in answer["comparisons"]:
+            self.assertAlmostEqual(comparison["ratio"], 1, 9, comparison["case"])
+
     def test_json_on_standard_output_moves_the_table_away(self):
         result = faulty("fine", "--json", "-")
         self.assert_exit(result, 0)

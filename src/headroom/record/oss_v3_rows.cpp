@@ -57,12 +57,29 @@ void read_benchmark(const Json& object, const std::string& where, Record& record
   record.runner = taken(extra, "runner");
   record.caches = taken(extra, "caches");
   record.threads = static_cast<int>(to_integer(taken(extra, "threads")).value_or(0));
-  if (const std::string arch = taken(extra, "arch"); !arch.empty()) {
-    record.benchmark.extra_info["arch"] = arch;
+  record.benchmark.extra_info = std::move(extra);
+}
+
+/// What tells this case from others of its benchmark. Our own rows name those entries of
+/// benchmark.extra_info, in their order; in a row of another program it is all of them.
+void take_axes(const std::string& where, bool is_ours, Record& record) {
+  constexpr std::string_view kPrefix = "axis_";  // of an axis whose own name was taken
+  StringMap& extra = record.benchmark.extra_info;
+  std::vector<std::string> keys;
+  if (is_ours) {
+    const std::string path = where + "/extra_info/axes";
+    for (const Json& key : parse_tool_json(taken(record.metric.extra_info, "axes"), path)) {
+      if (!key.is_string()) throw Error(path + ": expected an array of names");
+      keys.push_back(key.get<std::string>());
+    }
+  } else {
+    for (const auto& [key, text] : extra) {
+      if (key != "arch") keys.push_back(key);
+    }
   }
-  for (const auto& [name, value] : extra) {
-    constexpr std::string_view kTakenName = "axis_";
-    record.axes.emplace_back(name.starts_with(kTakenName) ? name.substr(kTakenName.size()) : name, value);
+  for (const std::string& key : keys) {
+    record.axes.emplace_back(key.starts_with(kPrefix) ? key.substr(kPrefix.size()) : key,
+                             taken(extra, key.c_str()));
   }
 }
 
@@ -88,6 +105,32 @@ void read_inputs(const Json& row, const std::string& where, Record& record) {
   }
 }
 
+/// The samples of each process, and how many of them are warm-up, from the texts that our own writer keeps.
+void take_samples(const std::string& where, Record& record) {
+  StringMap& extra = record.metric.extra_info;
+  const std::string samples = taken(extra, "samples"), warmup = taken(extra, "warmup");
+  if (samples.empty()) return;
+  const std::string path = where + "/samples";
+  record.samples.clear();
+  for (const Json& process : parse_tool_json(samples, path)) {
+    if (!process.is_array()) throw Error(path + ": expected an array for each process");
+    ProcessSamples read;
+    for (const Json& value : process) read.values.push_back(record_json::number_or_nan(value, path));
+    record.samples.push_back(std::move(read));
+  }
+  if (warmup.empty()) return;
+  const Json counts = parse_tool_json(warmup, where + "/warmup");
+  if (!counts.is_array() || counts.size() != record.samples.size()) {
+    throw Error(where + "/warmup: expected a count for each process of samples");
+  }
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    ProcessSamples& process = record.samples[i];
+    process.warmup = record_json::read_whole<std::size_t>(counts[i], where + "/warmup");
+    if (process.warmup > process.values.size())
+      throw Error(where + "/warmup: is more than there are samples");
+  }
+}
+
 /// What our own writer keeps in metric.extra_info beside the fields of the schema.
 void take_own_fields(const std::string& where, Record& record) {
   StringMap& extra = record.metric.extra_info;
@@ -107,16 +150,7 @@ void take_own_fields(const std::string& where, Record& record) {
       record.limit->value = record.metric.value / *fraction;
   }
   extra.erase("stop");
-  const std::string samples = taken(extra, "samples");
-  if (samples.empty()) return;
-  const std::string path = where + "/extra_info/samples";
-  record.samples.clear();
-  for (const Json& process : parse_tool_json(samples, path)) {
-    if (!process.is_array()) throw Error(path + ": expected an array for each process");
-    ProcessSamples read;
-    for (const Json& value : process) read.values.push_back(record_json::number_or_nan(value, path));
-    record.samples.push_back(std::move(read));
-  }
+  take_samples(where + "/extra_info", record);
 }
 
 void read_metric(const Json& object, const std::string& where, Record& record) {
@@ -183,12 +217,14 @@ std::vector<Record> records_from_oss_v3(std::string_view text, const std::string
     read_benchmark(json_member(row.object, "benchmark", row.where), row.where + "/benchmark", record);
     read_model(json_member(row.object, "model", row.where), row.where + "/model", record);
     read_metric(json_member(row.object, "metric", row.where), row.where + "/metric", record);
+    const bool is_ours = record.metric.extra_info.contains("axes");
+    take_axes(row.where + "/metric", is_ours, record);
     read_inputs(row.object, row.where, record);
     const Environment environment = read_environment(row.object, row.where);
     auto& shared = environments[dump_json(record_json::write_environment(environment))];
     if (shared == nullptr) shared = std::make_shared<Environment>(environment);
     record.environment = shared;
-    fill_device(record);
+    if (!is_ours) fill_device(record);
     records.push_back(std::move(record));
   }
   return records;

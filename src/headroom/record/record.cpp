@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom/record/record.h"
 
+#include <algorithm>
+
 #include "headroom/base/json.h"
+#include "headroom/record/dtype.h"
 
 namespace headroom {
 
@@ -12,12 +15,16 @@ std::string case_name(const Record& record) {
 }
 
 std::string identity(const Record& record) {
+  // Not every file keeps the order of the axes, and not every tool calls a dtype the same.
+  std::vector<std::string> axes;
+  for (const auto& [axis, value] : record.axes) {
+    axes.push_back(axis + "=" + (axis == "dtype" ? torch_dtype(value) : value));
+  }
+  std::ranges::sort(axes);
   // A JSON array keeps the parts apart whatever characters they hold.
-  Json axes = Json::array();
-  for (const auto& [axis, value] : record.axes) axes.push_back(axis + "=" + value);
   return dump_json(Json::array({record.benchmark.name, record.benchmark.mode, record.model.name,
-                                record.model.backend, axes, record.benchmark.dtype, record.device,
-                                record.caches, record.threads, record.metric.name}));
+                                record.model.backend, axes, torch_dtype(record.benchmark.dtype),
+                                record.device, record.caches, record.threads, record.metric.name}));
 }
 
 }  // namespace headroom

@@ -104,7 +104,8 @@ struct Record {
 std::string case_name(const Record& record);
 
 /// Equal for two records of the same quantity: benchmark, model, backend, axes, dtype, device, caches,
-/// threads, metric. What `diff` matches by.
+/// threads, metric. What `diff` matches by. The order of the axes does not count, nor whether a dtype has its
+/// short name or PyTorch's.
 std::string identity(const Record& record);
 
 }  // namespace headroom

@@ -65,6 +65,26 @@ TEST(OssV3Reader, ReadsBackWhatWeWrite) {
   EXPECT_EQ(record.environment->machines[0].cpu_info, "A CPU");
 }
 
+TEST(OssV3Reader, GivesOurOwnRecordsTheIdentityTheyHadInJson) {
+  Record record = measured("mlp", "1024", "bf16", 10);
+  record.axes = {{"dtype", "bf16"}, {"batch", "8"}, {"D", "1024"}, {"device", "x"}, {"empty", ""}};
+  record.benchmark.extra_info = {{"group", "g"}, {"arch", "a CPU"}};
+  record.device = "";
+  record.samples = {{1, 1, 2, {9, 9.5, 10}, {}, {}}, {2, 1, 0, {10}, {}, {}}};
+  record.environment = full_environment();
+  const auto through = [&](const char* format) {
+    return read_text(format_named(format).write({record}, "", "file")).at(0);
+  };
+  const Record oss = through("oss-v3"), json = through("headroom-json");
+  EXPECT_EQ(identity(oss), identity(json));
+  EXPECT_EQ(oss.axes, json.axes) << "and the order in which people know them";
+  EXPECT_EQ(case_name(oss), "mlp dtype=bf16 batch=8 D=1024 device=x empty=");
+  EXPECT_EQ(oss.benchmark.extra_info, json.benchmark.extra_info);
+  ASSERT_EQ(oss.samples.size(), 2U);
+  EXPECT_EQ(oss.samples[0].warmup, 2U);
+  EXPECT_EQ(oss.samples[1].warmup, 0U);
+}
+
 TEST(OssV3Reader, ReadsTheLinesOfTheGptFastBenchmark) {
   const std::string line =
       R"row({"benchmark": {"name": "PyTorch gpt-fast benchmark", "mode": "inference", "dtype": "int8", )row"

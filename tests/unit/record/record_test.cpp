@@ -41,6 +41,16 @@ TEST(Identity, TellsEachQuantityApart) {
   for (std::size_t i = 0; i < others.size(); ++i) EXPECT_NE(identity(a), identity(others[i])) << i;
 }
 
+TEST(Identity, KnowsACaseByAnyOrderOfItsAxesAndAnyNameOfItsDtype) {
+  const Record a = measured("gemv", "1024", "bf16", 0);
+  Record b = measured("gemv", "1024", "bfloat16", 0);
+  std::swap(b.axes[0], b.axes[1]);
+  EXPECT_EQ(identity(a), identity(b));
+  b.axes[0].second = "float16";
+  EXPECT_NE(identity(a), identity(b));
+  EXPECT_EQ(a.axes[0].first, "D");
+}
+
 TEST(Identity, DoesNotMixUpItsParts) {
   Record a = measured("gemv", "1", "x", 0), b = a;
   a.device = "ab";

@@ -48,12 +48,25 @@ std::string samples_text(const Record& record, double factor) {
   return dump_json(all);
 }
 
-Json metric_json(const Record& record) {
+/// "[1,0]": how many values of each process are warm-up; empty where none is.
+std::string warmup_text(const Record& record) {
+  Json all = Json::array();
+  bool any = false;
+  for (const ProcessSamples& process : record.samples) {
+    all.push_back(process.warmup);
+    any = any || process.warmup > 0;
+  }
+  return any ? dump_json(all) : "";
+}
+
+Json metric_json(const Record& record, const std::vector<std::string>& axis_keys) {
   const Scale scale = scale_of(record.metric);
   StringMap extra = record.metric.extra_info;
   extra["unit"] = scale.unit;
   extra["direction"] = to_string(record.metric.direction);
   extra["samples"] = samples_text(record, scale.factor);
+  if (const std::string warmup = warmup_text(record); !warmup.empty()) extra["warmup"] = warmup;
+  extra["axes"] = dump_json(axis_keys);
   extra["stop"] = to_string(record.stop);
   if (record.interval) {
     extra["interval_low"] = text_of(record.interval->low * scale.factor);
@@ -71,7 +84,8 @@ Json metric_json(const Record& record) {
   return json;
 }
 
-Json benchmark_json(const Record& record) {
+/// Also gives the keys under which the axes went into extra_info, in their order.
+Json benchmark_json(const Record& record, std::vector<std::string>& axis_keys) {
   StringMap extra = record.benchmark.extra_info;
   extra["device"] = record.device;
   extra["arch"] = architecture(record);
@@ -80,7 +94,8 @@ Json benchmark_json(const Record& record) {
   if (record.threads > 0) extra["threads"] = std::to_string(record.threads);
   // An axis never hides one of the fields above.
   for (const auto& [axis, value] : record.axes) {
-    if (!extra.emplace(axis, value).second) extra.emplace("axis_" + axis, value);
+    axis_keys.push_back(extra.contains(axis) ? "axis_" + axis : axis);
+    extra.emplace(axis_keys.back(), value);
   }
   return {{"name", record.benchmark.name},
           {"mode", record.benchmark.mode},
@@ -109,13 +124,14 @@ void add_upload_fields(const Environment& environment, Json& json) {
 Json oss_json(const Record& record) {
   Json json = Json::object();
   if (record.environment) add_upload_fields(*record.environment, json);
-  json["benchmark"] = benchmark_json(record);
+  std::vector<std::string> axis_keys;
+  json["benchmark"] = benchmark_json(record, axis_keys);
   json["model"] = {{"name", record.model.name},
                    {"type", record.model.type},
                    {"backend", record.model.backend},
                    {"origins", record.model.origins},
                    {"extra_info", record.model.extra_info}};
-  json["metric"] = metric_json(record);
+  json["metric"] = metric_json(record, axis_keys);
   return json;
 }
 
