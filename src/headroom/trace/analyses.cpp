@@ -2,7 +2,9 @@
 #include "headroom/trace/analysis.h"
 
 // One line an analysis, in the order of the help; each is `const Analysis NAME` in analyses/NAME.cpp.
-#define HEADROOM_TRACE_ANALYSES(ANALYSIS) ANALYSIS(utilization)
+#define HEADROOM_TRACE_ANALYSES(ANALYSIS) \
+  ANALYSIS(utilization)                   \
+  ANALYSIS(idle)
 
 namespace headroom::trace {
 namespace analysis {

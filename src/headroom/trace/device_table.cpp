@@ -21,11 +21,6 @@ std::vector<Cell> row_of(std::string device, std::string name, const Breakdown& 
 
 }  // namespace
 
-Cell share_cell(std::int64_t part, std::int64_t whole) {
-  if (whole <= 0) return {};
-  return static_cast<double>(part) / static_cast<double>(whole);
-}
-
 DataTable device_table(const Trace& trace, std::span<const DeviceTimes> devices,
                        std::span<const Spans> matmul) {
   DataTable table{"devices",

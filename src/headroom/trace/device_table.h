@@ -4,13 +4,11 @@
 #include <span>
 #include <vector>
 
+#include "headroom/trace/cells.h"
 #include "headroom/trace/data_table.h"
 #include "headroom/trace/device_work.h"
 
 namespace headroom::trace {
-
-/// part / whole as a share; nothing where the whole is zero.
-Cell share_cell(std::int64_t part, std::int64_t whole);
 
 /// A row for each device, and one for all of them (times added up) where there are several: span, busy time,
 /// utilisation, and the temporal breakdown. `matmul` is the time of matrix products and convolutions by
