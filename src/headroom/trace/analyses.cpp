@@ -4,7 +4,8 @@
 // One line an analysis, in the order of the help; each is `const Analysis NAME` in analyses/NAME.cpp.
 #define HEADROOM_TRACE_ANALYSES(ANALYSIS) \
   ANALYSIS(utilization)                   \
-  ANALYSIS(idle)
+  ANALYSIS(idle)                          \
+  ANALYSIS(launch)
 
 namespace headroom::trace {
 namespace analysis {
