@@ -5,7 +5,8 @@
 #define HEADROOM_TRACE_ANALYSES(ANALYSIS) \
   ANALYSIS(utilization)                   \
   ANALYSIS(idle)                          \
-  ANALYSIS(launch)
+  ANALYSIS(launch)                        \
+  ANALYSIS(queue)
 
 namespace headroom::trace {
 namespace analysis {
