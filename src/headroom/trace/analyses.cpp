@@ -6,7 +6,8 @@
   ANALYSIS(utilization)                   \
   ANALYSIS(idle)                          \
   ANALYSIS(launch)                        \
-  ANALYSIS(queue)
+  ANALYSIS(queue)                         \
+  ANALYSIS(memory)
 
 namespace headroom::trace {
 namespace analysis {

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <tuple>
+
+#include "headroom/base/units.h"
+#include "headroom/trace/allocations.h"
+#include "headroom/trace/analysis.h"
+#include "headroom/trace/cells.h"
+#include "headroom/trace/transfers.h"
+
+namespace headroom::trace {
+namespace {
+
+constexpr AnalysisOption kOptions[] = {
+    {"series", "", "", "tables with every change of bandwidth and of allocated memory"}};
+
+DataTable transfers_table(const Trace& trace, const std::vector<Transfer>& transfers) {
+  struct Sum {
+    std::size_t count = 0, zero = 0;
+    std::int64_t time_ns = 0, max_ns = 0;
+    double bytes = 0;
+    /// Of those whose bytes are known and whose time is not zero.
+    double timed_bytes = 0, timed_ns = 0;
+    bool has_bytes = false;
+  };
+  std::map<std::tuple<std::int32_t, TransferKind, std::string_view>, Sum> sums;
+  for (const Transfer& transfer : transfers) {
+    const std::string_view name = trace.names[trace.events.name[trace.gpu[transfer.row].event]];
+    Sum& sum = sums[{transfer.device, transfer.kind, transfer_memory(name)}];
+    ++sum.count;
+    sum.zero += transfer.duration_ns == 0;
+    sum.time_ns += transfer.duration_ns;
+    sum.max_ns = std::max(sum.max_ns, transfer.duration_ns);
+    if (transfer.bytes < 0) continue;
+    sum.has_bytes = true;
+    sum.bytes += transfer.bytes;
+    if (transfer.duration_ns == 0) continue;
+    sum.timed_bytes += transfer.bytes;
+    sum.timed_ns += static_cast<double>(transfer.duration_ns);
+  }
+  DataTable table{"transfers",
+                  "copies and sets by kind and memory",
+                  {{"device", "device", Kind::kCount},
+                   {"kind", "kind", Kind::kText},
+                   {"memory", "memory", Kind::kText},
+                   {"transfers", "transfers", Kind::kCount},
+                   {"bytes", "bytes", Kind::kBytes},
+                   {"time_ns", "time", Kind::kTimeNs},
+                   {"max_ns", "longest", Kind::kTimeNs},
+                   {"gb_s", "bandwidth", Kind::kGigabytesPerSecond},
+                   {"zero_duration", "of no time", Kind::kCount}},
+                  {}};
+  for (const auto& [key, sum] : sums) {
+    const auto& [device, kind, memory] = key;
+    table.rows.push_back({number_cell(device), std::string(to_string(kind)),
+                          memory.empty() ? Cell{} : Cell{std::string(memory)}, count_cell(sum.count),
+                          sum.has_bytes ? Cell{sum.bytes} : Cell{}, sum.time_ns, sum.max_ns,
+                          sum.timed_ns > 0 ? Cell{sum.timed_bytes / sum.timed_ns} : Cell{},
+                          count_cell(sum.zero)});
+  }
+  return table;
+}
+
+DataTable bandwidth_table(const std::vector<BandwidthSeries>& series) {
+  DataTable table{"bandwidth",
+                  "bandwidth of each kind while any of it is under way",
+                  {{"device", "device", Kind::kCount},
+                   {"kind", "kind", Kind::kText},
+                   {"transfers", "transfers", Kind::kCount},
+                   {"without_bandwidth", "bandwidth unknown", Kind::kCount},
+                   {"active_ns", "time", Kind::kTimeNs},
+                   {"mean_gb_s", "mean", Kind::kGigabytesPerSecond},
+                   {"max_gb_s", "max", Kind::kGigabytesPerSecond}},
+                  {}};
+  for (const BandwidthSeries& one : series) {
+    std::int64_t active_ns = 0;
+    double moved = 0, most = 0;
+    for (std::size_t i = 0; i + 1 < one.steps.size(); ++i) {
+      if (one.steps[i].active == 0) continue;
+      const std::int64_t time = one.steps[i + 1].at_ns - one.steps[i].at_ns;
+      active_ns += time;
+      moved += one.steps[i].gb_s * static_cast<double>(time);
+      most = std::max(most, one.steps[i].gb_s);
+    }
+    const bool is_known = active_ns > 0;
+    table.rows.push_back({number_cell(one.device), std::string(to_string(one.kind)),
+                          count_cell(one.transfers), count_cell(one.without_bandwidth), active_ns,
+                          is_known ? Cell{moved / static_cast<double>(active_ns)} : Cell{},
+                          is_known ? Cell{most} : Cell{}});
+  }
+  return table;
+}
+
+DataTable bandwidth_series_table(const std::vector<BandwidthSeries>& series) {
+  DataTable table{"bandwidth_series",
+                  "bandwidth from each change on",
+                  {{"device", "device", Kind::kCount},
+                   {"kind", "kind", Kind::kText},
+                   {"at_ns", "from", Kind::kInstantNs},
+                   {"gb_s", "bandwidth", Kind::kGigabytesPerSecond},
+                   {"active", "under way", Kind::kCount}},
+                  {}};
+  for (const BandwidthSeries& one : series) {
+    for (const BandwidthStep& step : one.steps)
+      table.rows.push_back({number_cell(one.device), std::string(to_string(one.kind)), step.at_ns, step.gb_s,
+                            std::int64_t{step.active}});
+  }
+  return table;
+}
+
+/// Capacity of a device by the file's deviceProperties; 0 where it says nothing.
+double capacity_bytes(const Trace& trace, const DeviceMemory& memory) {
+  if (memory.device_type == 0) return 0;
+  for (const DeviceProperties& device : trace.devices) {
+    if (device.id == memory.device) return device.total_memory_bytes;
+  }
+  return 0;
+}
+
+DataTable allocator_table(const Trace& trace, const MemoryHistory& history) {
+  DataTable table{"allocators",
+                  "allocated memory; reserved and not allocated is cached or fragmented",
+                  {{"memory", "memory", Kind::kText},
+                   {"device", "device", Kind::kCount},
+                   {"allocations", "allocations", Kind::kCount},
+                   {"frees", "frees", Kind::kCount},
+                   {"allocated_bytes", "allocated in all", Kind::kBytes},
+                   {"left_bytes", "allocated and not freed", Kind::kBytes},
+                   {"peak_allocated_bytes", "peak allocated", Kind::kBytes},
+                   {"peak_allocated_at_ns", "at", Kind::kInstantNs},
+                   {"peak_reserved_bytes", "peak reserved", Kind::kBytes},
+                   {"peak_reserved_at_ns", "at", Kind::kInstantNs},
+                   {"unused_at_peak_bytes", "of which not allocated", Kind::kBytes},
+                   {"peak_share", "peak of the device's memory", Kind::kShare}},
+                  {}};
+  for (const DeviceMemory& memory : history.devices) {
+    const bool has_reserved = memory.peak_reserved_bytes >= 0;
+    const double capacity = capacity_bytes(trace, memory);
+    const auto peak = static_cast<double>(std::max(memory.peak_reserved_bytes, memory.peak_allocated_bytes));
+    table.rows.push_back({device_type_name(memory.device_type), number_cell(memory.device),
+                          count_cell(memory.allocations), count_cell(memory.frees), memory.allocated_bytes,
+                          memory.allocated_bytes - memory.freed_bytes, memory.peak_allocated_bytes,
+                          memory.peak_allocated_at_ns,
+                          has_reserved ? Cell{memory.peak_reserved_bytes} : Cell{},
+                          has_reserved ? Cell{memory.peak_reserved_at_ns} : Cell{},
+                          has_reserved && memory.allocated_at_peak_reserved_bytes >= 0
+                              ? Cell{memory.peak_reserved_bytes - memory.allocated_at_peak_reserved_bytes}
+                              : Cell{},
+                          capacity > 0 ? Cell{peak / capacity} : Cell{}});
+  }
+  return table;
+}
+
+DataTable allocations_table(const MemoryHistory& history, std::size_t top) {
+  std::vector<const Allocation*> sorted;
+  for (const Allocation& allocation : history.allocations) sorted.push_back(&allocation);
+  std::ranges::stable_sort(sorted, std::greater{},
+                           [](const Allocation* allocation) { return allocation->bytes; });
+  DataTable table{"allocations",
+                  "largest allocations",
+                  {{"memory", "memory", Kind::kText},
+                   {"device", "device", Kind::kCount},
+                   {"bytes", "bytes", Kind::kBytes},
+                   {"at_ns", "at", Kind::kInstantNs},
+                   {"life_ns", "freed after", Kind::kTimeNs}},
+                  {}};
+  for (const Allocation* one : sorted) {
+    if (top > 0 && table.rows.size() == top) break;
+    table.rows.push_back(
+        {device_type_name(one->device_type), number_cell(one->device), one->bytes, one->at_ns,
+         one->freed_ns == Allocation::kNotFreed ? Cell{} : Cell{one->freed_ns - one->at_ns}});
+  }
+  return table;
+}
+
+DataTable allocated_series_table(const Trace& trace) {
+  std::vector<const MemoryEvent*> events;
+  for (const MemoryEvent& event : trace.memory) events.push_back(&event);
+  std::ranges::stable_sort(events, {}, [](const MemoryEvent* event) { return event->at_ns; });
+  DataTable table{"allocated_series",
+                  "allocated memory after each allocation and free",
+                  {{"memory", "memory", Kind::kText},
+                   {"device", "device", Kind::kCount},
+                   {"at_ns", "at", Kind::kInstantNs},
+                   {"bytes", "change", Kind::kBytes},
+                   {"allocated_bytes", "allocated", Kind::kBytes},
+                   {"reserved_bytes", "reserved", Kind::kBytes}},
+                  {}};
+  for (const MemoryEvent* event : events)
+    table.rows.push_back({device_type_name(event->device_type), number_cell(event->device), event->at_ns,
+                          event->bytes, number_cell(event->total_allocated),
+                          number_cell(event->total_reserved)});
+  return table;
+}
+
+void note_pageable(const Trace& trace, const std::vector<Transfer>& transfers, AnalysisResult& result) {
+  std::int64_t pageable_ns = 0, all_ns = 0;
+  std::size_t count = 0;
+  for (const Transfer& transfer : transfers) {
+    const std::string_view name = trace.names[trace.events.name[trace.gpu[transfer.row].event]];
+    all_ns += transfer.duration_ns;
+    if (name.find("Pageable") == std::string_view::npos) continue;
+    ++count;
+    pageable_ns += transfer.duration_ns;
+  }
+  if (count > 0)
+    result.notes.push_back(fmt::format(
+        "copies from or to pageable memory: {}, {} of the time of all copies and sets. Pinned memory "
+        "(pin_memory, non_blocking) is faster and lets them overlap with kernels",
+        count,
+        all_ns > 0 ? format_percent(static_cast<double>(pageable_ns) / static_cast<double>(all_ns))
+                   : "none"));
+}
+
+void note_allocators(const Trace& trace, const MemoryHistory& history, AnalysisResult& result) {
+  for (const DeviceMemory& memory : history.devices) {
+    const std::string where = fmt::format("{} {}", device_type_name(memory.device_type),
+                                          memory.device < 0 ? "" : std::to_string(memory.device));
+    const std::int64_t unused = memory.peak_reserved_bytes - memory.allocated_at_peak_reserved_bytes;
+    if (memory.allocated_at_peak_reserved_bytes >= 0 && 5 * unused > memory.peak_reserved_bytes)
+      result.notes.push_back(fmt::format(
+          "{}: {} of {} reserved were not allocated at the peak: a cache of freed blocks, or fragmentation "
+          "(PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True tells which)",
+          where, format_bytes(static_cast<double>(unused)),
+          format_bytes(static_cast<double>(memory.peak_reserved_bytes))));
+    const double capacity = capacity_bytes(trace, memory);
+    if (capacity > 0 && static_cast<double>(memory.peak_reserved_bytes) > 0.9 * capacity)
+      result.notes.push_back(fmt::format("{}: more than 90 % of its memory was reserved at the peak", where));
+    if (!memory.is_total_known)
+      result.notes.push_back(fmt::format(
+          "{}: the file does not say how much was allocated in all; the peak counts from the trace's start",
+          where));
+  }
+}
+
+void add_headlines(const std::vector<Transfer>& transfers, const MemoryHistory& history,
+                   AnalysisResult& result) {
+  if (!transfers.empty()) {
+    double time_ns = 0, bytes = 0;
+    for (const Transfer& transfer : transfers) {
+      time_ns += static_cast<double>(transfer.duration_ns);
+      bytes += std::max(0.0, transfer.bytes);
+    }
+    result.headlines.push_back({"transfer_ns", Kind::kTimeNs, true, time_ns, ""});
+    result.headlines.push_back({"transfer_bytes", Kind::kBytes, true, bytes, ""});
+  }
+  double allocated = 0, reserved = -1;
+  for (const DeviceMemory& memory : history.devices) {
+    if (memory.device_type == 0) continue;
+    const std::string device = std::to_string(memory.device);
+    const auto peak = static_cast<double>(memory.peak_allocated_bytes);
+    result.headlines.push_back({"peak_allocated_bytes", Kind::kBytes, true, peak, device});
+    allocated = std::max(allocated, peak);
+    if (memory.peak_reserved_bytes < 0) continue;
+    const auto peak_reserved = static_cast<double>(memory.peak_reserved_bytes);
+    result.headlines.push_back({"peak_reserved_bytes", Kind::kBytes, true, peak_reserved, device});
+    reserved = std::max(reserved, peak_reserved);
+  }
+  // Of the whole trace: the fullest device, not the sum over them.
+  if (allocated > 0) result.headlines.push_back({"peak_allocated_bytes", Kind::kBytes, true, allocated, ""});
+  if (reserved >= 0) result.headlines.push_back({"peak_reserved_bytes", Kind::kBytes, true, reserved, ""});
+}
+
+AnalysisResult analyze(const Trace& trace, const AnalysisOptions& options) {
+  const std::vector<Transfer> found = transfers(trace);
+  const std::vector<BandwidthSeries> series = bandwidth_series(found);
+  const MemoryHistory history = memory_history(trace);
+  AnalysisResult result;
+  result.tables = {transfers_table(trace, found), bandwidth_table(series), allocator_table(trace, history),
+                   allocations_table(history, options.top)};
+  if (options.flag("series")) {
+    result.tables.push_back(bandwidth_series_table(series));
+    result.tables.push_back(allocated_series_table(trace));
+  }
+  add_headlines(found, history, result);
+  if (found.empty()) result.notes.emplace_back("no copies or sets in this trace");
+  if (trace.memory.empty())
+    result.notes.emplace_back("no allocations in this trace: record it with profile_memory=True");
+  note_pageable(trace, found, result);
+  note_allocators(trace, history, result);
+  return result;
+}
+
+}  // namespace
+
+namespace analysis {
+
+extern const Analysis memory{"memory",
+                             "copies, their bandwidth, and what was allocated",
+                             Needs::kMemory | Needs::kGpuArguments,
+                             analyze,
+                             kOptions,
+                             nullptr};
+
+}  // namespace analysis
+}  // namespace headroom::trace

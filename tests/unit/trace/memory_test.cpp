@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+
+#include "headroom/trace/allocations.h"
+#include "headroom/trace/transfers.h"
+#include "result_view.h"
+#include "trace_builder.h"
+
+namespace headroom::trace {
+namespace {
+
+TEST(TransferKinds, ByTheNamesOfSeveralProfilers) {
+  const std::pair<const char*, const char*> expected[] = {{"Memcpy HtoD (Pageable -> Device)", "HtoD"},
+                                                          {"Memcpy DtoH (Device -> Pinned)", "DtoH"},
+                                                          {"Memcpy DtoD (Device -> Device)", "DtoD"},
+                                                          {"Memcpy PtoP (Device -> Device)", "PtoP"},
+                                                          {"Memcpy HtoH (Pageable -> Pageable)", "HtoH"},
+                                                          {"Memset (Device)", "memset"},
+                                                          {"MemcpyH2D", "HtoD"},
+                                                          {"MEMORY_COPY_HOST_TO_DEVICE", "HtoD"},
+                                                          {"MEMORY_COPY_DEVICE_TO_HOST", "DtoH"},
+                                                          {"CopyDeviceToDevice", "DtoD"},
+                                                          {"__amd_rocclr_copyBuffer", "DtoD"},
+                                                          {"__amd_rocclr_fillBufferAligned", "memset"},
+                                                          {"dma_in", "unknown"}};
+  for (const auto& [name, kind] : expected) EXPECT_STREQ(to_string(transfer_kind(name)), kind) << name;
+  EXPECT_EQ(transfer_memory("Memcpy HtoD (Pageable -> Device)"), "Pageable -> Device");
+  EXPECT_EQ(transfer_memory("MemcpyH2D"), "");
+  EXPECT_EQ(transfer_memory("odd )( name"), "");
+}
+
+GpuDetail& transfer(TraceBuilder& builder, const char* name, std::int64_t start, std::int64_t duration,
+                    double bytes, double gb_s = -1, std::int32_t device = 0) {
+  const Category category =
+      std::string_view(name).starts_with("Memset") ? Category::kGpuMemset : Category::kGpuMemcpy;
+  GpuDetail& detail = builder.gpu(category, name, start, duration, kNoCorrelation, device);
+  detail.bytes = bytes;
+  detail.bandwidth_gb_s = gb_s;
+  return detail;
+}
+
+TEST(Bandwidth, AddsUpWhileTransfersOverlap) {
+  TraceBuilder builder;
+  transfer(builder, "Memcpy HtoD (Pinned -> Device)", 0, 4000, 40'000, 10);
+  transfer(builder, "Memcpy HtoD (Pinned -> Device)", 1000, 1000, 2500, 2.5);
+  transfer(builder, "Memcpy HtoD (Pinned -> Device)", 4000, 1000, 5000, 5);  // starts as the first ends
+  transfer(builder, "Memcpy HtoD (Pinned -> Device)", 9000, 0, 8, 0.008);    // no time: 1 us
+  transfer(builder, "Memcpy DtoH (Device -> Pinned)", 0, 1000, 1000, 1);
+  const std::vector<BandwidthSeries> series = bandwidth_series(transfers(builder.trace));
+  ASSERT_EQ(series.size(), 2U);
+  EXPECT_EQ(series[0].kind, TransferKind::kHtoD);
+  std::vector<std::pair<std::int64_t, double>> steps;
+  for (const BandwidthStep& step : series[0].steps) steps.emplace_back(step.at_ns, step.gb_s);
+  using Step = std::pair<std::int64_t, double>;
+  EXPECT_THAT(steps, testing::ElementsAre(Step{0, 10}, Step{1000, 12.5}, Step{2000, 10}, Step{4000, 5},
+                                          Step{5000, 0}, Step{9000, 0.008}, Step{10'000, 0}));
+  const ResultView view = run_analysis("memory", builder.trace, option("series"));
+  EXPECT_EQ(view.integer("bandwidth", 0, "active_ns"), 6000);
+  EXPECT_DOUBLE_EQ(view.number("bandwidth", 0, "mean_gb_s"), (40'000 + 2500 + 5000 + 8) / 6000.0);
+  EXPECT_DOUBLE_EQ(view.number("bandwidth", 0, "max_gb_s"), 12.5);
+  EXPECT_EQ(view.rows("bandwidth_series"), 9U);
+  EXPECT_EQ(view.integer("bandwidth_series", 1, "active"), 2);
+}
+
+TEST(Bandwidth, NothingIsLeftOfManyRoundings) {
+  TraceBuilder builder;
+  for (int i = 0; i < 100; ++i)
+    transfer(builder, "Memcpy DtoD (Device -> Device)", i * 10, 1000, 100, 0.1 * (i + 1));
+  const std::vector<BandwidthSeries> series = bandwidth_series(transfers(builder.trace));
+  EXPECT_EQ(series[0].steps.back().gb_s, 0);
+  EXPECT_EQ(series[0].steps.back().active, 0);
+}
+
+TEST(Bandwidth, FromBytesWhereTheFileHasNoneAndUnknownWhereItHasNeither) {
+  TraceBuilder builder;
+  transfer(builder, "Memcpy DtoD (Device -> Device)", 0, 500, 1000);
+  transfer(builder, "Memcpy DtoD (Device -> Device)", 1000, 500, -1);
+  transfer(builder, "Memcpy DtoD (Device -> Device)", 2000, 0, 1000);
+  const ResultView view = run_analysis("memory", builder.trace);
+  EXPECT_EQ(view.integer("bandwidth", 0, "transfers"), 3);
+  EXPECT_EQ(view.integer("bandwidth", 0, "without_bandwidth"), 2);
+  EXPECT_DOUBLE_EQ(view.number("bandwidth", 0, "max_gb_s"), 2);
+}
+
+TEST(Transfers, SumsByDeviceKindAndMemory) {
+  TraceBuilder builder;
+  transfer(builder, "Memcpy HtoD (Pinned -> Device)", 0, 1000, 5000);
+  transfer(builder, "Memcpy HtoD (Pinned -> Device)", 2000, 0, 8);
+  transfer(builder, "Memcpy HtoD (Pageable -> Device)", 3000, 3000, 3000);
+  transfer(builder, "Memset (Device)", 4000, 100, -1);
+  transfer(builder, "Memcpy HtoD (Pinned -> Device)", 0, 1000, 5000, -1, 1);
+  builder.kernel("__amd_rocclr_copyBuffer", 5000, 10);
+  builder.kernel("gemm", 6000, 10);
+  const ResultView view = run_analysis("memory", builder.trace);
+  ASSERT_EQ(view.rows("transfers"), 5U);
+  EXPECT_EQ(view.text("transfers", 0, "memory"), "Pageable -> Device");
+  EXPECT_EQ(view.text("transfers", 1, "memory"), "Pinned -> Device");
+  EXPECT_EQ(view.integer("transfers", 1, "transfers"), 2);
+  EXPECT_DOUBLE_EQ(view.number("transfers", 1, "bytes"), 5008);
+  EXPECT_EQ(view.integer("transfers", 1, "time_ns"), 1000);
+  EXPECT_DOUBLE_EQ(view.number("transfers", 1, "gb_s"), 5);
+  EXPECT_EQ(view.integer("transfers", 1, "zero_duration"), 1);
+  EXPECT_EQ(view.text("transfers", 2, "kind"), "DtoD");
+  EXPECT_TRUE(view.is_nothing("transfers", 2, "bytes"));
+  EXPECT_EQ(view.text("transfers", 3, "kind"), "memset");
+  EXPECT_EQ(view.integer("transfers", 4, "device"), 1);
+  EXPECT_TRUE(view.notes("pageable memory: 1, 58.7 % of the time"));
+  EXPECT_DOUBLE_EQ(view.headline("transfer_ns"), 5110);
+  EXPECT_DOUBLE_EQ(view.headline("transfer_bytes"), 13'008);
+}
+
+void allocate(TraceBuilder& builder, std::int64_t at, std::int64_t bytes, std::int64_t address,
+              std::int64_t total_allocated = -1, std::int64_t total_reserved = -1, std::int32_t type = 1,
+              std::int32_t device = 0) {
+  builder.trace.memory.push_back({at, type, device, bytes, address, total_allocated, total_reserved});
+}
+
+TEST(Allocations, PeaksAreTheAllocatorsOwnTotals) {
+  TraceBuilder builder;
+  builder.device(0, "GPU").total_memory_bytes = 2000;
+  allocate(builder, 10, 100, 0xa, 600, 1000);
+  allocate(builder, 20, 300, 0xb, 900, 1000);
+  allocate(builder, 30, -100, 0xa, 800, 1000);
+  allocate(builder, 40, 50, 0xc, 850, 1900);
+  allocate(builder, 25, 64, 0x1, 64, 0, 0, -1);  // of the CPU; out of order in the file
+  const ResultView view = run_analysis("memory", builder.trace);
+  ASSERT_EQ(view.rows("allocators"), 2U);
+  EXPECT_EQ(view.text("allocators", 0, "memory"), "CPU");
+  EXPECT_TRUE(view.is_nothing("allocators", 0, "device"));
+  EXPECT_TRUE(view.is_nothing("allocators", 0, "peak_reserved_bytes"));
+  EXPECT_EQ(view.text("allocators", 1, "memory"), "CUDA");
+  EXPECT_EQ(view.integer("allocators", 1, "allocations"), 3);
+  EXPECT_EQ(view.integer("allocators", 1, "frees"), 1);
+  EXPECT_EQ(view.integer("allocators", 1, "allocated_bytes"), 450);
+  EXPECT_EQ(view.integer("allocators", 1, "left_bytes"), 350);
+  EXPECT_EQ(view.integer("allocators", 1, "peak_allocated_bytes"), 900);
+  EXPECT_EQ(view.integer("allocators", 1, "peak_allocated_at_ns"), 20);
+  EXPECT_EQ(view.integer("allocators", 1, "peak_reserved_bytes"), 1900);
+  EXPECT_EQ(view.integer("allocators", 1, "peak_reserved_at_ns"), 40);
+  EXPECT_EQ(view.integer("allocators", 1, "unused_at_peak_bytes"), 1050);
+  EXPECT_DOUBLE_EQ(view.number("allocators", 1, "peak_share"), 0.95);
+  EXPECT_TRUE(view.notes("1.03 KiB of 1.86 KiB reserved"));
+  EXPECT_TRUE(view.notes("more than 90 %"));
+  EXPECT_DOUBLE_EQ(view.headline("peak_allocated_bytes", "0"), 900);
+  EXPECT_DOUBLE_EQ(view.headline("peak_reserved_bytes"), 1900);
+}
+
+TEST(Allocations, LargestWithTheirLives) {
+  TraceBuilder builder;
+  allocate(builder, 10, 100, 0xa);
+  allocate(builder, 20, 300, 0xb);
+  allocate(builder, 30, -100, 0xa);
+  allocate(builder, 40, 200, 0xa);  // the address again
+  allocate(builder, 45, -7, 0xd);   // of an allocation before the trace
+  allocate(builder, 70, -200, 0xa);
+  const ResultView view = run_analysis("memory", builder.trace);
+  ASSERT_EQ(view.rows("allocations"), 3U);
+  EXPECT_EQ(view.integer("allocations", 0, "bytes"), 300);
+  EXPECT_TRUE(view.is_nothing("allocations", 0, "life_ns"));
+  EXPECT_EQ(view.integer("allocations", 1, "bytes"), 200);
+  EXPECT_EQ(view.integer("allocations", 1, "life_ns"), 30);
+  EXPECT_EQ(view.integer("allocations", 2, "life_ns"), 20);
+  // No totals in the file: the running sum, from the start of the trace.
+  EXPECT_EQ(view.integer("allocators", 0, "peak_allocated_bytes"), 500);
+  EXPECT_EQ(view.integer("allocators", 0, "peak_allocated_at_ns"), 40);
+  EXPECT_TRUE(view.notes("counts from the trace's start"));
+}
+
+TEST(Allocations, WithoutAddressesLivesAreNotKnown) {
+  TraceBuilder builder;
+  allocate(builder, 10, 100, 0);
+  allocate(builder, 20, -100, 0);
+  EXPECT_TRUE(run_analysis("memory", builder.trace).is_nothing("allocations", 0, "life_ns"));
+}
+
+TEST(Memory, DeviceTypesOfTorch) {
+  EXPECT_EQ(device_type_name(0), "CPU");
+  EXPECT_EQ(device_type_name(1), "CUDA");
+  EXPECT_EQ(device_type_name(19), "MTIA");
+  EXPECT_EQ(device_type_name(77), "device type 77");
+}
+
+TEST(Memory, TracesWithoutAny) {
+  TraceBuilder builder;
+  builder.kernel("gemm", 0, 10);
+  const ResultView view = run_analysis("memory", builder.trace, option("series"));
+  EXPECT_EQ(view.rows("transfers"), 0U);
+  EXPECT_EQ(view.rows("allocators"), 0U);
+  EXPECT_TRUE(view.notes("no copies or sets"));
+  EXPECT_TRUE(view.notes("profile_memory=True"));
+  EXPECT_TRUE(view.result.headlines.empty());
+}
+
+}  // namespace
+}  // namespace headroom::trace
