@@ -7,7 +7,8 @@
   ANALYSIS(idle)                          \
   ANALYSIS(launch)                        \
   ANALYSIS(queue)                         \
-  ANALYSIS(memory)
+  ANALYSIS(memory)                        \
+  ANALYSIS(overlap)
 
 namespace headroom::trace {
 namespace analysis {
