@@ -20,6 +20,11 @@ inline Cell number_cell(std::int64_t number) {
 inline Cell share_cell(std::int64_t part, std::int64_t whole) {
   return whole > 0 ? Cell{static_cast<double>(part) / static_cast<double>(whole)} : Cell{};
 }
+/// The same of what is no whole number.
+inline Cell quotient_cell(double part, double whole) {
+  if (whole > 0) return part / whole;
+  return {};
+}
 inline Cell name_cell(const Trace& trace, NameId name) {
   return name == kNoName ? Cell{} : Cell{std::string(trace.names[name])};
 }

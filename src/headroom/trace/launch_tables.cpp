@@ -9,6 +9,7 @@
 #include "headroom/base/units.h"
 #include "headroom/trace/analysis.h"
 #include "headroom/trace/cells.h"
+#include "headroom/trace/device_work.h"
 
 namespace headroom::trace {
 namespace {
@@ -187,7 +188,7 @@ DataTable launch_each_table(const Launches& launches) {
                   {{"kind", "kind", Kind::kText},
                    {"function", "function", Kind::kText},
                    {"correlation", "correlation", Kind::kCount},
-                   {"device", "device", Kind::kCount},
+                   {"device", "device", Kind::kText},
                    {"stream", "stream", Kind::kCount},
                    {"call_start_ns", "call", Kind::kInstantNs},
                    {"call_ns", "call time", Kind::kTimeNs},
@@ -203,7 +204,7 @@ DataTable launch_each_table(const Launches& launches) {
       const std::uint32_t event = trace.gpu[row].event;
       const std::int64_t delay = signed_delay_ns(trace, call.call, row);
       table.rows.push_back({std::string(to_string(call.kind)), event_cell(trace, call.call),
-                            trace.events.correlation[event], number_cell(device_of(trace, trace.gpu[row])),
+                            trace.events.correlation[event], device_text(device_of(trace, trace.gpu[row])),
                             number_cell(trace.gpu[row].stream), trace.events.start_ns[call.call],
                             launches.call_ns(call), trace.events.start_ns[event], launches.gpu_ns(row),
                             std::max<std::int64_t>(0, delay), delay, event_cell(trace, event)});

@@ -103,7 +103,7 @@ TEST(Transfers, SumsByDeviceKindAndMemory) {
   EXPECT_EQ(view.text("transfers", 2, "kind"), "DtoD");
   EXPECT_TRUE(view.is_nothing("transfers", 2, "bytes"));
   EXPECT_EQ(view.text("transfers", 3, "kind"), "memset");
-  EXPECT_EQ(view.integer("transfers", 4, "device"), 1);
+  EXPECT_EQ(view.text("transfers", 4, "device"), "1");
   EXPECT_TRUE(view.notes("pageable memory: 1, 58.7 % of the time"));
   EXPECT_DOUBLE_EQ(view.headline("transfer_ns"), 5110);
   EXPECT_DOUBLE_EQ(view.headline("transfer_bytes"), 13'008);
@@ -141,7 +141,7 @@ TEST(Allocations, PeaksAreTheAllocatorsOwnTotals) {
   EXPECT_DOUBLE_EQ(view.number("allocators", 1, "peak_share"), 0.95);
   EXPECT_TRUE(view.notes("1.03 KiB of 1.86 KiB reserved"));
   EXPECT_TRUE(view.notes("more than 90 %"));
-  EXPECT_DOUBLE_EQ(view.headline("peak_allocated_bytes", "0"), 900);
+  EXPECT_DOUBLE_EQ(view.headline("peak_allocated_bytes"), 900);
   EXPECT_DOUBLE_EQ(view.headline("peak_reserved_bytes"), 1900);
 }
 

@@ -9,8 +9,10 @@
 #include "headroom/trace/analysis.h"
 #include "headroom/trace/attribution.h"
 #include "headroom/trace/cells.h"
+#include "headroom/trace/device_work.h"
 #include "headroom/trace/gpu_work.h"
 #include "headroom/trace/idle_gaps.h"
+#include "headroom/trace/reading_notes.h"
 
 namespace headroom::trace {
 namespace {
@@ -66,7 +68,7 @@ DataTable work_table(const std::vector<IdleWork>& works, bool by_stream) {
   table.key = by_stream ? "streams" : "devices";
   table.title = by_stream ? "idle time of each stream, between its first and last work"
                           : "idle time of each device, when none of its streams works";
-  table.columns = {{"device", "device", Kind::kCount}};
+  table.columns = {{"device", "device", Kind::kText}};
   if (by_stream) table.columns.push_back({"stream", "stream", Kind::kCount});
   for (const Column& column : std::vector<Column>{{"work", "work", Kind::kCount},
                                                   {"span_ns", "span", Kind::kTimeNs},
@@ -81,7 +83,7 @@ DataTable work_table(const std::vector<IdleWork>& works, bool by_stream) {
                                                   {"other_ns", "other", Kind::kTimeNs}})
     table.columns.push_back(column);
   for (const IdleWork& idle : works) {
-    std::vector<Cell> row{number_cell(idle.work->device)};
+    std::vector<Cell> row{device_text(idle.work->device)};
     if (by_stream) row.push_back(number_cell(idle.work->stream));
     row.insert(row.end(), {count_cell(idle.work->rows.size()), idle.span_ns, idle.span_ns - idle.idle_ns,
                            idle.idle_ns, share_cell(idle.idle_ns, idle.span_ns)});
@@ -157,7 +159,7 @@ DataTable gaps_table(const Trace& trace, const std::vector<IdleWork>& works, boo
                      std::size_t top) {
   DataTable table{by_stream ? "stream_gaps" : "device_gaps",
                   by_stream ? "longest gaps of a stream" : "longest gaps of a device",
-                  {{"device", "device", Kind::kCount},
+                  {{"device", "device", Kind::kText},
                    {"stream", "stream", Kind::kCount},
                    {"start_ns", "start", Kind::kInstantNs},
                    {"idle_ns", "idle", Kind::kTimeNs},
@@ -169,7 +171,7 @@ DataTable gaps_table(const Trace& trace, const std::vector<IdleWork>& works, boo
                   {}};
   for (const auto& [work, gap] : longest_gaps(works, top)) {
     const std::uint32_t call = launch[gap.next];
-    table.rows.push_back({number_cell(work->device), number_cell(trace.gpu[gap.next].stream), gap.start_ns,
+    table.rows.push_back({device_text(work->device), number_cell(trace.gpu[gap.next].stream), gap.start_ns,
                           gap.length_ns(), std::string(to_string(gap.cause)),
                           call == kNone ? Cell{} : Cell{trace.events.start_ns[call] - gap.start_ns},
                           event_cell(trace, op[gap.next]), event_cell(trace, trace.gpu[gap.next].event),
@@ -239,7 +241,7 @@ void sum_up(const Trace& trace, const std::vector<IdleWork>& devices,
       all[cause] += causes[cause];
     }
     span_ns += idle.span_ns;
-    add_headlines(result, std::to_string(idle.work->device), idle.span_ns, causes);
+    if (devices.size() > 1) add_headlines(result, device_text(idle.work->device), idle.span_ns, causes);
   }
   add_headlines(result, "", span_ns, all);
   const std::int64_t idle_ns = all[0] + all[1] + all[2];
@@ -258,7 +260,10 @@ void sum_up(const Trace& trace, const std::vector<IdleWork>& devices,
 
 AnalysisResult analyze(const Trace& trace, const AnalysisOptions& options) {
   AnalysisResult result;
-  if (trace.gpu.empty()) result.notes.emplace_back("no GPU work in this trace: nothing can be idle");
+  if (trace.gpu.empty()) {
+    result.notes.push_back(no_gpu_work(trace));
+    return result;
+  }
   const auto threshold_ns = static_cast<std::int64_t>(options.time_ns("threshold", kDefaultThresholdNs));
   const std::vector<std::uint32_t> launch = launches(trace);
   const std::vector<std::uint32_t> op = launching_ops(trace);

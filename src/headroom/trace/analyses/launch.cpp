@@ -8,6 +8,7 @@
 #include "headroom/trace/cells.h"
 #include "headroom/trace/launch_calls.h"
 #include "headroom/trace/launch_tables.h"
+#include "headroom/trace/reading_notes.h"
 
 namespace headroom::trace {
 namespace {
@@ -60,7 +61,10 @@ void sum_up(const Launches& launches, AnalysisResult& result) {
 
 AnalysisResult analyze(const Trace& trace, const AnalysisOptions& options) {
   AnalysisResult result;
-  if (trace.gpu.empty()) result.notes.emplace_back("no GPU work in this trace: nothing was launched");
+  if (trace.gpu.empty()) {
+    result.notes.push_back(no_gpu_work(trace));
+    return result;
+  }
   const auto call_cutoff = static_cast<std::int64_t>(options.time_ns("call-cutoff", kDefaultCallCutoffNs));
   const auto delay_cutoff = static_cast<std::int64_t>(options.time_ns("delay-cutoff", kDefaultDelayCutoffNs));
   const Launches found(trace);

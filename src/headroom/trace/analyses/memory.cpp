@@ -10,6 +10,7 @@
 #include "headroom/trace/allocations.h"
 #include "headroom/trace/analysis.h"
 #include "headroom/trace/cells.h"
+#include "headroom/trace/device_work.h"
 #include "headroom/trace/transfers.h"
 
 namespace headroom::trace {
@@ -44,7 +45,7 @@ DataTable transfers_table(const Trace& trace, const std::vector<Transfer>& trans
   }
   DataTable table{"transfers",
                   "copies and sets by kind and memory",
-                  {{"device", "device", Kind::kCount},
+                  {{"device", "device", Kind::kText},
                    {"kind", "kind", Kind::kText},
                    {"memory", "memory", Kind::kText},
                    {"transfers", "transfers", Kind::kCount},
@@ -56,11 +57,10 @@ DataTable transfers_table(const Trace& trace, const std::vector<Transfer>& trans
                   {}};
   for (const auto& [key, sum] : sums) {
     const auto& [device, kind, memory] = key;
-    table.rows.push_back({number_cell(device), std::string(to_string(kind)),
+    table.rows.push_back({device_text(device), std::string(to_string(kind)),
                           memory.empty() ? Cell{} : Cell{std::string(memory)}, count_cell(sum.count),
                           sum.has_bytes ? Cell{sum.bytes} : Cell{}, sum.time_ns, sum.max_ns,
-                          sum.timed_ns > 0 ? Cell{sum.timed_bytes / sum.timed_ns} : Cell{},
-                          count_cell(sum.zero)});
+                          quotient_cell(sum.timed_bytes, sum.timed_ns), count_cell(sum.zero)});
   }
   return table;
 }
@@ -68,7 +68,7 @@ DataTable transfers_table(const Trace& trace, const std::vector<Transfer>& trans
 DataTable bandwidth_table(const std::vector<BandwidthSeries>& series) {
   DataTable table{"bandwidth",
                   "bandwidth of each kind while any of it is under way",
-                  {{"device", "device", Kind::kCount},
+                  {{"device", "device", Kind::kText},
                    {"kind", "kind", Kind::kText},
                    {"transfers", "transfers", Kind::kCount},
                    {"without_bandwidth", "bandwidth unknown", Kind::kCount},
@@ -86,11 +86,10 @@ DataTable bandwidth_table(const std::vector<BandwidthSeries>& series) {
       moved += one.steps[i].gb_s * static_cast<double>(time);
       most = std::max(most, one.steps[i].gb_s);
     }
-    const bool is_known = active_ns > 0;
-    table.rows.push_back({number_cell(one.device), std::string(to_string(one.kind)),
+    table.rows.push_back({device_text(one.device), std::string(to_string(one.kind)),
                           count_cell(one.transfers), count_cell(one.without_bandwidth), active_ns,
-                          is_known ? Cell{moved / static_cast<double>(active_ns)} : Cell{},
-                          is_known ? Cell{most} : Cell{}});
+                          quotient_cell(moved, static_cast<double>(active_ns)),
+                          active_ns > 0 ? Cell{most} : Cell{}});
   }
   return table;
 }
@@ -98,7 +97,7 @@ DataTable bandwidth_table(const std::vector<BandwidthSeries>& series) {
 DataTable bandwidth_series_table(const std::vector<BandwidthSeries>& series) {
   DataTable table{"bandwidth_series",
                   "bandwidth from each change on",
-                  {{"device", "device", Kind::kCount},
+                  {{"device", "device", Kind::kText},
                    {"kind", "kind", Kind::kText},
                    {"at_ns", "from", Kind::kInstantNs},
                    {"gb_s", "bandwidth", Kind::kGigabytesPerSecond},
@@ -106,10 +105,15 @@ DataTable bandwidth_series_table(const std::vector<BandwidthSeries>& series) {
                   {}};
   for (const BandwidthSeries& one : series) {
     for (const BandwidthStep& step : one.steps)
-      table.rows.push_back({number_cell(one.device), std::string(to_string(one.kind)), step.at_ns, step.gb_s,
+      table.rows.push_back({device_text(one.device), std::string(to_string(one.kind)), step.at_ns, step.gb_s,
                             std::int64_t{step.active}});
   }
   return table;
+}
+
+/// The CPU's memory has no number.
+Cell memory_device_cell(std::int32_t device) {
+  return device < 0 ? Cell{} : Cell{std::to_string(device)};
 }
 
 /// Capacity of a device by the file's deviceProperties; 0 where it says nothing.
@@ -125,7 +129,7 @@ DataTable allocator_table(const Trace& trace, const MemoryHistory& history) {
   DataTable table{"allocators",
                   "allocated memory; reserved and not allocated is cached or fragmented",
                   {{"memory", "memory", Kind::kText},
-                   {"device", "device", Kind::kCount},
+                   {"device", "device", Kind::kText},
                    {"allocations", "allocations", Kind::kCount},
                    {"frees", "frees", Kind::kCount},
                    {"allocated_bytes", "allocated in all", Kind::kBytes},
@@ -141,7 +145,7 @@ DataTable allocator_table(const Trace& trace, const MemoryHistory& history) {
     const bool has_reserved = memory.peak_reserved_bytes >= 0;
     const double capacity = capacity_bytes(trace, memory);
     const auto peak = static_cast<double>(std::max(memory.peak_reserved_bytes, memory.peak_allocated_bytes));
-    table.rows.push_back({device_type_name(memory.device_type), number_cell(memory.device),
+    table.rows.push_back({device_type_name(memory.device_type), memory_device_cell(memory.device),
                           count_cell(memory.allocations), count_cell(memory.frees), memory.allocated_bytes,
                           memory.allocated_bytes - memory.freed_bytes, memory.peak_allocated_bytes,
                           memory.peak_allocated_at_ns,
@@ -150,7 +154,7 @@ DataTable allocator_table(const Trace& trace, const MemoryHistory& history) {
                           has_reserved && memory.allocated_at_peak_reserved_bytes >= 0
                               ? Cell{memory.peak_reserved_bytes - memory.allocated_at_peak_reserved_bytes}
                               : Cell{},
-                          capacity > 0 ? Cell{peak / capacity} : Cell{}});
+                          quotient_cell(peak, capacity)});
   }
   return table;
 }
@@ -163,7 +167,7 @@ DataTable allocations_table(const MemoryHistory& history, std::size_t top) {
   DataTable table{"allocations",
                   "largest allocations",
                   {{"memory", "memory", Kind::kText},
-                   {"device", "device", Kind::kCount},
+                   {"device", "device", Kind::kText},
                    {"bytes", "bytes", Kind::kBytes},
                    {"at_ns", "at", Kind::kInstantNs},
                    {"life_ns", "freed after", Kind::kTimeNs}},
@@ -171,7 +175,7 @@ DataTable allocations_table(const MemoryHistory& history, std::size_t top) {
   for (const Allocation* one : sorted) {
     if (top > 0 && table.rows.size() == top) break;
     table.rows.push_back(
-        {device_type_name(one->device_type), number_cell(one->device), one->bytes, one->at_ns,
+        {device_type_name(one->device_type), memory_device_cell(one->device), one->bytes, one->at_ns,
          one->freed_ns == Allocation::kNotFreed ? Cell{} : Cell{one->freed_ns - one->at_ns}});
   }
   return table;
@@ -184,15 +188,15 @@ DataTable allocated_series_table(const Trace& trace) {
   DataTable table{"allocated_series",
                   "allocated memory after each allocation and free",
                   {{"memory", "memory", Kind::kText},
-                   {"device", "device", Kind::kCount},
+                   {"device", "device", Kind::kText},
                    {"at_ns", "at", Kind::kInstantNs},
                    {"bytes", "change", Kind::kBytes},
                    {"allocated_bytes", "allocated", Kind::kBytes},
                    {"reserved_bytes", "reserved", Kind::kBytes}},
                   {}};
   for (const MemoryEvent* event : events)
-    table.rows.push_back({device_type_name(event->device_type), number_cell(event->device), event->at_ns,
-                          event->bytes, number_cell(event->total_allocated),
+    table.rows.push_back({device_type_name(event->device_type), memory_device_cell(event->device),
+                          event->at_ns, event->bytes, number_cell(event->total_allocated),
                           number_cell(event->total_reserved)});
   return table;
 }
@@ -218,8 +222,8 @@ void note_pageable(const Trace& trace, const std::vector<Transfer>& transfers, A
 
 void note_allocators(const Trace& trace, const MemoryHistory& history, AnalysisResult& result) {
   for (const DeviceMemory& memory : history.devices) {
-    const std::string where = fmt::format("{} {}", device_type_name(memory.device_type),
-                                          memory.device < 0 ? "" : std::to_string(memory.device));
+    std::string where = device_type_name(memory.device_type);
+    if (memory.device >= 0) where += fmt::format(" {}", memory.device);
     const std::int64_t unused = memory.peak_reserved_bytes - memory.allocated_at_peak_reserved_bytes;
     if (memory.allocated_at_peak_reserved_bytes >= 0 && 5 * unused > memory.peak_reserved_bytes)
       result.notes.push_back(fmt::format(
@@ -249,16 +253,19 @@ void add_headlines(const std::vector<Transfer>& transfers, const MemoryHistory& 
     result.headlines.push_back({"transfer_bytes", Kind::kBytes, true, bytes, ""});
   }
   double allocated = 0, reserved = -1;
+  const auto accelerators = std::ranges::count_if(
+      history.devices, [](const DeviceMemory& memory) { return memory.device_type != 0; });
   for (const DeviceMemory& memory : history.devices) {
     if (memory.device_type == 0) continue;
-    const std::string device = std::to_string(memory.device);
     const auto peak = static_cast<double>(memory.peak_allocated_bytes);
-    result.headlines.push_back({"peak_allocated_bytes", Kind::kBytes, true, peak, device});
-    allocated = std::max(allocated, peak);
-    if (memory.peak_reserved_bytes < 0) continue;
     const auto peak_reserved = static_cast<double>(memory.peak_reserved_bytes);
-    result.headlines.push_back({"peak_reserved_bytes", Kind::kBytes, true, peak_reserved, device});
+    allocated = std::max(allocated, peak);
     reserved = std::max(reserved, peak_reserved);
+    if (accelerators < 2) continue;
+    const std::string device = std::to_string(memory.device);
+    result.headlines.push_back({"peak_allocated_bytes", Kind::kBytes, true, peak, device});
+    if (peak_reserved >= 0)
+      result.headlines.push_back({"peak_reserved_bytes", Kind::kBytes, true, peak_reserved, device});
   }
   // Of the whole trace: the fullest device, not the sum over them.
   if (allocated > 0) result.headlines.push_back({"peak_allocated_bytes", Kind::kBytes, true, allocated, ""});

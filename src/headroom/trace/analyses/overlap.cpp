@@ -2,89 +2,23 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 
 #include "headroom/base/units.h"
 #include "headroom/trace/analysis.h"
 #include "headroom/trace/cells.h"
-#include "headroom/trace/gpu_work.h"
+#include "headroom/trace/device_work.h"
 #include "headroom/trace/kernel_type.h"
+#include "headroom/trace/reading_notes.h"
 #include "headroom/trace/spans.h"
 
 namespace headroom::trace {
 namespace {
 
-constexpr std::size_t kTypes = 3;
-
-/// The time of one device, by what it is spent on.
-struct DeviceTime {
-  std::int32_t device = -1;
-  std::int64_t span_ns = 0;
-  std::array<Spans, kTypes> by_type;                           ///< by KernelType
-  std::map<NameId, std::vector<std::uint32_t>> communication;  ///< rows of Trace::gpu by kernel name
-  const Spans& of(KernelType type) const { return by_type[static_cast<std::size_t>(type)]; }
-};
-
-Span span_of(const Trace& trace, std::uint32_t row) {
-  const std::uint32_t event = trace.gpu[row].event;
-  return {trace.events.start_ns[event], trace.events.end_ns(event)};
-}
-
-std::vector<DeviceTime> device_times(const Trace& trace) {
-  const std::vector<KernelType> types = kernel_types(trace);
-  std::vector<DeviceTime> times;
-  for (const GpuWork& work : work_by_device(trace)) {
-    DeviceTime& time = times.emplace_back();
-    time.device = work.device;
-    const std::int64_t start = span_of(trace, work.rows.front()).start;
-    std::array<std::vector<Span>, kTypes> spans;
-    for (const std::uint32_t row : work.rows) {
-      const Span span = span_of(trace, row);
-      spans[static_cast<std::size_t>(types[row])].push_back(span);
-      time.span_ns = std::max(time.span_ns, span.end - start);
-      if (types[row] == KernelType::kCommunication)
-        time.communication[trace.events.name[trace.gpu[row].event]].push_back(row);
-    }
-    for (std::size_t type = 0; type < kTypes; ++type) time.by_type[type] = merged(std::move(spans[type]));
-  }
-  return times;
-}
-
-struct OverlapTime {
-  std::int64_t span_ns = 0, compute_ns = 0, communication_ns = 0, memory_ns = 0;
-  std::int64_t overlapped_ns = 0, exposed_communication_ns = 0, exposed_memory_ns = 0;
-};
-
-OverlapTime overlap_of(const DeviceTime& time) {
-  const Spans& compute = time.of(KernelType::kCompute);
-  const Spans& communication = time.of(KernelType::kCommunication);
-  const Spans& memory = time.of(KernelType::kMemory);
-  OverlapTime overlap;
-  overlap.span_ns = time.span_ns;
-  overlap.compute_ns = length(compute);
-  overlap.communication_ns = length(communication);
-  overlap.memory_ns = length(memory);
-  overlap.overlapped_ns = length(intersect(communication, compute));
-  overlap.exposed_communication_ns = overlap.communication_ns - overlap.overlapped_ns;
-  overlap.exposed_memory_ns = length(subtract(memory, unite(compute, communication)));
-  return overlap;
-}
-
-void add(OverlapTime& sum, const OverlapTime& one) {
-  sum.span_ns += one.span_ns;
-  sum.compute_ns += one.compute_ns;
-  sum.communication_ns += one.communication_ns;
-  sum.memory_ns += one.memory_ns;
-  sum.overlapped_ns += one.overlapped_ns;
-  sum.exposed_communication_ns += one.exposed_communication_ns;
-  sum.exposed_memory_ns += one.exposed_memory_ns;
-}
-
-DataTable devices_table(const std::vector<DeviceTime>& times) {
+DataTable devices_table(const std::vector<DeviceTimes>& devices) {
   DataTable table{"devices",
                   "communication hidden behind computation, and what is exposed",
-                  {{"device", "device", Kind::kCount},
+                  {{"device", "device", Kind::kText},
                    {"span_ns", "span", Kind::kTimeNs},
                    {"compute_ns", "compute", Kind::kTimeNs},
                    {"communication_ns", "communication", Kind::kTimeNs},
@@ -96,46 +30,55 @@ DataTable devices_table(const std::vector<DeviceTime>& times) {
                    {"exposed_memory_ns", "exposed", Kind::kTimeNs},
                    {"exposed_memory_share", "share of span", Kind::kShare}},
                   {}};
-  for (const DeviceTime& time : times) {
-    const OverlapTime overlap = overlap_of(time);
-    table.rows.push_back({number_cell(time.device), overlap.span_ns, overlap.compute_ns,
-                          overlap.communication_ns, overlap.overlapped_ns,
-                          share_cell(overlap.overlapped_ns, overlap.communication_ns),
-                          overlap.exposed_communication_ns,
-                          share_cell(overlap.exposed_communication_ns, overlap.span_ns), overlap.memory_ns,
-                          overlap.exposed_memory_ns, share_cell(overlap.exposed_memory_ns, overlap.span_ns)});
+  for (const DeviceTimes& times : devices) {
+    const Breakdown sum = breakdown(times);
+    table.rows.push_back(
+        {device_text(times.device), sum.span_ns, sum.compute_ns, sum.communication_ns, sum.overlapped_ns,
+         share_cell(sum.overlapped_ns, sum.communication_ns), sum.communication_ns - sum.overlapped_ns,
+         share_cell(sum.communication_ns - sum.overlapped_ns, sum.span_ns), length(times.memory),
+         sum.exposed_memory_ns, share_cell(sum.exposed_memory_ns, sum.span_ns)});
   }
   return table;
 }
 
+/// A communication kernel of one device.
+struct KernelRow {
+  std::uint32_t device;  ///< index in DeviceWork::devices
+  NameId name;
+  std::size_t calls = 0;
+  std::int64_t total_ns = 0, union_ns = 0, hidden_ns = 0;
+};
+
 /// Each kernel name by itself: its time is the union of its calls, so that names may sum to more than the
 /// device.
-DataTable kernels_table(const Trace& trace, const std::vector<DeviceTime>& times, std::size_t top) {
-  struct Row {
-    std::int32_t device;
-    NameId name;
-    std::size_t calls;
-    std::int64_t total_ns, union_ns, hidden_ns;
-  };
-  std::vector<Row> rows;
-  for (const DeviceTime& time : times) {
-    for (const auto& [name, calls] : time.communication) {
-      Row row{time.device, name, calls.size(), 0, 0, 0};
-      std::vector<Span> spans;
-      for (const std::uint32_t call : calls) {
-        spans.push_back(span_of(trace, call));
-        row.total_ns += spans.back().end - spans.back().start;
-      }
-      const Spans together = merged(std::move(spans));
-      row.union_ns = length(together);
-      row.hidden_ns = length(intersect(together, time.of(KernelType::kCompute)));
-      rows.push_back(row);
-    }
+std::vector<KernelRow> communication_kernels(const Trace& trace, const DeviceWork& work,
+                                             const std::vector<KernelType>& types,
+                                             const std::vector<DeviceTimes>& devices) {
+  std::map<std::pair<std::uint32_t, NameId>, std::vector<Span>> calls;
+  for (const DeviceWork::Item& item : work.items) {
+    if (types[item.row] == KernelType::kCommunication)
+      calls[{item.device, trace.events.name[trace.gpu[item.row].event]}].push_back(
+          {item.start_ns, item.end_ns});
   }
-  std::ranges::stable_sort(rows, std::greater{}, [](const Row& row) { return row.union_ns - row.hidden_ns; });
+  std::vector<KernelRow> rows;
+  for (auto& [key, spans] : calls) {
+    KernelRow row{key.first, key.second, spans.size()};
+    for (const Span& span : spans) row.total_ns += span.end - span.start;
+    const Spans together = merged(std::move(spans));
+    row.union_ns = length(together);
+    row.hidden_ns = length(intersect(together, devices[row.device].compute));
+    rows.push_back(row);
+  }
+  std::ranges::stable_sort(rows, std::greater{},
+                           [](const KernelRow& row) { return row.union_ns - row.hidden_ns; });
+  return rows;
+}
+
+DataTable kernels_table(const Trace& trace, const std::vector<KernelRow>& rows,
+                        const std::vector<DeviceTimes>& devices, std::size_t top) {
   DataTable table{"kernels",
                   "communication kernels, the most exposed first",
-                  {{"device", "device", Kind::kCount},
+                  {{"device", "device", Kind::kText},
                    {"kernel", "kernel", Kind::kText},
                    {"calls", "calls", Kind::kCount},
                    {"total_ns", "total", Kind::kTimeNs},
@@ -144,48 +87,49 @@ DataTable kernels_table(const Trace& trace, const std::vector<DeviceTime>& times
                    {"hidden_share", "hidden share", Kind::kShare},
                    {"exposed_ns", "exposed", Kind::kTimeNs}},
                   {}};
-  for (const Row& row : rows)
-    table.rows.push_back({number_cell(row.device), name_cell(trace, row.name), count_cell(row.calls),
-                          row.total_ns, row.union_ns, row.hidden_ns, share_cell(row.hidden_ns, row.union_ns),
-                          row.union_ns - row.hidden_ns});
+  for (const KernelRow& row : rows)
+    table.rows.push_back({device_text(devices[row.device].device), name_cell(trace, row.name),
+                          count_cell(row.calls), row.total_ns, row.union_ns, row.hidden_ns,
+                          share_cell(row.hidden_ns, row.union_ns), row.union_ns - row.hidden_ns});
   keep_top(table, top);
   return table;
 }
 
-void add_headlines(const OverlapTime& overlap, const std::string& device, AnalysisResult& result) {
-  const auto add_share = [&](const char* metric, bool lower_is_better, std::int64_t part,
-                             std::int64_t whole) {
+void add_headlines(const Breakdown& sum, const std::string& device, AnalysisResult& result) {
+  const auto add = [&](const char* metric, bool lower_is_better, std::int64_t part, std::int64_t whole) {
     if (whole > 0)
-      result.headlines.push_back({metric, Kind::kShare, lower_is_better,
-                                  static_cast<double>(part) / static_cast<double>(whole), device});
+      result.headlines.push_back(
+          {metric, Kind::kShare, lower_is_better, Breakdown::share_of(part, whole), device});
   };
-  add_share("overlap", false, overlap.overlapped_ns, overlap.communication_ns);
-  if (overlap.communication_ns > 0)
-    add_share("exposed_communication_share", true, overlap.exposed_communication_ns, overlap.span_ns);
-  add_share("exposed_memory_share", true, overlap.exposed_memory_ns, overlap.span_ns);
+  add("overlap", false, sum.overlapped_ns, sum.communication_ns);
+  if (sum.communication_ns > 0)
+    add("exposed_communication_share", true, sum.communication_ns - sum.overlapped_ns, sum.span_ns);
+  add("exposed_memory_share", true, sum.exposed_memory_ns, sum.span_ns);
 }
 
 AnalysisResult analyze(const Trace& trace, const AnalysisOptions& options) {
-  const std::vector<DeviceTime> times = device_times(trace);
   AnalysisResult result;
-  result.tables = {devices_table(times), kernels_table(trace, times, options.top)};
-  OverlapTime all;
-  for (const DeviceTime& time : times) {
-    const OverlapTime overlap = overlap_of(time);
-    add(all, overlap);
-    add_headlines(overlap, std::to_string(time.device), result);
+  if (trace.gpu.empty()) {
+    result.notes.push_back(no_gpu_work(trace));
+    return result;
   }
-  add_headlines(all, "", result);
-  if (times.empty()) {
-    result.notes.emplace_back("no GPU work in this trace");
-  } else if (all.communication_ns == 0) {
+  const DeviceWork work = device_work(trace);
+  const std::vector<KernelType> types = kernel_types(trace);
+  const std::vector<DeviceTimes> devices = device_times(trace, work, types);
+  const std::vector<KernelRow> kernels = communication_kernels(trace, work, types, devices);
+  result.tables = {devices_table(devices), kernels_table(trace, kernels, devices, options.top)};
+  for (const DeviceTimes& times : devices) {
+    if (devices.size() > 1) add_headlines(breakdown(times), device_text(times.device), result);
+  }
+  const Breakdown sum = total(devices);
+  add_headlines(sum, "", result);
+  if (sum.communication_ns == 0) {
     result.notes.emplace_back("no communication in this trace: there is no overlap to speak of");
-  } else if (10 * all.exposed_communication_ns > all.span_ns) {
+  } else if (10 * sum.exposed_communication_ns > sum.span_ns) {
     result.notes.push_back(fmt::format(
         "communication that nothing hides takes {} of the time: larger buckets, an earlier start of the "
         "collectives, or more computation per step would hide it",
-        format_percent(static_cast<double>(all.exposed_communication_ns) /
-                       static_cast<double>(all.span_ns))));
+        format_percent(Breakdown::share_of(sum.exposed_communication_ns, sum.span_ns))));
   }
   return result;
 }

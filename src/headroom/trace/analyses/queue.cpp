@@ -10,7 +10,9 @@
 #include "headroom/trace/analysis.h"
 #include "headroom/trace/attribution.h"
 #include "headroom/trace/cells.h"
+#include "headroom/trace/device_work.h"
 #include "headroom/trace/queue_length.h"
+#include "headroom/trace/reading_notes.h"
 
 namespace headroom::trace {
 namespace {
@@ -26,7 +28,7 @@ DataTable streams_table(const std::vector<StreamQueue>& queues, std::int64_t lim
   DataTable table{
       "streams",
       fmt::format("work launched and not yet started, by stream; {} or more block the CPU", limit),
-      {{"device", "device", Kind::kCount},
+      {{"device", "device", Kind::kText},
        {"stream", "stream", Kind::kCount},
        {"works", "work", Kind::kCount},
        {"without_launch", "no launch", Kind::kCount},
@@ -39,11 +41,10 @@ DataTable streams_table(const std::vector<StreamQueue>& queues, std::int64_t lim
       {}};
   for (const StreamQueue& queue : queues) {
     const QueueSummary summary = summarize(queue.steps, limit);
-    const Cell mean =
-        summary.span_ns > 0 ? Cell{summary.length_ns / static_cast<double>(summary.span_ns)} : Cell{};
-    table.rows.push_back({number_cell(queue.device), number_cell(queue.stream), count_cell(queue.works),
-                          count_cell(queue.without_launch), summary.span_ns, mean, summary.max_length,
-                          summary.empty_ns, share_cell(summary.empty_ns, summary.span_ns),
+    table.rows.push_back({device_text(queue.device), number_cell(queue.stream), count_cell(queue.works),
+                          count_cell(queue.without_launch), summary.span_ns,
+                          quotient_cell(summary.length_ns, static_cast<double>(summary.span_ns)),
+                          summary.max_length, summary.empty_ns, share_cell(summary.empty_ns, summary.span_ns),
                           summary.blocked_ns});
   }
   return table;
@@ -52,14 +53,14 @@ DataTable streams_table(const std::vector<StreamQueue>& queues, std::int64_t lim
 DataTable series_table(const std::vector<StreamQueue>& queues) {
   DataTable table{"series",
                   "length of each queue from each change on",
-                  {{"device", "device", Kind::kCount},
+                  {{"device", "device", Kind::kText},
                    {"stream", "stream", Kind::kCount},
                    {"at_ns", "from", Kind::kInstantNs},
                    {"length", "length", Kind::kCount}},
                   {}};
   for (const StreamQueue& queue : queues) {
     for (const QueueStep& step : queue.steps)
-      table.rows.push_back({number_cell(queue.device), number_cell(queue.stream), step.at_ns, step.length});
+      table.rows.push_back({device_text(queue.device), number_cell(queue.stream), step.at_ns, step.length});
   }
   return table;
 }
@@ -96,13 +97,14 @@ void sum_up(const std::vector<StreamQueue>& queues, std::int64_t limit, Analysis
     without_launch += queue.without_launch;
     works += queue.works + queue.without_launch;
   }
-  for (const auto& [device, sum] : devices) add_headlines(sum, std::to_string(device), result);
+  for (const auto& [device, sum] : devices) {
+    if (devices.size() > 1) add_headlines(sum, device_text(device), result);
+  }
   add_headlines(all, "", result);
   if (all.blocked_ns > 0)
     result.notes.push_back(fmt::format(
         "queues were full for {}: the CPU waited for the device, which is bound by its own work there",
         format_time_ns(static_cast<double>(all.blocked_ns))));
-  if (works == 0) result.notes.emplace_back("no GPU work in this trace: nothing is queued");
   if (without_launch > 0)
     result.notes.push_back(
         fmt::format("{} of {} pieces of GPU work have no launch in the file: left out of the queues",
@@ -113,6 +115,11 @@ AnalysisResult analyze(const Trace& trace, const AnalysisOptions& options) {
   const double limit = options.number("limit", kDefaultLimit);
   if (!(limit >= 1 && limit <= 1e15))
     throw Error(fmt::format("--limit {}: give a length of 1 or more", options.text("limit")));
+  if (trace.gpu.empty()) {
+    AnalysisResult nothing;
+    nothing.notes.push_back(no_gpu_work(trace));
+    return nothing;
+  }
   const auto limit_length = static_cast<std::int64_t>(std::ceil(limit));
   const std::vector<StreamQueue> queues = queue_lengths(trace, launches(trace));
   AnalysisResult result;
