@@ -4,6 +4,7 @@
 #include "cli/commands/history.h"
 #include "cli/commands/machine.h"
 #include "cli/commands/run.h"
+#include "cli/commands/trace.h"
 
 namespace headroom::cli {
 namespace {
@@ -11,6 +12,7 @@ namespace {
 constexpr Command kCommands[] = {
     {"run", "measure experiments against each other and against this machine's limits", run},
     {"diff", "compare measurements: what got slower, what got faster, what cannot be told", diff},
+    {"trace", "what a device was doing: utilisation, kernels, idle time, collectives of profiler traces", trace},
     {"history", "what was measured before: runs, series over time, and where they changed", history},
     {"machine", "show this machine: topology, caches, bandwidth by working set, peaks", machine},
 };

@@ -61,16 +61,15 @@ RankNumbers rank_numbers(std::span<const TraceFacts> traces) {
   std::vector<std::optional<std::int64_t>> chosen(traces.size());
   std::map<std::int64_t, std::size_t> owner;
   for (std::size_t i = 0; i < traces.size(); ++i) {
-    const auto claim = traces[i].rank ? traces[i].rank : rank_in_name(traces[i].source);
-    if (!claim) continue;
-    const auto [place, is_new] = owner.try_emplace(*claim, i);
-    if (is_new) chosen[i] = claim;
+    if (!traces[i].rank) continue;
+    const auto [place, is_new] = owner.try_emplace(*traces[i].rank, i);
+    if (is_new) chosen[i] = traces[i].rank;
   }
   std::int64_t free = 0;
   for (std::size_t i = 0; i < traces.size(); ++i) {
     if (chosen[i]) continue;
     while (owner.contains(free)) ++free;
-    const auto claim = traces[i].rank ? traces[i].rank : rank_in_name(traces[i].source);
+    const auto& claim = traces[i].rank;
     numbers.notes.push_back(
         claim ? fmt::format("{} and {} both say that they are rank {}: the second is taken as rank {}; are "
                             "they of one job?",

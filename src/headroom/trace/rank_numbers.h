@@ -21,8 +21,9 @@ struct RankNumbers {
   std::vector<std::string> notes;   ///< what was assumed, a sentence each
 };
 
-/// The ranks of the traces of one job: what a trace says itself, else its name, else the lowest numbers that
-/// are free, in the order of the files. Of several files that claim the same rank the first has it.
+/// The ranks of the traces of one job: what the reader found in a trace or in its name, else the lowest
+/// numbers that are free, in the order of the files. Of several files that claim the same rank the first has
+/// it.
 RankNumbers rank_numbers(std::span<const TraceFacts> traces);
 
 }  // namespace headroom::trace

@@ -38,8 +38,8 @@ TraceFacts of(const char* source, std::optional<std::int64_t> rank = {}) {
   return facts;
 }
 
-TEST(RankNumbers, TheTraceItselfComesBeforeItsName) {
-  const RankNumbers numbers = rank_numbers(std::vector{of("rank-0.json", 5), of("rank-1.json")});
+TEST(RankNumbers, AreWhatTheTracesSay) {
+  const RankNumbers numbers = rank_numbers(std::vector{of("a.json", 5), of("b.json", 1)});
   EXPECT_THAT(numbers.ranks, ElementsAre(5, 1));
   EXPECT_THAT(numbers.notes, IsEmpty());
 }
@@ -53,7 +53,7 @@ TEST(RankNumbers, ThoseWithoutOneGetWhatIsFree) {
 
 TEST(RankNumbers, DuplicatesAreNamed) {
   const RankNumbers numbers =
-      rank_numbers(std::vector{of("a/rank-0.json"), of("b/rank-0.json"), of("b/rank-1.json")});
+      rank_numbers(std::vector{of("a/rank-0.json", 0), of("b/rank-0.json", 0), of("c.json", 1)});
   EXPECT_THAT(numbers.ranks, ElementsAre(0, 2, 1));
   EXPECT_THAT(numbers.notes,
               ElementsAre(HasSubstr("a/rank-0.json and b/rank-0.json both say that they are rank 0: the "

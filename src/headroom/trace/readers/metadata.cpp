@@ -3,13 +3,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cctype>
-#include <filesystem>
 #include <optional>
 
 #include "headroom/base/json.h"
 #include "headroom/base/text.h"
+#include "headroom/trace/rank_numbers.h"
 #include "headroom/trace/readers/json_text.h"
 
 namespace headroom::trace {
@@ -82,21 +80,7 @@ void read_metadata(std::string_view key, std::string_view value, std::uint64_t o
 }
 
 void read_rank_from_name(Trace& trace) {
-  if (trace.rank) return;
-  std::string name = std::filesystem::path(trace.source).filename().string();
-  std::ranges::transform(name, name.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  const auto is_digit = [&](std::size_t i) { return i < name.size() && name[i] >= '0' && name[i] <= '9'; };
-  for (std::size_t at = name.rfind("rank"); at != name.npos;
-       at = at == 0 ? name.npos : name.rfind("rank", at - 1)) {
-    std::size_t digit = at + 4;
-    if (!is_digit(digit)) ++digit;  // one of - _ [ . between
-    std::size_t end = digit;
-    while (is_digit(end) && end - digit < 9) ++end;
-    if (end == digit) continue;
-    trace.rank = std::stoll(name.substr(digit, end - digit));
-    return;
-  }
+  if (!trace.rank) trace.rank = rank_in_name(trace.source);
 }
 
 }  // namespace headroom::trace

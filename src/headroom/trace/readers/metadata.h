@@ -16,8 +16,7 @@ bool is_metadata_key(std::string_view key);
 /// file.
 void read_metadata(std::string_view key, std::string_view value, std::uint64_t offset, Trace& trace);
 
-/// The rank in a file's name, as profilers and launchers write them ("rank3", "rank-3", "rank_3", "rank[3]"),
-/// into trace.rank where the file itself said none.
+/// The rank in a file's name (rank_numbers.h) into trace.rank, where the file itself said none.
 void read_rank_from_name(Trace& trace);
 
 }  // namespace headroom::trace

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/trace_options.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <deque>
+#include <filesystem>
+
+#include "headroom/base/error.h"
+#include "headroom/base/text.h"
+#include "headroom/history/store.h"
+
+namespace headroom::cli {
+namespace {
+
+constexpr const char* kDefaultAnalysis = "summary";
+
+/// Options as text, before they mean anything.
+struct RawOptions {
+  std::int64_t top = 20;
+  bool no_store = false;
+  std::deque<std::string> texts;  ///< of the analysis's options: places that do not move
+  std::deque<bool> flags;
+};
+
+/// Those of declare() that take a value: what follows them is no operand.
+constexpr const char* kValued[] = {"--json", "--csv", "--name", "--store", "--top", "--threads"};
+
+const trace::Analysis& default_analysis() {
+  const trace::Analysis* summary = trace::find_analysis(kDefaultAnalysis);
+  return summary != nullptr ? *summary : *trace::analyses().front();
+}
+
+void declare(CLI::App& app, RawOptions& raw, TraceOptions& options) {
+  app.add_option("FILE", options.operands,
+                 "traces; several, a folder or a pattern are the ranks of one job ('-': standard input)")
+      ->take_all();
+  app.add_option("--json", options.json, "also write records and tables to FILE; - is standard output")
+      ->type_name("FILE");
+  app.add_option(
+         "--csv", options.csv,
+         "also write the first table to FILE and each other one to FILE with its key before the ending; "
+         "- is standard output, all of them")
+      ->type_name("FILE");
+  app.add_option("--top", raw.top, "rows of long tables (default 20; 0: all)")
+      ->type_name("N")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40));
+  app.add_flag("--markdown", options.markdown, "the tables in Markdown");
+  app.add_flag("--whole-names", options.whole_names, "long names in full");
+  app.add_option("--threads", options.threads, "threads that read (default: all CPUs of this process)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 4096));
+  app.add_option("--name", options.name, "name of the program in the records (default: that of the file)");
+  app.add_option("--store", options.store, "history to append to (default: HEADROOM_STORE, or the user's)");
+  app.add_flag("--no-store", raw.no_store, "keep no history of this analysis");
+}
+
+void declare_own(CLI::App& app, RawOptions& raw, const trace::Analysis& analysis) {
+  for (const trace::AnalysisOption& option : analysis.options) {
+    std::string help = option.help;
+    if (option.default_text[0] != '\0') help += fmt::format(" (default {})", option.default_text);
+    std::string& text = raw.texts.emplace_back();
+    bool& flag = raw.flags.emplace_back(false);
+    const std::string name = std::string("--") + option.name;
+    CLI::Option* declared = option.value[0] == '\0'
+                                ? app.add_flag(name, flag, help)
+                                : app.add_option(name, text, help)->type_name(option.value);
+    declared->group(std::string("Options of ") + analysis.name);
+  }
+}
+
+/// Hands the options that were given to the analysis.
+void take_own(const CLI::App& app, const RawOptions& raw, TraceOptions& options) {
+  for (std::size_t i = 0; i < options.analysis->options.size(); ++i) {
+    const trace::AnalysisOption& option = options.analysis->options[i];
+    const std::string name = std::string("--") + option.name;
+    if (app.count(name) == 0) continue;
+    if (option.value[0] == '\0' && !raw.flags[i]) continue;
+    options.values.set(option.name, raw.texts[i]);
+    options.given.push_back(name);
+    if (option.value[0] != '\0') options.given.push_back(raw.texts[i]);
+  }
+}
+
+std::string list_text(std::span<const TraceAction> actions) {
+  std::string text = "analyses (the first word; without one: summary):\n";
+  for (const trace::Analysis* analysis : trace::analyses()) {
+    text += fmt::format("  {:<15} {}\n", analysis->name, analysis->summary);
+  }
+  text += "or\n";
+  for (const TraceAction& action : actions) {
+    text += fmt::format("  {:<15} {}\n", fmt::format("{} {}", action.name, action.operands), action.summary);
+  }
+  return text;
+}
+
+std::string general_help(std::span<const TraceAction> actions) {
+  return list_text(actions) +
+         "\nheadroom trace ANALYSIS --help shows the options of one.\n"
+         "examples:\n"
+         "  headroom trace trace.json.gz                       what the device was doing, and what looks "
+         "wrong\n"
+         "  headroom trace kernels --top 0 --csv kernels.csv trace.json\n"
+         "  headroom trace utilization job/                    a folder of ranks: a row each, and the "
+         "spread\n"
+         "  headroom trace --name gpt --json new.json 'job/rank*.json.gz'   for headroom diff old.json "
+         "new.json\n"
+         "exit codes: 0 fine, 1 validate found something broken, 2 a file could not be read, 130 interrupted";
+}
+
+/// One example a option, made of the table that the analysis declares.
+std::string own_help(const trace::Analysis& analysis) {
+  std::string text = fmt::format("examples:\n  headroom trace {} trace.json.gz\n", analysis.name);
+  for (const trace::AnalysisOption& option : analysis.options) {
+    if (option.default_text[0] == '\0') continue;
+    text += fmt::format("  headroom trace {} --{} {} trace.json.gz\n", analysis.name, option.name,
+                        option.default_text);
+  }
+  return text + fmt::format("  headroom trace {} --json - 'job/rank*.json.gz'", analysis.name);
+}
+
+bool looks_like_a_path(const std::string& word) {
+  std::error_code none;
+  return word.find_first_of("/.*?[") != std::string::npos || word == "-" ||
+         std::filesystem::exists(word, none);
+}
+
+[[noreturn]] void refuse_word(const std::string& word, std::span<const TraceAction> actions) {
+  std::vector<std::string> names;
+  for (const trace::Analysis* analysis : trace::analyses()) names.emplace_back(analysis->name);
+  for (const TraceAction& action : actions) names.emplace_back(action.name);
+  throw Error(fmt::format("{} is no analysis and no file{}; headroom trace --list shows the analyses",
+                          in_quotes(word), did_you_mean(word, names)));
+}
+
+void check(const TraceOptions& options) {
+  if (options.json == "-" && options.csv == "-")
+    throw Error("--json - and --csv - both write to standard output: give one of them a file");
+  if (options.operands.empty() && !options.list)
+    throw Error("which trace? headroom trace [ANALYSIS] FILE...; headroom trace --help shows more");
+}
+
+}  // namespace
+
+std::size_t first_operand(const Arguments& arguments) {
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& argument = arguments[i];
+    if (argument == "-" || !argument.starts_with("-")) return i;
+    if (argument == "--") return i + 1;
+    if (std::ranges::find(kValued, argument) != std::end(kValued)) ++i;
+  }
+  return arguments.size();
+}
+
+std::optional<TraceOptions> parse_trace_options(const Arguments& arguments,
+                                                std::span<const TraceAction> actions, ExitCode& done) {
+  TraceOptions options;
+  RawOptions raw;
+  Arguments rest = arguments;
+  const std::size_t place = first_operand(arguments);
+  if (place < arguments.size()) {
+    options.analysis = trace::find_analysis(arguments[place]);
+    if (options.analysis != nullptr) rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(place));
+    if (options.analysis == nullptr && !looks_like_a_path(arguments[place]))
+      refuse_word(arguments[place], actions);
+  }
+  const bool named = options.analysis != nullptr;
+  if (!named) options.analysis = &default_analysis();
+
+  CLI::App app(
+      named ? options.analysis->summary
+            : "Shows what a profiler trace (Chrome JSON, plain or packed) tells of the devices.",
+      named ? fmt::format("headroom trace {}", options.analysis->name) : "headroom trace [ANALYSIS]");
+  app.footer(named ? own_help(*options.analysis) : general_help(actions));
+  // Of an option given twice the last one counts, so that a script's defaults can be overridden at its end.
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  declare(app, raw, options);
+  if (!named) app.add_flag("--list", options.list, "show the analyses with their options, and read nothing");
+  declare_own(app, raw, *options.analysis);
+  try {
+    app.parse(Arguments(rest.rbegin(), rest.rend()));
+  } catch (const CLI::ParseError& error) {
+    done = app.exit(error) == 0 ? ExitCode::kFine : ExitCode::kCannot;
+    return std::nullopt;
+  }
+  take_own(app, raw, options);
+  options.values.top = static_cast<std::size_t>(raw.top);
+  if (options.store.empty()) options.store = default_store();
+  if (raw.no_store) options.store.clear();
+  check(options);
+  return options;
+}
+
+}  // namespace headroom::cli

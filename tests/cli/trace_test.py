@@ -1,0 +1,346 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`headroom trace`: options, tables, files, exit codes, and several traces as the ranks of one job."""
+import contextlib
+import csv
+import io
+import json
+import os
+import pty
+import signal
+import subprocess
+import time
+import unittest
+
+from command_line import HEADROOM, CommandLineTest, headroom
+from trace_files import SHARED, document, kernel, step_events, write_trace
+
+
+def trace(*arguments, **options):
+    return headroom("trace", *arguments, "--no-store", **options)
+
+
+def tables_of(result):
+    return json.loads(result.stdout)["trace"]["tables"]
+
+
+class OneTrace(CommandLineTest):
+    def setUp(self):
+        super().setUp()
+        self.file = write_trace(self.folder / "run.json.gz")
+
+    def test_utilization_of_a_small_trace(self):
+        result = trace("utilization", self.file)
+        self.assert_exit(result, 0)
+        self.assertEqual(result.stderr, "")
+        # 30 of the 90 us between the first start and the last end.
+        self.assertRegex(result.stdout, r"0 .* 90.0 µs +30.0 µs +33.3 %")
+
+    def test_json_has_tables_and_records(self):
+        result = trace("utilization", self.file, "--json", "-")
+        self.assert_exit(result, 0)
+        document = json.loads(result.stdout)
+        row = document["trace"]["tables"]["devices"][0]
+        self.assertEqual((row["span_ns"], row["busy_ns"], row["idle_ns"]), (90000, 30000, 60000))
+        self.assertEqual(document["trace"]["analysis"], "utilization")
+        record = next(r for r in document["records"] if r["metric"]["name"] == "utilization")
+        self.assertAlmostEqual(record["metric"]["value"], 1 / 3, places=12)
+        self.assertEqual((record["model"]["name"], record["benchmark"]["mode"]), ("run", "trace"))
+        self.assertEqual(document["environments"][0]["fingerprint"], "trace-tesla-v100")
+
+    def test_json_file_stands_beside_the_table(self):
+        path = self.folder / "out.json"
+        result = trace("utilization", self.file, "--json", path)
+        self.assert_exit(result, 0)
+        self.assertIn("33.3 %", result.stdout)
+        self.assertEqual(json.loads(path.read_text())["trace"]["files"][0]["events"], 7)
+
+    def test_csv_puts_each_table_in_a_file(self):
+        path = self.folder / "out.csv"
+        self.assert_exit(trace("utilization", self.file, "--csv", path), 0)
+        rows = list(csv.DictReader(io.StringIO(path.read_text())))
+        self.assertEqual(rows[0]["busy_ns"], "30000")
+        others = sorted(p.name for p in self.folder.glob("out.*.csv"))
+        self.assertEqual(others, ["out.matmul_convolution.csv", "out.within_steps.csv"])
+
+    def test_csv_on_standard_output_has_all_tables(self):
+        result = trace("utilization", self.file, "--csv", "-")
+        self.assert_exit(result, 0)
+        keys = [line.split(":")[0] for line in result.stdout.splitlines() if line.startswith("# ")]
+        self.assertEqual(keys, ["# devices", "# matmul_convolution", "# within_steps"])
+
+    def test_markdown(self):
+        result = trace("utilization", self.file, "--markdown")
+        self.assert_exit(result, 0)
+        self.assertIn("### devices\n\n| device |", result.stdout)
+
+    def test_pytorch_compat_prints_the_pair_alone(self):
+        path = self.folder / "pair.json"
+        labels = {"ph": "M", "name": "process_labels", "pid": 0, "args": {"labels": "GPU 0"}}
+        file = write_trace(self.folder / "labelled.json", step_events() + [labels])
+        result = trace("utilization", "--pytorch-compat", "--length", "0.001", "--json", path, file)
+        self.assert_exit(result, 0)
+        self.assertEqual(json.loads(path.read_text()), {"utilization": 0.03, "mm_conv_utilization": 0.02})
+        self.assertEqual(list(json.loads(path.read_text())), ["utilization", "mm_conv_utilization"])
+        result = trace("utilization", "--pytorch-compat", "--length", "0.001", "--json", "-", file)
+        self.assertEqual(json.loads(result.stdout), {"utilization": 0.03, "mm_conv_utilization": 0.02})
+
+    def test_pytorch_compat_needs_a_length_and_one_file(self):
+        self.assert_refused(trace("utilization", "--pytorch-compat", self.file), "--length")
+        self.assert_refused(trace("utilization", "--length", "3", self.file), "--pytorch-compat")
+        other = write_trace(self.folder / "other.json")
+        self.assert_refused(trace("utilization", "--pytorch-compat", "--length", "1", self.file, other), "one file")
+
+    def test_a_wrong_value_is_said_before_the_file_is_read(self):
+        result = trace("utilization", "--pytorch-compat", "--length", "soon", self.folder / "absent.json")
+        self.assert_refused(result, "--length 'soon'")
+        self.assertNotIn("absent.json", result.stderr)
+
+    def test_without_an_analysis_the_first_of_the_list_is_made(self):
+        default = trace(self.file)
+        self.assert_exit(default, 0)
+        self.assertIn("utili", default.stdout)
+
+    def test_list_and_help(self):
+        listed = headroom("trace", "--list")
+        self.assert_exit(listed, 0)
+        self.assertIn("utilization", listed.stdout)
+        self.assertIn("--pytorch-compat", listed.stdout)
+        names = [entry["name"] for entry in json.loads(headroom("trace", "--list", "--json", "-").stdout)]
+        self.assertIn("utilization", names)
+        general = headroom("trace", "--help")
+        self.assert_exit(general, 0)
+        for name in names:
+            with self.subTest(name):
+                self.assertIn(f"\n  {name} ", general.stdout)
+                own = headroom("trace", name, "--help")
+                self.assert_exit(own, 0)
+                self.assertIn(f"headroom trace {name} trace.json.gz", own.stdout)
+        self.assertNotIn("--pytorch-compat", headroom("trace", "memory", "--help").stdout)
+
+    def test_wrong_names_get_the_nearest_ones(self):
+        self.assert_refused(trace("utilisation", self.file), "'utilisation'", "did you mean 'utilization'?")
+        self.assert_refused(trace("nonsense", self.file), "--list")
+        self.assert_refused(trace("nonsense/../absent.json"), "absent.json")
+
+    def test_usage_errors(self):
+        self.assert_refused(trace(), "which trace?")
+        self.assert_refused(trace("utilization", self.file, "--json", "-", "--csv", "-"), "standard output")
+        self.assert_exit(trace("utilization", self.file, "--top", "-1"), 2)
+        self.assert_refused(trace("utilization", self.file, "--json", self.folder / "run.json.gz" / "x"), "run.json.gz")
+
+    def test_options_may_come_first(self):
+        result = trace("--top", "5", "--name", "idle", "utilization", self.file, "--json", "-")
+        self.assert_exit(result, 0)
+        self.assertEqual(json.loads(result.stdout)["trace"]["name"], "idle")
+
+    def test_standard_input(self):
+        data = self.file.read_bytes()
+        result = subprocess.run([HEADROOM, "trace", "utilization", "-", "--no-store"], input=data, capture_output=True,
+                                timeout=60)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("33.3 %", result.stdout.decode())
+
+    def test_problems_are_one_line_on_standard_error(self):
+        bad = kernel("broken", "soon", 1, 5)
+        file = write_trace(self.folder / "bad.json", step_events() + [bad])
+        result = trace("utilization", file)
+        self.assert_exit(result, 0)
+        self.assertEqual(result.stderr.count("\n"), 1)
+        offset = file.read_text().index('{"ph": "X", "cat": "kernel", "name": "broken"')
+        for words in (f"{file}: 1 problem, 1 event left out", f"at byte {offset}:", "headroom trace validate"):
+            self.assertIn(words, result.stderr)
+        self.assertIn("33.3 %", result.stdout)
+
+    def test_a_cut_off_file_is_used_and_said(self):
+        whole = write_trace(self.folder / "whole.json").read_text()
+        cut = self.folder / "cut.json"
+        cut.write_text(whole[:whole.rindex("]")])
+        result = trace("utilization", cut)
+        self.assert_exit(result, 0)
+        self.assertIn("33.3 %", result.stdout)
+        self.assertIn(f"{cut}: the file ends before its JSON does", result.stderr)
+
+    def test_files_that_are_no_traces(self):
+        empty = self.folder / "empty.json"
+        empty.write_text("")
+        text = self.folder / "text.json"
+        text.write_text("hello")
+        for path in (empty, text, self.folder / "absent.json"):
+            with self.subTest(path.name):
+                self.assert_refused(trace("utilization", path), path.name)
+        self.assert_refused(trace("utilization", self.folder / "*.nothing"), "no file fits")
+
+
+class Records(CommandLineTest):
+    def store(self, *arguments):
+        return headroom(*arguments, "--store", self.folder / "history.sqlite")
+
+    def runs(self):
+        return json.loads(self.store("history", "--json", "-").stdout)["runs"]
+
+    def test_diff_reads_what_trace_writes(self):
+        before, after = self.folder / "before.json", self.folder / "after.json"
+        for path, slow in ((before, 1), (after, 3)):
+            file = write_trace(self.folder / "run.json", step_events(slow=slow))
+            self.assert_exit(trace("utilization", file, "--json", path), 0)
+        result = headroom("diff", before, after, "--metric", "utilization")
+        self.assert_exit(result, 0)
+        # 30 of 90 us before, 70 of 90 after.
+        self.assertRegex(result.stdout, r"run .* utilization +0.333 +0.778 +2.333")
+
+    def test_history_keeps_a_trace_once(self):
+        file = write_trace(self.folder / "run.json")
+        for _ in range(2):
+            self.assert_exit(self.store("trace", "utilization", file), 0)
+        self.assertEqual(len(self.runs()), 1)
+        time.sleep(0.01)
+        write_trace(file, step_events(slow=2))
+        self.assert_exit(self.store("trace", "utilization", file), 0)
+        self.assertEqual(len(self.runs()), 2)
+        self.assertIn("run", self.store("history", "run", "utilization").stdout)
+
+    def test_no_store_keeps_nothing(self):
+        file = write_trace(self.folder / "run.json")
+        result = headroom("trace", "utilization", file, "--no-store",
+                          env={**os.environ, "HEADROOM_STORE": str(self.folder / "h.sqlite")})
+        self.assert_exit(result, 0)
+        self.assertFalse((self.folder / "h.sqlite").exists())
+
+    def test_a_store_that_cannot_be_written_fails_nothing(self):
+        file = write_trace(self.folder / "run.json")
+        result = headroom("trace", "utilization", file, "--store", file / "h.sqlite")
+        self.assert_exit(result, 0)
+        self.assertIn("not kept in the history", result.stderr)
+
+
+class ManyRanks(CommandLineTest):
+    def job(self, *names, **options):
+        for number, name in enumerate(names):
+            write_trace(self.folder / name, step_events(slow=number + 1), **options)
+        return self.folder
+
+    def ranks(self, result):
+        return {row["rank"]: row for row in tables_of(result)["ranks"]}
+
+    def test_a_folder_is_a_job(self):
+        self.job("job/rank-0.json", "job/rank-1.json.gz", "job/sub/rank_2.json")
+        (self.folder / "job" / "notes.txt").write_text("no trace")
+        result = trace("utilization", self.folder / "job", "--json", "-")
+        self.assert_exit(result, 0)
+        self.assertEqual(result.stderr, "")
+        ranks = self.ranks(result)
+        self.assertEqual(sorted(ranks), [0, 1, 2])
+        for rank, busy in enumerate((30, 50, 70)):
+            self.assertAlmostEqual(ranks[rank]["utilization"], busy / 90, places=12)
+        spread = {row["statistic"]: row["utilization"] for row in tables_of(result)["spread"]}
+        self.assertAlmostEqual(spread["min"], 30 / 90, places=12)
+        self.assertAlmostEqual(spread["median"], 50 / 90, places=12)
+        self.assertAlmostEqual(spread["max"], 70 / 90, places=12)
+
+    def test_the_records_have_an_axis_for_the_rank(self):
+        self.job("job/rank-0.json", "job/rank-1.json")
+        document = json.loads(trace("utilization", self.folder / "job", "--json", "-").stdout)
+        axes = [r["axes"] for r in document["records"] if r["metric"]["name"] == "utilization"]
+        self.assertEqual(axes, [{}, {"rank": "0"}, {"rank": "1"}])
+        self.assertEqual(document["records"][0]["model"]["name"], "job")
+
+    def test_a_pattern_is_a_job(self):
+        self.job("t.10.json", "t.9.json", "other.json")
+        result = trace("utilization", self.folder / "t.*.json", "--json", "-")
+        self.assert_exit(result, 0)
+        files = [row["file"] for row in tables_of(result)["ranks"]]
+        self.assertEqual([f.split("/")[-1] for f in files], ["t.9.json", "t.10.json"])
+
+    def test_what_the_trace_says_comes_before_its_name(self):
+        write_trace(self.folder / "rank-0.json", rank=1)
+        write_trace(self.folder / "rank-1.json", step_events(slow=2), rank=0)
+        ranks = self.ranks(trace("utilization", self.folder, "--json", "-"))
+        self.assertAlmostEqual(ranks[0]["utilization"], 50 / 90, places=12)
+
+    def test_ranks_that_are_not_told_or_told_twice_are_named(self):
+        self.job("a.json", "b.json")
+        result = trace("utilization", self.folder, "--json", "-")
+        self.assert_exit(result, 0)
+        self.assertIn("b.json does not tell its rank: taken as rank 1", result.stderr)
+        self.job("x/rank0.json", "y/rank0.json")
+        result = trace("utilization", self.folder / "x" / "rank0.json", self.folder / "y", "--json", "-")
+        self.assert_exit(result, 0)
+        self.assertIn("both say that they are rank 0", result.stderr)
+        self.assertEqual(sorted(self.ranks(result)), [0, 1])
+
+    def test_a_file_named_twice_is_read_once(self):
+        self.job("rank-0.json", "rank-1.json")
+        result = trace("utilization", self.folder / "rank-0.json", self.folder, "--json", "-")
+        self.assert_exit(result, 0)
+        self.assertIn("named twice", result.stderr)
+        self.assertEqual(sorted(self.ranks(result)), [0, 1])
+
+    def test_a_broken_file_does_not_keep_the_others(self):
+        self.job("rank-0.json", "rank-1.json")
+        (self.folder / "rank-2.json").write_text("no trace at all")
+        result = trace("utilization", self.folder, "--json", "-")
+        self.assert_exit(result, 2)
+        self.assertIn("rank-2.json", result.stderr)
+        self.assertEqual(sorted(self.ranks(result)), [0, 1])
+
+    def test_one_process_or_many_threads_give_the_same(self):
+        self.job(*(f"rank-{i}.json" for i in range(9)))
+        one = trace("utilization", self.folder, "--json", "-", "--threads", "1")
+        many = trace("utilization", self.folder, "--json", "-", "--threads", "7")
+        self.assert_exit(one, 0)
+        self.assertEqual(one.stdout, many.stdout)
+
+    @unittest.skipUnless(SHARED.is_dir(), "the shared traces are not here")
+    def test_two_ranks_of_a_real_job(self):
+        result = trace("utilization", *sorted(SHARED.glob("hta__trace_filter_sampled_rank-*")), "--json", "-")
+        self.assert_exit(result, 0)
+        self.assertEqual(sorted(self.ranks(result)), [0, 1])
+
+
+class SlowFiles(CommandLineTest):
+    """A pipe gives the trace piece by piece, so that what happens in between does not hang on the machine's speed."""
+
+    def start(self, *arguments, **options):
+        self.pipe = self.folder / "slow.json"
+        os.mkfifo(self.pipe)
+        process = subprocess.Popen([HEADROOM, "trace", "utilization", self.pipe, "--no-store", *arguments], **options)
+        self.addCleanup(process.kill)
+        text = json.dumps(document(step_events() * 20000)).encode()
+        return process, text
+
+    def test_ctrl_c_ends_it_cleanly(self):
+        output = self.folder / "out.json"
+        process, text = self.start("--json", output, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        with open(self.pipe, "wb", buffering=0) as pipe:  # opened once the program reads
+            pipe.write(text[:1000])
+            process.send_signal(signal.SIGINT)
+            with contextlib.suppress(BrokenPipeError):
+                pipe.write(text[1000:])
+        out, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 130, err)
+        self.assertEqual(out, "")
+        self.assertEqual(err, "headroom: interrupted; nothing was written\n")
+        self.assertFalse(output.exists())
+
+    def test_progress_is_drawn_on_a_terminal_and_wiped(self):
+        ours, theirs = pty.openpty()
+        process, text = self.start("--threads", "1", stdout=subprocess.PIPE, stderr=theirs)
+        os.close(theirs)
+        with open(self.pipe, "wb", buffering=0) as pipe:
+            pipe.write(text[:-1000])
+            time.sleep(0.6)  # progress waits half a second before it is drawn
+            pipe.write(text[-1000:])
+        out, _ = process.communicate(timeout=60)
+        seen = b""
+        with contextlib.suppress(OSError):  # the end of a terminal
+            while piece := os.read(ours, 4096):
+                seen += piece
+        os.close(ours)
+        self.assertEqual(process.returncode, 0)
+        self.assertIn(b"33.3 %", out)
+        self.assertIn(b"reading", seen)
+        self.assertTrue(seen.endswith(b"\x1b[2K"), seen[-80:])
+
+
+if __name__ == "__main__":
+    unittest.main()
