@@ -8,7 +8,8 @@
   ANALYSIS(launch)                        \
   ANALYSIS(queue)                         \
   ANALYSIS(memory)                        \
-  ANALYSIS(overlap)
+  ANALYSIS(overlap)                       \
+  ANALYSIS(critical_path)
 
 namespace headroom::trace {
 namespace analysis {

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <utility>
+
+#include "headroom/base/error.h"
+#include "headroom/base/text.h"
+#include "headroom/trace/analysis.h"
+#include "headroom/trace/cells.h"
+#include "headroom/trace/critical_path_graph.h"
+#include "headroom/trace/critical_path_overlay.h"
+#include "headroom/trace/device_work.h"
+#include "headroom/trace/steps.h"
+
+namespace headroom::trace {
+namespace {
+
+struct Window {
+  std::string text;  ///< "ProfilerStep#551"
+  Span span;
+  std::int64_t length_ns = span.end - span.start;
+};
+
+/// The annotations of the host whose name contains `text`, by start.
+std::vector<Window> annotated(const Trace& trace, const std::string& text) {
+  std::vector<Window> found;
+  for (std::size_t i = 0; i < trace.events.size(); ++i) {
+    const std::string_view name = trace.names[trace.events.name[i]];
+    if (trace.events.category[i] != Category::kUserAnnotation || name.find(text) == std::string_view::npos)
+      continue;
+    found.push_back({std::string(name), {trace.events.start_ns[i], trace.events.end_ns(i)}});
+  }
+  std::ranges::stable_sort(found, {}, [](const Window& window) { return window.span.start; });
+  return found;
+}
+
+std::string numbers_of(const std::vector<Step>& all) {
+  std::vector<std::string> numbers;
+  for (const Step& step : all) numbers.push_back(std::to_string(step.number));
+  return join(numbers, ", ");
+}
+
+Window annotation_window(const Trace& trace, const AnalysisOptions& options) {
+  const std::string text = options.text("annotation");
+  const std::vector<Window> found = annotated(trace, text);
+  if (found.empty())
+    throw Error(fmt::format("--annotation {}: no annotation of the trace contains it", in_quotes(text)));
+  const double number = options.number("step", static_cast<double>(found.size() / 2));
+  if (number < 0 || number >= static_cast<double>(found.size()))
+    throw Error(fmt::format("--step {}: the trace has {} annotations with {}: give 0 to {}",
+                            options.text("step"), found.size(), in_quotes(text), found.size() - 1));
+  return found[static_cast<std::size_t>(number)];
+}
+
+/// The step that was asked for, the middle one, or the whole trace.
+Window window_of(const Trace& trace, const AnalysisOptions& options, std::vector<std::string>& notes) {
+  if (options.flag("annotation")) return annotation_window(trace, options);
+  const std::vector<Step> all = steps(trace);
+  const Extent extent = whole_extent(trace);
+  // Half open, and yet with what starts at the very end.
+  const Window whole{"the whole trace", {extent.start_ns, extent.end_ns + 1}, extent.length_ns()};
+  const std::string asked = options.text("step");
+  if (asked == "all") return whole;
+  if (all.empty()) {
+    if (!asked.empty())
+      throw Error(fmt::format("--step {}: the trace has no ProfilerStep; leave --step out", asked));
+    notes.emplace_back("no ProfilerStep in the file: the path is that of the whole trace");
+    return whole;
+  }
+  std::size_t index = all.size() / 2;
+  if (!asked.empty()) {
+    const double number = options.number("step", 0);
+    const auto found =
+        std::ranges::find(all, number, [](const Step& step) { return static_cast<double>(step.number); });
+    if (found == all.end())
+      throw Error(fmt::format("--step {}: the trace has the steps {}", asked, numbers_of(all)));
+    index = static_cast<std::size_t>(found - all.begin());
+  } else if (all.size() > 1) {
+    notes.push_back(fmt::format("{}, the middle one of {} steps; --step takes another, or 'all'",
+                                all[index].name, all.size()));
+  }
+  return {all[index].name, {all[index].start_ns, all[index].end_ns}};
+}
+
+struct Sum {
+  std::int64_t time_ns = 0, elapsed_ns = 0, edges = 0;
+};
+using ClassSums = std::array<Sum, kPathClasses>;
+
+ClassSums sums_of(const PathGraph& graph, const CriticalPath& path) {
+  ClassSums sums;
+  for (const PathEdge& edge : path.edges) {
+    Sum& sum = sums[static_cast<std::size_t>(edge.kind)];
+    sum.time_ns += edge.weight_ns;
+    sum.elapsed_ns += graph.at_ns[edge.to] - graph.at_ns[edge.from];
+    ++sum.edges;
+  }
+  return sums;
+}
+
+bool is_weighed(std::size_t kind) {
+  return kind < static_cast<std::size_t>(PathClass::kBetweenOps);
+}
+
+/// Every weighed class, and those of the others that the path crosses. The time sums to the length of the
+/// path, the elapsed time to the time from its first node to its last.
+DataTable class_table(const ClassSums& sums, const CriticalPath& path) {
+  DataTable table{"classes",
+                  "the critical path by what its time goes to",
+                  {{"class", "class", Kind::kText},
+                   {"time_ns", "time", Kind::kTimeNs},
+                   {"share", "of path", Kind::kShare},
+                   {"edges", "edges", Kind::kCount},
+                   {"elapsed_ns", "elapsed", Kind::kTimeNs}},
+                  {}};
+  for (std::size_t kind = 0; kind < kPathClasses; ++kind) {
+    const Sum& sum = sums[kind];
+    if (!is_weighed(kind) && sum.edges == 0) continue;
+    table.rows.push_back({to_string(static_cast<PathClass>(kind)), sum.time_ns,
+                          share_cell(sum.time_ns, path.length_ns), sum.edges, sum.elapsed_ns});
+  }
+  return table;
+}
+
+DataTable name_table(const Trace& trace, const CriticalPath& path) {
+  std::map<std::pair<PathClass, NameId>, Sum> by_name;
+  for (const PathEdge& edge : path.edges) {
+    if (edge.weight_ns <= 0) continue;
+    Sum& sum = by_name[{edge.kind, trace.events.name[edge.event]}];
+    sum.time_ns += edge.weight_ns;
+    ++sum.edges;
+  }
+  std::vector<std::pair<std::pair<PathClass, NameId>, Sum>> sorted(by_name.begin(), by_name.end());
+  std::ranges::stable_sort(sorted, std::greater{}, [](const auto& entry) { return entry.second.time_ns; });
+  DataTable table{"names",
+                  "the critical path by event",
+                  {{"class", "class", Kind::kText},
+                   {"name", "event", Kind::kText},
+                   {"edges", "edges", Kind::kCount},
+                   {"time_ns", "time", Kind::kTimeNs},
+                   {"share", "of path", Kind::kShare}},
+                  {}};
+  for (const auto& [key, sum] : sorted) {
+    table.rows.push_back({to_string(key.first), std::string(trace.names[key.second]), sum.edges, sum.time_ns,
+                          share_cell(sum.time_ns, path.length_ns)});
+  }
+  return table;
+}
+
+std::string place_of(const Trace& trace, std::uint32_t event) {
+  if (is_gpu_work(trace.events.category[event])) {
+    const GpuDetail& work = trace.gpu[trace.events.detail[event]];
+    return fmt::format("device {} stream {}", device_text(device_of(trace, work)), work.stream);
+  }
+  return "thread " + trace.threads[trace.events.thread[event]].tid;
+}
+
+DataTable edge_table(const Trace& trace, const PathGraph& graph, const CriticalPath& path) {
+  std::vector<PathEdge> sorted(path.edges);
+  std::erase_if(sorted, [](const PathEdge& edge) { return edge.weight_ns <= 0; });
+  std::ranges::stable_sort(sorted, std::greater{}, &PathEdge::weight_ns);
+  DataTable table{"longest_edges",
+                  "the longest edges of the critical path",
+                  {{"class", "class", Kind::kText},
+                   {"name", "event", Kind::kText},
+                   {"place", "on", Kind::kText},
+                   {"start_ns", "at", Kind::kInstantNs},
+                   {"time_ns", "time", Kind::kTimeNs},
+                   {"share", "of path", Kind::kShare}},
+                  {}};
+  for (const PathEdge& edge : sorted) {
+    table.rows.push_back({to_string(edge.kind), std::string(trace.names[trace.events.name[edge.event]]),
+                          place_of(trace, edge.event), graph.at_ns[edge.from], edge.weight_ns,
+                          share_cell(edge.weight_ns, path.length_ns)});
+  }
+  return table;
+}
+
+DataTable path_table(const Window& window, const PathGraph& graph, const CriticalPath& path) {
+  return {"path",
+          "the critical path",
+          {{"window", "window", Kind::kText},
+           {"window_ns", "its time", Kind::kTimeNs},
+           {"path_ns", "path", Kind::kTimeNs},
+           {"elapsed_ns", "from first to last", Kind::kTimeNs},
+           {"path_edges", "edges", Kind::kCount},
+           {"graph_nodes", "nodes in graph", Kind::kCount},
+           {"graph_edges", "edges in graph", Kind::kCount}},
+          {{window.text, window.length_ns, path.length_ns, path.end_ns - path.start_ns,
+            std::ssize(path.edges), std::ssize(graph.order), std::ssize(graph.edges)}}};
+}
+
+void add_notes(const PathGraph& graph, const ClassSums& sums, const CriticalPath& path,
+               std::vector<std::string>& notes) {
+  if (graph.syncs_are_inferred) {
+    notes.emplace_back(
+        "no cuda_sync events in the file: who waited for the device is taken from the names of the calls "
+        "(record them with torch.profiler's enable_cuda_sync_events)");
+  }
+  if (graph.syncs_unmatched > 0)
+    notes.push_back(fmt::format("{} of {} synchronisations name a call or a record that is not in the file",
+                                graph.syncs_unmatched, graph.syncs));
+  if (graph.edges_left_out > 0)
+    notes.push_back(fmt::format("{} dependencies run against the order of the launches and are left out",
+                                graph.edges_left_out));
+  const std::int64_t between = sums[static_cast<std::size_t>(PathClass::kBetweenOps)].elapsed_ns;
+  const std::int64_t elapsed = path.end_ns - path.start_ns;
+  if (elapsed > 0 && between > elapsed / 10)
+    notes.push_back(
+        fmt::format("{:.0f} % of the time from the path's first event to its last lies between operators, "
+                    "where the trace records nothing: Python, or a thread that has nothing to do",
+                    100.0 * static_cast<double>(between) / static_cast<double>(elapsed)));
+}
+
+AnalysisResult analyze(const Trace& trace, const AnalysisOptions& options) {
+  AnalysisResult result;
+  const Window window = window_of(trace, options, result.notes);
+  const PathGraph graph = critical_path_graph(trace, window.span);
+  const CriticalPath path = critical_path(graph);
+  const ClassSums sums = sums_of(graph, path);
+  if (path.edges.empty())
+    result.notes.emplace_back("no operator, runtime call or GPU work in it: there is no path");
+  add_notes(graph, sums, path, result.notes);
+  result.tables = {path_table(window, graph, path), class_table(sums, path), name_table(trace, path),
+                   edge_table(trace, graph, path)};
+  for (DataTable* table : {&result.tables[2], &result.tables[3]}) keep_top(*table, options.top);
+  result.headlines.push_back({"critical_path", Kind::kTimeNs, true, static_cast<double>(path.length_ns), ""});
+  for (std::size_t kind = 0; kind < kPathClasses && path.length_ns > 0; ++kind) {
+    if (!is_weighed(kind)) continue;
+    std::string name = to_string(static_cast<PathClass>(kind));
+    std::ranges::replace_if(
+        name, [](char c) { return c == ' ' || c == '-'; }, '_');
+    result.headlines.push_back(
+        {"critical_path_" + name, Kind::kTimeNs, true, static_cast<double>(sums[kind].time_ns), ""});
+  }
+  if (options.flag("overlay"))
+    result.files.push_back({options.text("overlay"), critical_path_overlay(trace, graph, path)});
+  return result;
+}
+
+constexpr AnalysisOption kOptions[] = {
+    {"step", "N", "the middle one", "the ProfilerStep with that number, or 'all' for the whole trace"},
+    {"annotation", "TEXT", "",
+     "in place of a step: an annotation whose name contains TEXT; --step then counts these from 0"},
+    {"overlay", "FILE", "", "write a trace for ui.perfetto.dev with the path marked"}};
+
+}  // namespace
+
+namespace analysis {
+
+extern const Analysis critical_path{"critical-path",
+                                    "the chain of host and device work that set the time of a step",
+                                    Needs::kLaunches | Needs::kOps | Needs::kSyncs,
+                                    analyze,
+                                    kOptions,
+                                    nullptr};
+
+}  // namespace analysis
+}  // namespace headroom::trace
