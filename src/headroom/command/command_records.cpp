@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/command/command_records.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <limits>
+#include <numeric>
+#include <optional>
+
+#include "headroom/base/units.h"
+#include "headroom/command/hardware_counters.h"
+#include "headroom/stats/quantile.h"
+
+namespace headroom {
+namespace {
+
+/// Below this share stolen time is what every virtual machine has.
+constexpr double kStealShare = 0.01;
+constexpr double kNsPerSecond = 1e9;
+
+struct CommandMetric {
+  const char* name;
+  const char* unit;
+  double (*value)(const CommandSample& sample);
+  bool only_if_any = false;  ///< no record where all samples are zero
+};
+
+constexpr std::array<CommandMetric, 9> kMetrics{{
+    {"latency", "s", [](const CommandSample& sample) { return sample.wall_ns / kNsPerSecond; }},
+    {"user_time", "s", [](const CommandSample& sample) { return sample.user_ns / kNsPerSecond; }},
+    {"system_time", "s", [](const CommandSample& sample) { return sample.system_ns / kNsPerSecond; }},
+    {"peak_memory", "B",
+     [](const CommandSample& sample) { return static_cast<double>(sample.peak_rss_bytes); }},
+    {"page_faults", "1", [](const CommandSample& sample) { return static_cast<double>(sample.page_faults); }},
+    {"major_faults", "1",
+     [](const CommandSample& sample) { return static_cast<double>(sample.major_faults); }, true},
+    {"context_switches", "1",
+     [](const CommandSample& sample) { return static_cast<double>(sample.context_switches); }},
+    {"involuntary_switches", "1",
+     [](const CommandSample& sample) { return static_cast<double>(sample.involuntary_switches); }},
+    {"exit_code", "1", [](const CommandSample& sample) { return static_cast<double>(sample.exit_code); },
+     true},
+}};
+
+std::uint32_t saturated(std::int64_t value) {
+  return static_cast<std::uint32_t>(
+      std::clamp<std::int64_t>(value, 0, std::numeric_limits<std::uint32_t>::max()));
+}
+
+void note_failures(const CommandTrack& track, std::vector<std::string>& notes) {
+  const auto failed =
+      std::ranges::count_if(track.samples, [](const CommandSample& s) { return s.exit_code != 0; });
+  if (failed == 0) return;
+  const int code =
+      std::ranges::find_if(track.samples, [](const CommandSample& s) { return s.exit_code != 0; })->exit_code;
+  notes.push_back(
+      fmt::format("failed: {} of {} runs ({}), measured all the same", failed, track.samples.size(),
+                  code < 0 ? fmt::format("signal {}", -code) : fmt::format("exit code {}", code)));
+}
+
+void note_steal(const CommandTrack& track, std::vector<std::string>& notes) {
+  double steal_ms = 0, total_ms = 0;
+  for (const CommandSample& sample : track.samples) {
+    steal_ms += sample.steal_ms;
+    total_ms += sample.wall_ns / 1e6;
+  }
+  if (steal_ms > kStealShare * total_ms) {
+    notes.push_back(fmt::format("steal: the hypervisor took {:.0f} ms of {:.0f} ms", steal_ms, total_ms));
+  }
+}
+
+void note_peak(const CommandTrack& track, std::vector<std::string>& notes) {
+  const bool at_floor = std::ranges::any_of(track.samples, [&](const CommandSample& sample) {
+    return sample.peak_rss_bytes <= track.peak_rss_floor_bytes;
+  });
+  if (!at_floor) return;
+  notes.push_back(fmt::format("peak_memory: {} or less; the kernel counts what headroom itself occupied",
+                              format_bytes(static_cast<double>(track.peak_rss_floor_bytes))));
+}
+
+std::vector<std::string> notes_of(const CommandTrack& track, StopReason stop) {
+  std::vector<std::string> notes = track.notes;
+  note_failures(track, notes);
+  note_steal(track, notes);
+  note_peak(track, notes);
+  if (const std::size_t warmup = warmup_of(track); warmup > 0) {
+    notes.push_back(fmt::format("warm-up: {} leading samples are kept but not counted", warmup));
+  }
+  if (stop == StopReason::kMaxTime) notes.emplace_back("time cap: stopped before the precision goal");
+  return notes;
+}
+
+Record base_record(const CommandTrack& track, StopReason stop,
+                   const std::shared_ptr<const Environment>& environment) {
+  Record record;
+  record.environment = environment;
+  record.model.name = track.planned.name;
+  record.model.type = "command";
+  record.model.extra_info = {{"command", track.planned.line}, {"title", track.planned.title}};
+  record.axes = track.planned.parameters;
+  record.device = "cpu";
+  record.outcome = track.outcome;
+  if (!track.samples.empty()) record.stop = track.alive() ? stop : StopReason::kRunnerLost;
+  record.notes = notes_of(track, stop);
+  return record;
+}
+
+/// `values` of all samples as those of one process: each run is a process of its own, but which of them
+/// resemble each other is told by their order.
+void set_values(Record& record, const CommandTrack& track, std::vector<double> values) {
+  ProcessSamples samples;
+  samples.iterations = 1;
+  samples.warmup = warmup_of(track);
+  samples.values = std::move(values);
+  for (const CommandSample& sample : track.samples) samples.rounds.push_back(sample.round);
+  Series series;
+  series.values.assign(samples.values.begin() + static_cast<std::ptrdiff_t>(samples.warmup),
+                       samples.values.end());
+  series.group_sizes = {series.values.size()};
+  if (const auto found = estimate(series)) {
+    record.metric.value = found->median;
+    record.interval = found->interval;
+  }
+  record.samples.push_back(std::move(samples));
+}
+
+std::vector<SampleNoise> noise_of(const CommandTrack& track) {
+  std::vector<SampleNoise> noise;
+  for (const CommandSample& sample : track.samples) {
+    SampleNoise one;
+    one.steal_ms = sample.steal_ms;
+    one.involuntary_switches = saturated(sample.involuntary_switches);
+    one.page_faults = saturated(sample.page_faults);
+    noise.push_back(one);
+  }
+  return noise;
+}
+
+Record metric_record(const Record& base, const CommandTrack& track, const std::string& name,
+                     const std::string& unit, std::vector<double> values) {
+  Record record = base;
+  record.metric.name = name;
+  record.metric.unit = unit;
+  set_values(record, track, std::move(values));
+  return record;
+}
+
+void append_metrics(const Record& base, const CommandTrack& track, std::vector<Record>& records) {
+  for (const CommandMetric& metric : kMetrics) {
+    std::vector<double> values;
+    for (const CommandSample& sample : track.samples) values.push_back(metric.value(sample));
+    const bool any = std::ranges::any_of(values, [](double value) { return value != 0; });
+    if (metric.only_if_any && !any) continue;
+    records.push_back(metric_record(base, track, metric.name, metric.unit, std::move(values)));
+  }
+}
+
+/// Only of events that were counted in every run: samples of fewer could not be paired.
+void append_counters(const Record& base, const CommandTrack& track, std::vector<Record>& records) {
+  for (std::size_t event = 0; event < hardware_events().size(); ++event) {
+    std::vector<double> values;
+    for (const CommandSample& sample : track.samples) {
+      if (event < sample.counters.size() && sample.counters[event]) values.push_back(*sample.counters[event]);
+    }
+    if (values.size() != track.samples.size()) continue;
+    records.push_back(metric_record(base, track, hardware_events()[event].name, "1", std::move(values)));
+  }
+}
+
+StringMap ratio_info(const CommandTrack& track, const CommandTrack& baseline) {
+  const auto ratio = ratio_of(steady_series(track), steady_series(baseline));
+  if (!ratio) return {};
+  StringMap info{{"ratio", fmt::format("{:.6g}", ratio->ratio)},
+                 {"ratio_pairs", std::to_string(ratio->pairs)},
+                 {"ratio_to", baseline.planned.title}};
+  if (ratio->interval) {
+    info["ratio_low"] = fmt::format("{:.6g}", ratio->interval->low);
+    info["ratio_high"] = fmt::format("{:.6g}", ratio->interval->high);
+  }
+  return info;
+}
+
+Record empty_record(Record record, const CommandTrack& track) {
+  if (track.alive()) record.outcome = {Outcome::Kind::kSkipped, "interrupted before its first run was over"};
+  record.metric.name = kMetrics.front().name;
+  record.metric.unit = kMetrics.front().unit;
+  record.metric.extra_info["headline"] = "true";
+  return record;
+}
+
+}  // namespace
+
+std::vector<Record> command_records(const CommandGroup& group,
+                                    const std::shared_ptr<const Environment>& environment) {
+  std::vector<Record> records;
+  for (const CommandTrack& track : group.commands) {
+    const Record base = base_record(track, group.stop, environment);
+    if (track.samples.empty()) {
+      records.push_back(empty_record(base, track));
+      continue;
+    }
+    const std::size_t first = records.size();
+    append_metrics(base, track, records);
+    append_counters(base, track, records);
+    const CommandTrack& baseline = group.commands.front();
+    if (&track != &baseline) records[first].metric.extra_info = ratio_info(track, baseline);
+    records[first].metric.extra_info["headline"] = "true";
+    records[first].samples.front().noise = noise_of(track);
+  }
+  return records;
+}
+
+}  // namespace headroom

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/command/command_rounds.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <span>
+
+#include "headroom/base/error.h"
+#include "headroom/stats/quantile.h"
+
+namespace headroom {
+namespace {
+
+constexpr const char* kPaddingName = "HEADROOM_PADDING";
+constexpr std::size_t kMaxPadding = 4096;
+constexpr std::size_t kShownSamples = 31;
+/// Steal time is counted in steps of 10 ms, and reading it takes tens of microseconds.
+constexpr double kNoiseNs = 5e6;
+
+CommandSpec hook_spec(const CommandTrack& track, const std::string& line) {
+  CommandSpec spec;
+  spec.arguments = shell_arguments(line);
+  spec.environment = track.planned.spec.environment;
+  spec.folder = track.planned.spec.folder;
+  return spec;
+}
+
+/// What one run counts as: minus the signal's number where one ended it.
+int exit_code_of(const ExitStatus& status) {
+  return status.signalled ? -status.code : status.code;
+}
+
+}  // namespace
+
+CommandRounds::CommandRounds(std::vector<PlannedCommand> commands, CommandRoundSettings settings,
+                             ChildCounters& counters, std::function<void(const CommandProgress&)> report)
+    : settings_(std::move(settings)),
+      counters_(counters),
+      report_(std::move(report)),
+      stopping_(settings_.stop),
+      random_(settings_.seed) {
+  for (PlannedCommand& command : commands) {
+    CommandTrack track;
+    track.planned = std::move(command);
+    group_.commands.push_back(std::move(track));
+  }
+}
+
+CommandGroup CommandRounds::run() {
+  setup_all();
+  started_ns_ = settings_.now_ns();
+  watch_noise();
+  while (any_alive() && !interrupted_) {
+    sample_round();
+    if (interrupted_ || should_end()) break;
+  }
+  if (interrupted_) group_.stop = StopReason::kInterrupted;
+  cleanup_all();
+  return std::move(group_);
+}
+
+void CommandRounds::setup_all() {
+  std::set<std::string> done;
+  for (CommandTrack& track : group_.commands) {
+    if (interrupted_ || settings_.is_interrupted()) break;
+    const std::string& line = track.planned.setup;
+    if (!line.empty() && done.insert(line).second) run_hook(track, {"setup", line}, settings_.is_interrupted);
+  }
+}
+
+void CommandRounds::cleanup_all() {
+  std::set<std::string> done;
+  for (CommandTrack& track : group_.commands) {
+    if (settings_.is_hurried()) break;
+    const std::string& line = track.planned.cleanup;
+    if (line.empty() || !done.insert(line).second) continue;
+    // A failure does not touch what was measured before.
+    const Outcome measured = std::exchange(track.outcome, {});
+    run_hook(track, {"cleanup", line}, settings_.is_hurried);
+    if (!track.alive()) track.notes.push_back(track.outcome.reason);
+    track.outcome = measured;
+  }
+}
+
+void CommandRounds::sample_round() {
+  std::vector<CommandTrack*> order;
+  for (CommandTrack& track : group_.commands) order.push_back(&track);
+  std::ranges::shuffle(order, random_);
+  const std::string padding(random_() % kMaxPadding, 'x');
+  for (CommandTrack* track : order) {
+    interrupted_ = interrupted_ || settings_.is_interrupted();
+    if (interrupted_) return;
+    if (!track->alive()) continue;
+    CommandSpec spec = track->planned.spec;
+    if (settings_.random_environment) spec.environment.emplace_back(kPaddingName, padding);
+    announce(track->planned.title);
+    sample(*track, spec);
+  }
+  ++round_;
+}
+
+void CommandRounds::sample(CommandTrack& track, const CommandSpec& spec) {
+  if (!run_hook(track, {"prepare", track.planned.prepare}, settings_.is_interrupted)) return;
+  try {
+    counters_.start();
+    const CommandResult result = settings_.run(spec, settings_.is_interrupted);
+    auto counts = counters_.stop();
+    interrupted_ = result.interrupted;
+    if (!interrupted_) keep(track, result, std::move(counts));
+  } catch (const Error& error) {
+    track.outcome = {Outcome::Kind::kFailed, error.what()};
+  }
+  if (!settings_.is_hurried()) run_hook(track, {"conclude", track.planned.conclude}, settings_.is_hurried);
+}
+
+void CommandRounds::keep(CommandTrack& track, const CommandResult& result,
+                         std::vector<std::optional<double>> counts) {
+  if (result.timed_out || (!result.ok() && !settings_.ignore_failure)) {
+    track.outcome = {Outcome::Kind::kFailed, result.failure()};
+    return;
+  }
+  CommandSample sample;
+  sample.round = round_;
+  sample.exit_code = exit_code_of(result.status);
+  sample.wall_ns = result.wall_ns;
+  sample.user_ns = result.user_ns;
+  sample.system_ns = result.system_ns;
+  sample.steal_ms = steal_ms();
+  sample.peak_rss_bytes = result.peak_rss_bytes;
+  sample.page_faults = result.minor_faults + result.major_faults;
+  sample.major_faults = result.major_faults;
+  sample.context_switches = result.voluntary_switches + result.involuntary_switches;
+  sample.involuntary_switches = result.involuntary_switches;
+  if (counters_.any()) sample.counters = std::move(counts);
+  track.peak_rss_floor_bytes = std::max(track.peak_rss_floor_bytes, result.peak_rss_floor_bytes);
+  track.samples.push_back(std::move(sample));
+}
+
+void CommandRounds::watch_noise() {
+  noise_since_ns_ = settings_.now_ns();
+  noise_.start();
+}
+
+double CommandRounds::steal_ms() {
+  if (settings_.now_ns() - noise_since_ns_ < kNoiseNs) return 0;
+  const double stolen = noise_.stop().steal_ms;
+  watch_noise();
+  return stolen;
+}
+
+bool CommandRounds::run_hook(CommandTrack& track, const Hook& hook, const std::function<bool()>& give_up) {
+  if (hook.line.empty()) return true;
+  std::string failure;
+  try {
+    const CommandResult result = settings_.run(hook_spec(track, hook.line), give_up);
+    interrupted_ = interrupted_ || result.interrupted;
+    if (!result.interrupted) failure = result.failure();
+  } catch (const Error& error) {
+    failure = error.what();
+  }
+  watch_noise();
+  // The failure that came first is the one to tell of.
+  if (!failure.empty() && track.alive()) {
+    track.outcome = {Outcome::Kind::kFailed, fmt::format("--{} failed: {}", hook.name, failure)};
+  }
+  return failure.empty() && !interrupted_;
+}
+
+bool CommandRounds::should_end() {
+  progress_.elapsed_ns = settings_.now_ns() - started_ns_;
+  StopState state{round_, progress_.elapsed_ns, std::nullopt};
+  // Estimates cost more as samples add up: worth their time at every eighth more, not at every one.
+  // A cap ends sampling only after a look, or a goal that is met would not be told.
+  if (round_ >= next_look_ || should_stop(settings_.stop, state)) {
+    next_look_ = round_ + std::max<std::size_t>(1, round_ / 8);
+    state.relative_half_width = worst_half_width();
+    progress_.half_width = state.relative_half_width;
+  }
+  const auto reason = stopping_.check(state);
+  if (!reason || (*reason == StopReason::kMaxTime && round_ < settings_.min_rounds)) return false;
+  group_.stop = *reason;
+  return true;
+}
+
+std::optional<double> CommandRounds::worst_half_width() const {
+  const Series baseline = steady_series(group_.commands.front());
+  std::vector<Series> others;
+  for (auto track = group_.commands.begin() + 1; track != group_.commands.end(); ++track) {
+    if (track->alive()) others.push_back(steady_series(*track));
+  }
+  const bool compares = group_.commands.front().alive() && !others.empty();
+  double worst = 0;
+  if (!compares && group_.commands.front().alive()) worst = sampling_half_width(baseline).value_or(INFINITY);
+  for (const Series& series : others) {
+    const auto width = compares ? ratio_sampling_half_width(series, baseline) : sampling_half_width(series);
+    worst = std::max(worst, width.value_or(INFINITY));
+  }
+  if (!std::isfinite(worst)) return std::nullopt;
+  return worst;
+}
+
+bool CommandRounds::any_alive() const {
+  return std::ranges::any_of(group_.commands, &CommandTrack::alive);
+}
+
+void CommandRounds::announce(const std::string& command) {
+  progress_.command = command;
+  progress_.rounds = round_;
+  progress_.elapsed_ns = settings_.now_ns() - started_ns_;
+  const auto& samples = group_.commands.front().samples;
+  std::vector<double> values;
+  // Of the last few: what it shows follows the samples, and costs the same after thousands of them.
+  for (const CommandSample& sample : std::span(samples).last(std::min(samples.size(), kShownSamples))) {
+    values.push_back(sample.wall_ns);
+  }
+  if (!values.empty()) progress_.median_ns = median(values);
+  report_(progress_);
+}
+
+}  // namespace headroom
