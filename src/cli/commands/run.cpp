@@ -9,6 +9,7 @@
 
 #include "cli/interrupt.h"
 #include "cli/noise_margins.h"
+#include "cli/record_files.h"
 #include "cli/run_options.h"
 #include "cli/run_outputs.h"
 #include "cli/terminal_progress.h"
@@ -17,7 +18,6 @@
 #include "headroom/base/json.h"
 #include "headroom/base/table.h"
 #include "headroom/base/text.h"
-#include "headroom/history/store.h"
 #include "headroom/machine/fingerprint.h"
 #include "headroom/record/target_verdict.h"
 #include "headroom/report/run_table.h"
@@ -42,7 +42,8 @@ void print_list(const std::vector<RunnerOffer>& offers) {
     for (const ExperimentDescription& experiment : offer.experiments) {
       std::vector<std::string> axes;
       for (const Axis& axis : experiment.axes) axes.push_back(axis.name + "=" + join(axis.values, ","));
-      table.row({experiment.name, offer.label, join(experiment.backends, ","), join(axes, " "), experiment.summary});
+      table.row({experiment.name, offer.label, join(experiment.backends, ","), join(axes, " "),
+                 experiment.summary});
     }
   }
   std::fputs(table.text().c_str(), stdout);
@@ -53,7 +54,8 @@ std::string list_json(const std::vector<RunnerOffer>& offers) {
   Json list = Json::array();
   for (const RunnerOffer& offer : offers) {
     Json experiments = Json::array();
-    for (const ExperimentDescription& experiment : offer.experiments) experiments.push_back(to_json(experiment));
+    for (const ExperimentDescription& experiment : offer.experiments)
+      experiments.push_back(to_json(experiment));
     list.push_back({{"runner", offer.label}, {"experiments", experiments}});
   }
   return dump_json_pretty(list) + "\n";
@@ -75,32 +77,26 @@ void print_results(const std::vector<Record>& records, std::FILE* out) {
 
 ExitCode exit_code_of(const std::vector<Record>& records, bool fail_below_target) {
   const auto any = [&](auto&& is) { return std::ranges::any_of(records, is); };
-  if (any([](const Record& record) { return record.outcome.kind == Outcome::Kind::kFailed; })) return ExitCode::kNo;
+  if (any([](const Record& record) { return record.outcome.kind == Outcome::Kind::kFailed; }))
+    return ExitCode::kNo;
   if (!fail_below_target) return ExitCode::kFine;
   if (any([](const Record& record) { return target_verdict(record) == TargetVerdict::kMissed; })) {
     return ExitCode::kNo;
   }
-  const bool unclear = any([](const Record& record) { return target_verdict(record) == TargetVerdict::kUnclear; });
+  const bool unclear =
+      any([](const Record& record) { return target_verdict(record) == TargetVerdict::kUnclear; });
   return unclear ? ExitCode::kInconclusive : ExitCode::kFine;
-}
-
-/// A history that cannot be written to is no reason to fail a run that was measured.
-void append_to_history(const std::vector<Record>& records, const std::string& store) {
-  if (store.empty()) return;
-  try {
-    open_store(store)->append(records);
-  } catch (const Error& error) {
-    std::fprintf(stderr, "headroom: not kept in the history: %s\n", error.what());
-  }
 }
 
 void store_noise(const std::vector<Record>& records) {
   const NoiseMargins margins = margins_of(records);
   const std::string path = store_margins(records.front().environment->fingerprint, margins);
-  std::fprintf(stderr, "headroom: noise margins of %zu quantities stored in %s\n", margins.size(), path.c_str());
+  std::fprintf(stderr, "headroom: noise margins of %zu quantities stored in %s\n", margins.size(),
+               path.c_str());
 }
 
-ExitCode measure(const Arguments& arguments, const RunOptions& options, const std::atomic<bool>& interrupted) {
+ExitCode measure(const Arguments& arguments, const RunOptions& options,
+                 const std::atomic<bool>& interrupted) {
   std::vector<Target> targets = options.targets.empty() ? shipped_targets() : read_targets(options.targets);
   const RunOutputs outputs(options);
   Session session(options.request, environment_of(arguments, options), interrupted);
