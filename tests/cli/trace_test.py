@@ -171,6 +171,42 @@ class OneTrace(CommandLineTest):
         self.assert_refused(trace("utilization", self.folder / "*.nothing"), "no file fits")
 
 
+class Validate(CommandLineTest):
+    def test_a_sound_file(self):
+        file = write_trace(self.folder / "sound.json")
+        result = trace("validate", file)
+        self.assert_exit(result, 0)
+        self.assertEqual(result.stderr, "")
+        self.assertIn("what could not be read as it stands: none", result.stdout)
+
+    def test_says_what_is_broken_and_where(self):
+        file = write_trace(self.folder / "bad.json", step_events() + [kernel("broken", "soon", 1, 5)])
+        result = trace("validate", file)
+        self.assert_exit(result, 1)
+        self.assertEqual(result.stderr, "")
+        offset = file.read_text().index('{"ph": "X", "cat": "kernel", "name": "broken"')
+        self.assertRegex(result.stdout, rf"\n{offset} +ts is not a number: .soon.")
+        result = trace("validate", file, "--json", "-")
+        self.assert_exit(result, 1)
+        self.assertEqual(tables_of(result)["problems"][0]["offset"], offset)
+
+    def test_events_that_contradict_each_other(self):
+        early = kernel("early", 1, 1, 2)
+        result = trace("validate", write_trace(self.folder / "odd.json", step_events() + [early]), "--json", "-")
+        self.assert_exit(result, 0)
+        wrong = {row["check"]: row for row in tables_of(result)["checks"] if row["verdict"] == "wrong"}
+        self.assertEqual(list(wrong), ["GPU work that starts before its launch"])
+        self.assertEqual(wrong["GPU work that starts before its launch"]["largest_ns"], 24000)
+
+    def test_one_bad_rank_is_enough(self):
+        write_trace(self.folder / "rank0.json")
+        write_trace(self.folder / "rank1.json")
+        write_trace(self.folder / "rank2.json", step_events() + [kernel("broken", "soon", 1, 5)])
+        result = trace("validate", self.folder, "--json", "-")
+        self.assert_exit(result, 1)
+        self.assertEqual([row["problems"] for row in tables_of(result)["ranks"]], [0, 0, 1])
+
+
 class Records(CommandLineTest):
     def store(self, *arguments):
         return headroom(*arguments, "--store", self.folder / "history.sqlite")

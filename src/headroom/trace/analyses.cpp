@@ -9,7 +9,8 @@
   ANALYSIS(queue)                         \
   ANALYSIS(memory)                        \
   ANALYSIS(overlap)                       \
-  ANALYSIS(critical_path)
+  ANALYSIS(critical_path)                 \
+  ANALYSIS(validate)
 
 namespace headroom::trace {
 namespace analysis {
