@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/command.h"
+#include "cli/commands/cache.h"
 #include "cli/commands/diff.h"
 #include "cli/commands/history.h"
 #include "cli/commands/machine.h"
@@ -13,12 +14,16 @@ constexpr Command kCommands[] = {
     {"run", "measure experiments against each other and against this machine's limits", run},
     {"diff", "compare measurements: what got slower, what got faster, what cannot be told", diff},
     {"trace", "what a device was doing: utilisation, kernels, idle time, collectives of profiler traces", trace},
+    {"cache", "commands with cold caches against the same with warm ones, whole suites or one of yours",
+     cache},
     {"history", "what was measured before: runs, series over time, and where they changed", history},
     {"machine", "show this machine: topology, caches, bandwidth by working set, peaks", machine},
 };
 
 }  // namespace
 
-std::span<const Command> commands() { return kCommands; }
+std::span<const Command> commands() {
+  return kCommands;
+}
 
 }  // namespace headroom::cli

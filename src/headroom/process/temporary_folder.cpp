@@ -37,14 +37,6 @@ void open_to_us(const fs::path& folder) noexcept {
   }
 }
 
-void remove_tree(const fs::path& folder) noexcept {
-  std::error_code failed;
-  fs::remove_all(folder, failed);
-  if (!failed) return;
-  open_to_us(folder);
-  fs::remove_all(folder, failed);
-}
-
 Descriptor open_folder(const fs::path& folder) {
   return Descriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
 }
@@ -71,6 +63,14 @@ void remove_left_over(const fs::path& parent) {
 }
 
 }  // namespace
+
+void remove_tree(const fs::path& folder) noexcept {
+  std::error_code failed;
+  fs::remove_all(folder, failed);
+  if (!failed) return;
+  open_to_us(folder);
+  fs::remove_all(folder, failed);
+}
 
 TemporaryFolder::TemporaryFolder() {
   const char* asked = std::getenv("TMPDIR");

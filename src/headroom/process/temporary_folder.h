@@ -28,4 +28,8 @@ class TemporaryFolder {
   Descriptor lock_;
 };
 
+/// Removes a folder with all that is in it, also where permissions were taken away. What cannot be removed
+/// stays.
+void remove_tree(const std::filesystem::path& folder) noexcept;
+
 }  // namespace headroom

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/cache_options.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "headroom/base/error.h"
+#include "headroom/base/text.h"
+#include "headroom/history/store.h"
+
+namespace headroom::cli {
+namespace {
+
+constexpr const char* kExamples = R"(examples:
+  headroom cache --suite list                     the suites, and what this machine lacks for each
+  headroom cache --suite ccache --repeat 10       ten pairs of each model, models in random order
+  headroom cache --suite mine.toml -m resnet50 --warm2 --json result.json
+  headroom cache --layer ccache -- ccache c++ -c x.cpp -o x.o
+  headroom cache --layer inductor --layer triton --metric csv:compile_s --unit s -- python3 model.py --csv={output}
+  headroom cache --layer pages:model.bin -- ./load model.bin
+  headroom cache --benchmark torchbench --pytorch ~/pytorch --device cpu --output result.json
+                                                  what PyTorch's cachebench.py does, and its file
+
+layers: inductor, triton, cuda, pocl, ccache, jax, xla, openvino (a fresh folder in the variable of each);
+  env:VARIABLE (the same for yours); folder:PATH (set aside and put back); pages:PATH (out of the page cache);
+  pages (all of it, as root). Commands may use {work}, {output} and {layer.NAME}.
+HEADROOM_PYTHON is the Python of suites (default python3), HEADROOM_SUITE_DIR the folder of torchbench.py and
+huggingface.py. docs/cache.md tells more.
+)";
+
+struct RawOptions {
+  std::string benchmark, suite, mode, device;
+  std::vector<std::string> set;
+  bool dynamic = false, no_store = false;
+};
+
+void declare_subject(CLI::App& app, RawOptions& raw, CacheOptions& options) {
+  app.add_option("--suite", raw.suite, "a suite by name, or its file; 'list' shows them");
+  app.add_option("--benchmark", raw.benchmark,
+                 "torchbench or huggingface, with the command line of cachebench.py")
+      ->check(CLI::IsMember({"torchbench", "huggingface"}));
+  app.add_option("-m,--model", options.models, "only this model; repeat it for more")
+      ->take_all()
+      ->allow_extra_args(false);
+  app.add_option("--mode", raw.mode, "inference or training, where the suite has both");
+  app.add_option("--device", raw.device, "cuda or cpu, where the suite has both");
+  app.add_flag("--dynamic", raw.dynamic, "dynamic shapes, where the suite has them");
+  app.add_option("--set", raw.set, "option=value of the suite")->take_all()->allow_extra_args(false);
+  app.add_option("--pytorch", options.pytorch, "a PyTorch checkout: its benchmarks/dynamo has the programs");
+  app.add_option("--layer", options.layers, "a cache that the command after -- uses; repeat it for more")
+      ->take_all()
+      ->allow_extra_args(false);
+  app.add_option("--metric", options.metric,
+                 "what is measured of that command: wall (default), cpu, rss, csv:COLUMN, json:/POINTER, "
+                 "output:EXPRESSION");
+  app.add_option("--unit", options.unit, "unit of a metric that the command writes");
+}
+
+void declare_measuring(CLI::App& app, RawOptions& raw, CacheOptions& options) {
+  app.add_option("--repeat", options.repeat,
+                 "pairs of a cold and a warm run for each model (default: the suite's, or 6)")
+      ->check(CLI::Range(1, 100000));
+  app.add_flag("--warm2", options.warm_twice, "a second warm run in each pair: is warm stable?");
+  app.add_option("--order", options.order, "of the models: random (in each round) or listed")
+      ->check(CLI::IsMember({"random", "listed"}));
+  app.add_option("--seed", options.seed, "of the random order (default 1)");
+  app.add_option("--timeout", options.timeout, "most time for one run (default: the suite's, or 2000s)");
+  app.add_option("--output", options.output, "records as PyTorch's cachebench.py writes them (JSON)");
+  app.add_option("--json", options.json, "all records with all samples ('-': standard output)");
+  app.add_option("--oss", options.oss, "PyTorch OSS benchmark database records, schema v3");
+  app.add_option("--store", options.store, "history to append to (default: HEADROOM_STORE, or the user's)");
+  app.add_flag("--no-store", raw.no_store, "keep no history of this run");
+  app.add_flag("--recover", options.recover, "only put back what a killed run had set aside");
+}
+
+void take_options_of_suite(const RawOptions& raw, CacheOptions& options) {
+  if (!raw.mode.empty()) options.set["mode"] = raw.mode;
+  if (!raw.device.empty()) options.set["device"] = raw.device;
+  if (raw.dynamic) options.set["dynamic"] = "true";
+  for (const std::string& text : raw.set) {
+    const std::size_t equals = text.find('=');
+    if (equals == std::string::npos) throw Error("--set " + in_quotes(text) + " is not option=value");
+    options.set[text.substr(0, equals)] = text.substr(equals + 1);
+  }
+}
+
+void check_subject(const RawOptions& raw, const CacheOptions& options) {
+  const int subjects =
+      (raw.suite.empty() ? 0 : 1) + (raw.benchmark.empty() ? 0 : 1) + (options.command.empty() ? 0 : 1);
+  if (options.recover && subjects == 0) return;
+  if (subjects != 1)
+    throw Error("give one of --suite NAME, --benchmark NAME, or a command after --; see --help");
+  if (options.command.empty() &&
+      !(options.layers.empty() && options.metric.empty() && options.unit.empty())) {
+    throw Error("--layer, --metric and --unit are for a command after --; a suite has its own");
+  }
+  if (!options.command.empty() && !(options.models.empty() && options.set.empty())) {
+    throw Error("--model, --mode, --device, --dynamic and --set are for suites");
+  }
+  if (!options.command.empty() && options.layers.empty()) {
+    throw Error(
+        "give the caches that the command uses with --layer: without any, cold and warm are the same");
+  }
+}
+
+/// What cachebench.py's parser would leave alone, and ours does not know.
+void take_ignored(const CLI::App& app, const RawOptions& raw, CacheOptions& options) {
+  options.ignored = app.remaining();
+  if (options.ignored.empty() || !raw.benchmark.empty()) return;
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) names.push_back(option->get_name());
+  throw Error("unknown argument " + in_quotes(options.ignored.front()) +
+              did_you_mean(options.ignored.front(), names) + "; a command to measure stands after --");
+}
+
+}  // namespace
+
+CacheOptions parse_cache_options(const Arguments& arguments) {
+  CacheOptions options;
+  RawOptions raw;
+  CLI::App app("Measures commands with cold caches against the same with warm ones, in pairs.",
+               "headroom cache");
+  app.footer(kExamples);
+  app.allow_extras();
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  declare_subject(app, raw, options);
+  declare_measuring(app, raw, options);
+  const auto end = std::ranges::find(arguments, "--");
+  if (end != arguments.end()) options.command.assign(end + 1, arguments.end());
+  try {
+    app.parse(std::vector<std::string>(std::make_reverse_iterator(end), arguments.rend()));
+  } catch (const CLI::ParseError& error) {
+    options.done = app.exit(error) == 0 ? ExitCode::kFine : ExitCode::kCannot;
+    return options;
+  }
+  take_ignored(app, raw, options);
+  take_options_of_suite(raw, options);
+  if (end != arguments.end() && options.command.empty()) throw Error("no command after --");
+  check_subject(raw, options);
+  options.suite = raw.benchmark.empty() ? raw.suite : raw.benchmark;
+  if (!raw.benchmark.empty() && options.models.size() > 1) options.models = {options.models.back()};
+  if (options.store.empty()) options.store = default_store();
+  if (raw.no_store) options.store.clear();
+  return options;
+}
+
+}  // namespace headroom::cli

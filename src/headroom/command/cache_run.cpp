@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/command/cache_run.h"
+
+#include <fmt/format.h>
+#include <sys/statvfs.h>
+
+#include <memory>
+#include <random>
+#include <utility>
+
+#include "headroom/base/error.h"
+#include "headroom/base/files.h"
+#include "headroom/base/text.h"
+#include "headroom/command/measured_command.h"
+#include "headroom/process/temporary_folder.h"
+
+namespace headroom {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What of a command's output is kept for the metric to be found in.
+constexpr std::size_t kCaptureBytes = std::size_t{16} << 20;
+/// A disk with less than this is full for any cache.
+constexpr std::uint64_t kFullDiskBytes = 64 << 10;
+
+bool is_full(const fs::path& folder) {
+  struct statvfs disk {};
+  return ::statvfs(folder.c_str(), &disk) == 0 &&
+         std::uint64_t{disk.f_bavail} * disk.f_frsize < kFullDiskBytes;
+}
+
+/// Thrown within a pair when Ctrl-C came: the pair is dropped, nothing failed.
+struct PairInterrupted {};
+
+/// The layers of one request, opened; put back when it ends.
+class Layers {
+ public:
+  Layers(const CacheRequest& request, const fs::path& folder) {
+    for (const LayerSpec& spec : request.suite.layers) {
+      names_.push_back(spec.name);
+      layers_.push_back(with_context("cache layer " + in_quotes(spec.name),
+                                     [&] { return open_layer(spec, folder, request.journal); }));
+    }
+  }
+
+  std::vector<LayerReading> clear() {
+    std::vector<LayerReading> readings(layers_.size());
+    for (const auto& layer : layers_) layer->clear();
+    for (std::size_t i = 0; i < layers_.size(); ++i) {
+      readings[i].before = layers_[i]->content();
+      readings[i].warmth = layers_[i]->warmth(readings[i].before);
+    }
+    return readings;
+  }
+  void read(std::vector<LayerReading>& readings, LayerContent LayerReading::*when) const {
+    for (std::size_t i = 0; i < layers_.size(); ++i) readings[i].*when = layers_[i]->content();
+  }
+  void require_intact() const {
+    for (const auto& layer : layers_) {
+      if (std::string damage = layer->damage(); !damage.empty()) throw Error(damage);
+    }
+  }
+  void add_environment(std::vector<std::pair<std::string, std::string>>& environment) const {
+    for (const auto& layer : layers_) {
+      for (auto& variable : layer->environment()) environment.push_back(std::move(variable));
+    }
+  }
+  void add_folders(Placeholders& values) const {
+    for (std::size_t i = 0; i < layers_.size(); ++i)
+      values["layer." + names_[i]] = layers_[i]->folder().string();
+  }
+  /// "; the disk of the cache layer 'ccache' is full", where one is.
+  std::string full_disk() const {
+    for (std::size_t i = 0; i < layers_.size(); ++i) {
+      const fs::path folder = layers_[i]->folder();
+      if (!folder.empty() && is_full(folder))
+        return "; the disk of the cache layer " + in_quotes(names_[i]) + " is full";
+    }
+    return "";
+  }
+  void put_back() {
+    for (const auto& layer : layers_) layer->put_back();
+  }
+
+ private:
+  std::vector<std::string> names_;
+  std::vector<std::unique_ptr<CacheLayer>> layers_;
+};
+
+/// Runs the commands of pairs.
+class PairRunner {
+ public:
+  PairRunner(const CacheRequest& request, const CacheObserver& observer,
+             const std::function<bool()>& is_interrupted)
+      : request_(request),
+        observer_(observer),
+        is_interrupted_(is_interrupted),
+        layers_(request, folder_.path()) {}
+
+  /// Throws Error where the model fails, PairInterrupted on Ctrl-C.
+  CachePair run(const std::string& model, std::uint32_t round, CacheStep step) {
+    step.model = model;
+    CachePair pair;
+    pair.round = round;
+    work_ = folder_.path() / "work";
+    remove_tree(work_);
+    fs::create_directory(work_);
+    pair.layers = layers_.clear();
+    pair.cold = measure("cold", step);
+    layers_.read(pair.layers, &LayerReading::after_cold);
+    layers_.require_intact();
+    pair.warm = measure("warm", step);
+    if (request_.warm_twice) pair.warm_again = measure("warm again", step);
+    layers_.read(pair.layers, &LayerReading::after_warm);
+    return pair;
+  }
+
+  void put_back() { layers_.put_back(); }
+
+ private:
+  double measure(const char* phase, CacheStep step) {
+    step.phase = phase;
+    if (observer_.on_step) observer_.on_step(step);
+    try {
+      return with_context(fmt::format("{} run of pair {}", phase, step.pair),
+                          [&] { return measured(step.model); });
+    } catch (const Error& error) {
+      throw Error(error.what() + layers_.full_disk());
+    }
+  }
+
+  double measured(const std::string& model) {
+    const Suite& suite = request_.suite;
+    const fs::path output = folder_.path() / fmt::format("output-{}", ++runs_) / "result.csv";
+    fs::create_directory(output.parent_path());
+    Placeholders values = request_.places;
+    values["model"] = model;
+    values["output"] = output.string();
+    values["work"] = work_.string();
+    layers_.add_folders(values);
+
+    CommandSpec spec;
+    spec.arguments = command_of(suite, request_.options, values);
+    spec.folder = fill_placeholders(suite.folder, values);
+    for (const auto& [name, value] : suite.environment)
+      spec.environment.emplace_back(name, fill_placeholders(value, values));
+    layers_.add_environment(spec.environment);
+    spec.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(suite.timeout_s * 1e3));
+    const bool in_file = suite.metric.needs_document() && mentions_placeholder(suite, "output");
+    if (suite.metric.needs_document() && !in_file) spec.output = CommandSpec::Output::kCapture;
+    spec.capture_bytes = kCaptureBytes;
+
+    const CommandResult result = run_command(spec, is_interrupted_);
+    if (result.interrupted) throw PairInterrupted{};
+    if (!result.ok()) throw Error(failure_of(result));
+    MetricDocument document{result.output, "its standard output", result.output_cut};
+    if (in_file) document = {written(output), "the file that it wrote", false};
+    const double value = read_metric(suite.metric, result, document);
+    remove_tree(output.parent_path());
+    return value;
+  }
+
+  std::string failure_of(const CommandResult& result) const {
+    if (!result.timed_out) return result.failure();
+    return fmt::format("{} after {:g} s", result.failure(), request_.suite.timeout_s);
+  }
+
+  static std::string written(const fs::path& output) {
+    std::error_code error;
+    if (!fs::exists(output, error)) throw Error("it wrote no file {output}");
+    return read_file(output);
+  }
+
+  const CacheRequest& request_;
+  const CacheObserver& observer_;
+  const std::function<bool()>& is_interrupted_;
+  TemporaryFolder folder_;
+  Layers layers_;
+  fs::path work_;
+  int runs_ = 0;
+};
+
+}  // namespace
+
+std::vector<std::size_t> pair_order(std::size_t models, std::size_t repeat, bool random_order,
+                                    std::uint64_t seed) {
+  std::vector<std::size_t> order;
+  if (!random_order) {
+    for (std::size_t model = 0; model < models; ++model) order.insert(order.end(), repeat, model);
+    return order;
+  }
+  std::mt19937_64 random(seed);
+  for (std::size_t round = 0; round < repeat; ++round) {
+    const std::size_t first = order.size();
+    for (std::size_t model = 0; model < models; ++model) order.push_back(model);
+    // Not std::shuffle, whose order differs between standard libraries; the bias of % is below 2^-50.
+    for (std::size_t i = models; i > 1; --i) std::swap(order[first + i - 1], order[first + random() % i]);
+  }
+  return order;
+}
+
+CacheRun run_cache(const CacheRequest& request, const CacheObserver& observer,
+                   const std::function<bool()>& is_interrupted) {
+  CacheRun run;
+  for (const std::string& model : request.models) run.models.push_back({model, {}, ""});
+  PairRunner runner(request, observer, is_interrupted);
+  const std::vector<std::size_t> order =
+      pair_order(request.models.size(), request.repeat, request.suite.random_order, request.seed);
+  for (std::size_t i = 0; i < order.size() && !run.interrupted; ++i) {
+    ModelRun& model = run.models[order[i]];
+    if (!model.failure.empty()) continue;
+    if (is_interrupted && is_interrupted()) {
+      run.interrupted = true;
+      break;
+    }
+    try {
+      const auto round = static_cast<std::uint32_t>(model.pairs.size());
+      model.pairs.push_back(runner.run(model.model, round, {"", "", i + 1, order.size()}));
+    } catch (const Error& error) {
+      model.failure = error.what();
+    } catch (const PairInterrupted&) {
+      run.interrupted = true;
+    }
+    if (observer.on_progress && !run.interrupted) observer.on_progress(run);
+  }
+  runner.put_back();
+  return run;
+}
+
+}  // namespace headroom

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "headroom/command/cache_layer.h"
+#include "headroom/command/suite.h"
+
+namespace headroom {
+
+/// What is to be measured.
+struct CacheRequest {
+  Suite suite;
+  std::vector<std::string> models;  ///< of the suite, or any where it allows that
+  OptionValues options;             ///< a value for each option of the suite
+  Placeholders places;              ///< python, here, bin, suite_dir
+  std::size_t repeat = 1;           ///< pairs a model
+  bool warm_twice = false;          ///< a second warm run in each pair
+  std::uint64_t seed = 1;           ///< of the order of the models
+  std::filesystem::path journal;    ///< that remembers what was set aside
+};
+
+/// A layer before the cold run, after it, and after the last warm one.
+struct LayerReading {
+  LayerContent before, after_cold, after_warm;
+  std::string warmth;  ///< why it was not cold before the cold run; empty where it was
+};
+
+/// A run with cold caches and one or two with what it left in them, in the metric's unit.
+struct CachePair {
+  std::uint32_t round = 0;
+  double cold = 0, warm = 0;
+  std::optional<double> warm_again;
+  std::vector<LayerReading> layers;  ///< in the order of the suite's
+};
+
+struct ModelRun {
+  std::string model;
+  std::vector<CachePair> pairs;
+  std::string failure;  ///< why it was given up; the pairs before that are kept
+};
+
+struct CacheRun {
+  std::vector<ModelRun> models;  ///< in the order asked for
+  bool interrupted = false;
+};
+
+/// Where a run is.
+struct CacheStep {
+  std::string model;
+  const char* phase = "";           ///< "cold", "warm", "warm again"
+  std::size_t pair = 0, pairs = 0;  ///< of all models together
+};
+
+struct CacheObserver {
+  std::function<void(const CacheStep&)> on_step;
+  /// After each pair, and after a model was given up.
+  std::function<void(const CacheRun&)> on_progress;
+};
+
+/// Measures pairs: every layer made cold, one run, and the same command again. A model whose command fails,
+/// takes too long, destroys a layer or gives no number is given up; the others go on. What was set aside or
+/// made is put back or removed in every case. Throws Error where nothing can be measured: a layer that cannot
+/// be cleared here, no place for temporary folders.
+CacheRun run_cache(const CacheRequest& request, const CacheObserver& observer,
+                   const std::function<bool()>& is_interrupted);
+
+/// The order in which pairs are measured, as indices of models: model after model, or round by round with the
+/// models of each in random order.
+std::vector<std::size_t> pair_order(std::size_t models, std::size_t repeat, bool random_order,
+                                    std::uint64_t seed);
+
+}  // namespace headroom

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/command/cache_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "headroom/base/table.h"
+#include "headroom/base/text.h"
+#include "headroom/base/units.h"
+#include "headroom/command/cache_estimate.h"
+
+namespace headroom {
+namespace {
+
+std::string with_unit(double value, const std::string& unit) {
+  if (unit == "s") return format_time_ns(value * 1e9);
+  return unit.empty() ? format_number(value) : format_number(value) + " " + unit;
+}
+
+std::string half_width(const CacheEstimate& estimate) {
+  if (!estimate.interval) return "";
+  return format_percent(relative_half_width(*estimate.interval, estimate.value));
+}
+
+std::string factor(double value) {
+  return format_number(value) + "x";
+}
+
+std::string range(const std::optional<Interval>& interval) {
+  return interval ? factor(interval->low) + " to " + factor(interval->high) : "";
+}
+
+/// The least and the most of something over all pairs: "12", or "12-14".
+std::string over_pairs(const CacheRun& run, std::size_t layer, LayerContent LayerReading::*when,
+                       const std::function<std::string(const LayerContent&)>& text,
+                       const std::function<std::uint64_t(const LayerContent&)>& number) {
+  const LayerContent *least = nullptr, *most = nullptr;
+  for (const ModelRun& model : run.models) {
+    for (const CachePair& pair : model.pairs) {
+      const LayerContent& content = pair.layers[layer].*when;
+      if (least == nullptr || number(content) < number(*least)) least = &content;
+      if (most == nullptr || number(content) > number(*most)) most = &content;
+    }
+  }
+  if (least == nullptr) return "";
+  return number(*least) == number(*most) ? text(*least) : text(*least) + " - " + text(*most);
+}
+
+std::string files_over_pairs(const CacheRun& run, std::size_t layer, LayerContent LayerReading::*when) {
+  return over_pairs(
+      run, layer, when, [](const LayerContent& content) { return std::to_string(content.files); },
+      [](const LayerContent& content) { return content.files; });
+}
+
+std::string bytes_over_pairs(const CacheRun& run, std::size_t layer, LayerContent LayerReading::*when) {
+  return over_pairs(
+      run, layer, when,
+      [](const LayerContent& content) { return format_bytes(static_cast<double>(content.bytes)); },
+      [](const LayerContent& content) { return content.bytes; });
+}
+
+std::size_t pair_count(const CacheRun& run) {
+  std::size_t count = 0;
+  for (const ModelRun& model : run.models) count += model.pairs.size();
+  return count;
+}
+
+Table model_table(const CacheRequest& request, const CacheRun& run) {
+  const MetricSource& metric = request.suite.metric;
+  std::vector<Table::Column> columns{{"model"},
+                                     {"cold", Align::kRight},
+                                     {"± 95 %", Align::kRight},
+                                     {"warm", Align::kRight},
+                                     {"± 95 %", Align::kRight},
+                                     {"speed-up", Align::kRight},
+                                     {"95 % interval", Align::kRight},
+                                     {"saved", Align::kRight},
+                                     {"pairs", Align::kRight}};
+  if (request.warm_twice) columns.push_back({"warm / warm again", Align::kRight});
+  Table table(columns);
+  for (const ModelRun& model : run.models) {
+    if (model.pairs.empty() || !model.failure.empty()) continue;
+    const CacheEstimate cold = estimate_of(cold_values(model)), warm = estimate_of(warm_values(model));
+    const auto gain = speed_up(model, metric.direction);
+    const auto saved = saved_percent(model);
+    std::vector<std::string> cells{model.model,
+                                   with_unit(cold.value, metric.unit),
+                                   half_width(cold),
+                                   with_unit(warm.value, metric.unit),
+                                   half_width(warm),
+                                   gain ? factor(gain->value) : "",
+                                   gain ? range(gain->interval) : "",
+                                   saved ? format_percent(*saved / 100) : "",
+                                   std::to_string(model.pairs.size())};
+    if (const auto again = settling(model, metric.direction)) {
+      cells.push_back(factor(again->value) + (again->interval ? " (" + range(again->interval) + ")" : ""));
+    }
+    table.row(std::move(cells));
+  }
+  const auto mean = suite_speed_up(run, metric.direction);
+  if (mean && table.size() > 1) {
+    table.rule();
+    table.row({"geometric mean", "", "", "", "", factor(mean->value), range(mean->interval), "",
+               std::to_string(mean->count)});
+  }
+  return table;
+}
+
+Table layer_table(const CacheRequest& request, const CacheRun& run) {
+  Table table({{"cache layer"},
+               {"made cold by"},
+               {"files before", Align::kRight},
+               {"after cold", Align::kRight},
+               {"after warm", Align::kRight},
+               {"bytes before", Align::kRight},
+               {"after cold", Align::kRight},
+               {"after warm", Align::kRight}});
+  for (std::size_t i = 0; i < request.suite.layers.size(); ++i) {
+    const LayerSpec& layer = request.suite.layers[i];
+    std::vector<std::string> cells{layer.name, layer.method()};
+    for (const auto when : {&LayerReading::before, &LayerReading::after_cold, &LayerReading::after_warm}) {
+      cells.push_back(files_over_pairs(run, i, when));
+    }
+    for (const auto when : {&LayerReading::before, &LayerReading::after_cold, &LayerReading::after_warm}) {
+      cells.push_back(bytes_over_pairs(run, i, when));
+    }
+    table.row(std::move(cells));
+  }
+  return table;
+}
+
+/// Whether any pair shows `holds` for the layer.
+bool any_pair(const CacheRun& run, std::size_t layer, const std::function<bool(const LayerReading&)>& holds) {
+  return std::ranges::any_of(run.models, [&](const ModelRun& model) {
+    return std::ranges::any_of(model.pairs, [&](const CachePair& pair) { return holds(pair.layers[layer]); });
+  });
+}
+
+/// What the layers say about cold having been cold and warm warm.
+std::string proof(const CacheRequest& request, const CacheRun& run) {
+  std::string text;
+  bool all_cold = true;
+  for (std::size_t i = 0; i < request.suite.layers.size(); ++i) {
+    const LayerSpec& layer = request.suite.layers[i];
+    for (const ModelRun& model : run.models) {
+      const auto warm = std::ranges::find_if(
+          model.pairs, [i](const CachePair& pair) { return !pair.layers[i].warmth.empty(); });
+      if (warm == model.pairs.end()) continue;
+      all_cold = false;
+      text += fmt::format("NOT COLD: {} before a cold run of {}: {}\n", layer.name, model.model,
+                          warm->layers[i].warmth);
+    }
+    if (layer.kind == LayerSpec::Kind::kPages) continue;
+    if (!any_pair(run, i, [](const LayerReading& reading) { return reading.after_cold.files > 0; })) {
+      text += fmt::format("unused: no command left anything in {}\n", layer.name);
+    } else if (any_pair(run, i, [](const LayerReading& reading) {
+                 return reading.after_warm.bytes > 2 * reading.after_cold.bytes;
+               })) {
+      text += fmt::format("still filling: warm runs more than doubled what was in {}\n", layer.name);
+    }
+  }
+  if (all_cold) {
+    text = fmt::format("cold was cold: before each of the {} cold runs every layer was empty\n",
+                       pair_count(run)) +
+           text;
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string cache_report(const CacheRequest& request, const CacheRun& run) {
+  const Suite& suite = request.suite;
+  std::string text;
+  if (pair_count(run) > 0) {
+    text += fmt::format("{}: {} ({}), cold against warm, {} order\n\n", suite.name, suite.metric.name,
+                        suite.metric.unit, suite.random_order ? "models in random" : "models in listed");
+    text += model_table(request, run).text();
+    const bool few = std::ranges::any_of(
+        run.models, [](const ModelRun& model) { return model.pairs.size() > 1 && model.pairs.size() < 6; });
+    if (few) text += "  fewer than 6 pairs: intervals are Student's t of the logarithms\n";
+    if (request.repeat == 1) text += "  one pair says nothing about its spread: --repeat 6 gives intervals\n";
+    text += "\n" + layer_table(request, run).text() + proof(request, run);
+  }
+  for (const ModelRun& model : run.models) {
+    if (model.failure.empty()) continue;
+    text +=
+        fmt::format("FAILED: {}: {}{}\n", model.model, model.failure,
+                    model.pairs.empty() ? "" : fmt::format(" ({} pairs before that)", model.pairs.size()));
+  }
+  return text;
+}
+
+}  // namespace headroom
