@@ -80,18 +80,26 @@ double from_csv(const MetricSource& source, const MetricDocument& document) {
   return number_of(rows[1][index], fmt::format("{}: the column {}", document.name, in_quotes(source.key)));
 }
 
+/// The value at a pointer, or nullptr.
+const Json* find(const Json& json, const std::string& pointer) {
+  try {
+    return &json.at(Json::json_pointer(pointer));
+  } catch (const Json::exception&) {
+    return nullptr;
+  }
+}
+
 double from_json(const MetricSource& source, const MetricDocument& document) {
   const Json json = parse_json(document.text, document.name);
-  const Json::json_pointer pointer(source.key);
-  if (!json.contains(pointer)) {
+  const Json* value = find(json, source.key);
+  if (value == nullptr) {
     throw Error(fmt::format("{} has nothing at {}", document.name, in_quotes(source.key)));
   }
-  const Json& value = json.at(pointer);
-  if (!value.is_number()) {
+  if (!value->is_number()) {
     throw Error(fmt::format("{}: at {} there is no number but {}", document.name, in_quotes(source.key),
-                            in_quotes(dump_json(value))));
+                            in_quotes(dump_json(*value))));
   }
-  return value.get<double>();
+  return value->get<double>();
 }
 
 double from_output(const MetricSource& source, const CommandResult& result, const MetricDocument& document) {

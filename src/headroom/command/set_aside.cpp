@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
@@ -51,21 +52,29 @@ bool lock(const Descriptor& folder) {
   return folder.is_open() && ::flock(folder.get(), LOCK_EX | LOCK_NB) == 0;
 }
 
+/// Never onto something that is there already.
 void move(const fs::path& from, const fs::path& to) {
-  std::error_code error;
-  fs::rename(from, to, error);
-  if (!error) return;
+  int error = ::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0 ? 0 : errno;
+  if (error == EINVAL || error == ENOSYS) {  // a file system that cannot promise it
+    const bool taken = fs::exists(fs::symlink_status(to));
+    error = taken ? EEXIST : ::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
+  }
+  if (error == 0) return;
   throw Error(fmt::format("cannot move {} to {}: {}", in_quotes(from.string()), in_quotes(to.string()),
-                          error.message()));
+                          std::strerror(error)));
 }
 
-/// A name beside the folder that is not taken: ".ccache.WHAT", ".ccache.WHAT-2", ...
-fs::path free_name(const fs::path& folder, const std::string& what) {
-  std::string stem = folder.filename().string();
-  if (!stem.starts_with('.')) stem.insert(0, ".");
-  fs::path name = folder.parent_path() / (stem + "." + what);
+/// ".ccache.WHAT" beside the folder.
+fs::path name_beside(const fs::path& folder, const std::string& what) {
+  const std::string stem = folder.filename().string();
+  return folder.parent_path() / ((stem.starts_with('.') ? "" : ".") + stem + "." + what);
+}
+
+/// The same with a number that makes it one that is not taken.
+fs::path free_name_beside(const fs::path& folder, const std::string& what) {
+  fs::path name = name_beside(folder, what);
   for (int i = 2; fs::exists(fs::symlink_status(name)); ++i) {
-    name = folder.parent_path() / fmt::format("{}.{}-{}", stem, what, i);
+    name = name_beside(folder, fmt::format("{}-{}", what, i));
   }
   return name;
 }
@@ -75,7 +84,7 @@ std::string recover(const fs::path& folder, const fs::path& aside) {
   std::string kept;
   std::error_code error;
   if (fs::exists(folder, error) && ::rmdir(folder.c_str()) != 0) {
-    const fs::path left = free_name(folder, "headroom-left");
+    const fs::path left = free_name_beside(folder, "headroom-left");
     move(folder, left);
     kept = "; what was put in its place meanwhile is in " + left.string();
   }
@@ -88,7 +97,11 @@ std::string recover(const fs::path& folder, const fs::path& aside) {
 
 SetAsideFolder::SetAsideFolder(const fs::path& folder, const fs::path& journal) : folder_(resolved(folder)) {
   require_movable(folder_);
-  aside_ = free_name(folder_, "headroom-aside");
+  aside_ = name_beside(folder_, "headroom-aside");
+  if (fs::exists(fs::symlink_status(aside_))) {
+    throw Error(fmt::format("{} is set aside already, in {}: wait for the run that uses it, or move it back",
+                            in_quotes(folder_.string()), in_quotes(aside_.string())));
+  }
   existed_ = fs::exists(folder_);
   if (existed_) {
     struct stat info {};
@@ -133,7 +146,15 @@ void SetAsideFolder::make_stand_in() {
   if (existed_) fs::permissions(folder_, static_cast<fs::perms>(mode_), error);
 }
 
+bool SetAsideFolder::is_back_already() const {
+  struct stat original {
+  }, there{};
+  return lock_.is_open() && ::fstat(lock_.get(), &original) == 0 && ::stat(folder_.c_str(), &there) == 0 &&
+         original.st_dev == there.st_dev && original.st_ino == there.st_ino;
+}
+
 void SetAsideFolder::empty_again() {
+  if (is_back_already()) throw Error(in_quotes(folder_.string()) + " was moved back by another program");
   remove_tree(folder_);
   make_stand_in();
 }
@@ -141,13 +162,17 @@ void SetAsideFolder::empty_again() {
 void SetAsideFolder::put_back() {
   if (!is_aside_) return;
   is_aside_ = false;
+  std::error_code error;
+  if (is_back_already()) {
+    fs::remove(note_, error);
+    return;
+  }
   remove_tree(folder_);
   if (!existed_) return;
   // Something may still be writing to it.
-  if (fs::exists(folder_)) move(folder_, free_name(folder_, "headroom-left"));
+  if (fs::exists(folder_)) move(folder_, free_name_beside(folder_, "headroom-left"));
   with_context("the content of " + in_quotes(folder_.string()) + " is in " + in_quotes(aside_.string()),
                [&] { move(aside_, folder_); });
-  std::error_code error;
   fs::remove(note_, error);
 }
 

@@ -33,6 +33,8 @@ class SetAsideFolder {
 
  private:
   void make_stand_in();
+  /// Whether somebody else has moved the folder back: then nothing there is ours to remove.
+  bool is_back_already() const;
 
   std::filesystem::path folder_, aside_, note_;
   Descriptor lock_;
