@@ -49,4 +49,10 @@ void PaddedText::added(std::size_t count) {
   std::memset(bytes_.get() + size_, 0, kPadding);
 }
 
+void PaddedText::shorten(std::size_t size) {
+  size_ = size;
+  room_for(0);
+  added(0);
+}
+
 }  // namespace headroom

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <memory>
 #include <string_view>
+#include <utility>
 
 namespace headroom {
 
@@ -18,6 +19,17 @@ class PaddedText {
   PaddedText() : PaddedText(std::string_view()) {}
   /// A copy of `text`.
   explicit PaddedText(std::string_view text);
+  /// What is moved from is empty, and has no room.
+  PaddedText(PaddedText&& other) noexcept
+      : bytes_(std::move(other.bytes_)),
+        size_(std::exchange(other.size_, 0)),
+        capacity_(std::exchange(other.capacity_, 0)) {}
+  PaddedText& operator=(PaddedText&& other) noexcept {
+    bytes_ = std::move(other.bytes_);
+    size_ = std::exchange(other.size_, 0);
+    capacity_ = std::exchange(other.capacity_, 0);
+    return *this;
+  }
 
   std::string_view view() const { return {bytes_.get(), size_}; }
   std::size_t size() const { return size_; }
@@ -27,6 +39,8 @@ class PaddedText {
   /// Where at least `count` more bytes can be written before added() tells how many were.
   char* room_for(std::size_t count);
   void added(std::size_t count);
+  /// Keeps the first `size` bytes (no more than there are), and the room of the rest.
+  void shorten(std::size_t size);
 
  private:
   struct Free {

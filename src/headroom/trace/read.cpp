@@ -3,22 +3,33 @@
 
 #include <fmt/format.h>
 
-#include "headroom/base/compressed_file.h"
 #include "headroom/base/error.h"
-#include "headroom/base/padded_text.h"
 #include "headroom/base/text.h"
+#include "headroom/trace/readers/byte_source.h"
 #include "headroom/trace/readers/document.h"
 #include "headroom/trace/readers/metadata.h"
 
 namespace headroom::trace {
 namespace {
 
-Trace read_padded(const PaddedText& json, const std::string& source, const ReadOptions& options) {
+Trace read_source(ByteSource& bytes, const std::string& source, const ReadOptions& options) {
   Trace trace;
   trace.source = source;
-  trace.json_bytes = trace.file_bytes = json.size();
-  with_context(fmt::format("cannot read the trace {}", in_quotes(source)),
-               [&] { Document(json.view(), options, trace).read(); });
+  with_context(fmt::format("cannot read the trace {}", in_quotes(source)), [&] {
+    try {
+      Document(bytes, options, trace).read();
+    } catch (const Error& error) {
+      // What is left of a damaged file may not even look like a trace.
+      if (bytes.damage().empty()) throw;
+      throw Error(bytes.damage());
+    }
+  });
+  trace.file_bytes = bytes.size() > 0 ? bytes.size() : bytes.done();
+  if (const std::string damage = bytes.damage(); !damage.empty()) {
+    trace.is_complete = false;
+    ++trace.problems.count;
+    trace.problems.first.push_back({trace.json_bytes, damage});
+  }
   read_rank_from_name(trace);
   return trace;
 }
@@ -26,15 +37,11 @@ Trace read_padded(const PaddedText& json, const std::string& source, const ReadO
 }  // namespace
 
 Trace read(const std::filesystem::path& path, const ReadOptions& options) {
-  const PaddedText json = read_compressed_file(path);
-  Trace trace = read_padded(json, path.string(), options);
-  std::error_code none;
-  trace.file_bytes = std::filesystem::file_size(path, none);
-  return trace;
+  return read_source(*open_json(path), path.string(), options);
 }
 
 Trace read_text(std::string_view json, const std::string& source, const ReadOptions& options) {
-  return read_padded(PaddedText(json), source, options);
+  return read_source(*from_memory(json), source, options);
 }
 
 }  // namespace headroom::trace

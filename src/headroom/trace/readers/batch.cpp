@@ -18,7 +18,8 @@ void Batch::skip_event(std::uint64_t offset, std::string what) {
 void Batch::clear() {
   const auto empty = [](auto&... columns) { (columns.clear(), ...); };
   empty(events.start_ns, events.duration_ns, events.name, events.thread, events.category, events.correlation,
-        events.detail, gpu, ops, syncs, collectives, memory, flows, marks, namings, uncategorized);
+        events.detail, gpu, ops, syncs, collectives, memory, flows, marks, namings, uncategorized, new_texts,
+        new_json, new_threads);
   seen = skipped_by_need = without_columns = 0;
   problems = {};
 }

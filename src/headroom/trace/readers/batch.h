@@ -11,7 +11,7 @@
 
 namespace headroom::trace {
 
-/// What one reading thread has numbered for itself; lives as long as the reading.
+/// What one reading thread has numbered for itself; lives until the trace is built.
 struct LocalTables {
   LocalNames texts{LocalNames::Form::kText};
   LocalNames json{LocalNames::Form::kJson};  ///< dims, types, strides and values of ops
@@ -35,9 +35,19 @@ struct Naming {
   NameId text = kNoName;
 };
 
+/// What such numbers stand for in the trace, known to whoever appends.
+struct Translations {
+  NameTranslation texts{LocalNames::Form::kText};
+  NameTranslation json{LocalNames::Form::kJson};
+  std::vector<std::string_view> thread_keys;
+  std::vector<std::uint32_t> thread_rows;
+};
+
 /// The events of a piece of the file as columns. Names and threads are numbers of the LocalTables, rows are
 /// those of the batch itself.
 struct Batch {
+  /// What is new in the tables since the reading thread's last batch.
+  std::vector<std::string_view> new_texts, new_json, new_threads;
   Events events;
   std::vector<GpuDetail> gpu;
   std::vector<OpDetail> ops;

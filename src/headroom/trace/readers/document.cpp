@@ -3,110 +3,209 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
 #include "headroom/trace/readers/event_boundary.h"
-#include "headroom/trace/readers/event_list.h"
 #include "headroom/trace/readers/json_text.h"
 #include "headroom/trace/readers/metadata.h"
+#include "headroom/trace/readers/value_skip.h"
 
 namespace headroom::trace {
 namespace {
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+constexpr std::string_view kListKey = "\"traceEvents\"";
+constexpr std::size_t kLongestKey = std::size_t{1} << 16;
+constexpr std::size_t kLongestMetadata = std::size_t{1} << 28;
+/// Kept of a piece that has been searched, so that what lies across two of them is found.
+constexpr std::size_t kOverlap = 4096;
+
+/// Where a list of events begins as a member: the place of its key.
+std::size_t find_list(std::string_view text) {
+  for (std::size_t at = text.find(kListKey); at != text.npos; at = text.find(kListKey, at + 1)) {
+    std::uint32_t after = skip_space(text, static_cast<std::uint32_t>(at + kListKey.size()));
+    if (after >= text.size() || text[after] != ':') continue;
+    after = skip_space(text, after + 1);
+    if (after < text.size() && text[after] == '[') return at;
+  }
+  return text.npos;
+}
 
 }  // namespace
 
 void Document::read() {
-  std::uint32_t at = text_.starts_with(kByteOrderMark) ? 3 : 0;
-  at = skip_space(text_, at);
-  if (at < text_.size() && text_[at] == '[') {
-    at = read_list(at + 1);
-  } else if (at < text_.size() && text_[at] == '{') {
-    at = read_object(at + 1);
+  feed_.grow();
+  first_text_ = feed_.text().substr(0, 64);
+  if (feed_.text().starts_with(kByteOrderMark)) feed_.consume(kByteOrderMark.size());
+  const int first = peek();
+  if (first != '[' && first != '{') fail_as_no_trace();
+  feed_.consume(1);
+  if (first == '[') {
+    read_list();
+  } else {
+    read_members();
+    while (!has_list_ && go_to_list_of_events()) {
+      add_problem("the list of events is not where it should be");
+      read_members();
+    }
   }
   if (!has_list_) fail_as_no_trace();
-  for (at = skip_space(text_, at); at < text_.size(); at = skip_space(text_, at)) {
-    const std::size_t next = next_event(text_, at);
-    if (next == kNoBoundary) {
-      add_problem(at, "the text goes on after the end of the trace");
-      break;
-    }
-    add_problem(at, "the list of events ends too early; more events come after its end");
-    at = read_list(static_cast<std::uint32_t>(next));
-  }
+  read_rest();
   builder_.finish();
+  trace_.json_bytes = feed_.offset();
 }
 
-std::uint32_t Document::read_object(std::uint32_t at) {
+int Document::peek() {
+  do {
+    const std::string_view text = feed_.text();
+    const std::size_t space = std::min(text.find_first_not_of(" \n\r\t"), text.size());
+    feed_.consume(space);
+    if (space < text.size()) return static_cast<unsigned char>(text[space]);
+  } while (feed_.grow());
+  return kEnd;
+}
+
+void Document::read_members() {
   for (;;) {
-    at = skip_space(text_, at);
-    if (at >= text_.size()) {
+    const int c = peek();
+    if (c == '}') return feed_.consume(1);
+    if (c == ',') {
+      feed_.consume(1);
+    } else if (c == kEnd) {
       trace_.is_complete = false;
-      return at;
-    }
-    if (text_[at] == '}') return at + 1;
-    if (text_[at] == ',') {
-      ++at;
-    } else if (text_[at] == '"') {
-      at = read_member(at);
-    } else {
-      return at;
+      return;
+    } else if (c != '"' || !read_member()) {
+      return;
     }
   }
 }
 
-std::uint32_t Document::read_member(std::uint32_t at) {
-  Structurals structurals;
-  const Scan key = scan_value(text_, at, structurals);
-  if (key.end != Scan::End::kComplete) return after_broken_member(at, key);
-  const Raw name = without_quotes(text_.substr(at, key.at - at));
-  std::uint32_t value = skip_space(text_, key.at);
-  if (value >= text_.size() || text_[value] != ':') return value;
-  value = skip_space(text_, value + 1);
-  if (name == "traceEvents" && value < text_.size() && text_[value] == '[') return read_list(value + 1);
-  const Scan scan = scan_value(text_, value, structurals);
-  if (scan.end != Scan::End::kComplete) return after_broken_member(value, scan);
-  if (is_metadata_key(name)) read_metadata(name, text_.substr(value, scan.at - value), value, trace_);
-  return scan.at;
-}
-
-std::uint32_t Document::after_broken_member(std::uint32_t at, const Scan& scan) {
-  if (scan.end == Scan::End::kBroken) add_problem(at, fmt::format("{}, at byte {}", scan.what, scan.at));
-  if (!has_list_) {
-    if (const std::size_t list = text_.find("\"traceEvents\"", at + 1); list != text_.npos) {
-      return static_cast<std::uint32_t>(list);
-    }
+bool Document::read_member() {
+  const Scan key = scan_whole(kLongestKey);
+  if (key.end != Scan::End::kComplete) {
+    add_problem("the name of a member has no end");
+    return false;
   }
-  if (scan.end == Scan::End::kOpen) trace_.is_complete = false;
-  return static_cast<std::uint32_t>(text_.size());
+  const std::string name(without_quotes(feed_.text().substr(0, key.at)));
+  feed_.consume(key.at);
+  if (peek() != ':') {
+    add_problem(fmt::format("{} has no value", in_quotes(name)));
+    return false;
+  }
+  feed_.consume(1);
+  if (peek() == '[' && name == "traceEvents") {
+    feed_.consume(1);
+    read_list();
+    return true;
+  }
+  if (!is_metadata_key(name)) return skip_value();
+  const Scan value = scan_whole(kLongestMetadata);
+  if (value.end != Scan::End::kComplete) {
+    add_problem(fmt::format("{} cannot be read: {}", in_quotes(name),
+                            value.end == Scan::End::kBroken ? value.what : "it has no end"));
+    return false;
+  }
+  read_metadata(name, feed_.text().substr(0, value.at), feed_.offset(), trace_);
+  feed_.consume(value.at);
+  return true;
 }
 
-std::uint32_t Document::read_list(std::uint32_t at) {
+void Document::read_list() {
   has_list_ = true;
-  Batch batch;
-  TolerantEventList list(text_, 0, true, reader_, batch);
-  if (list.read(at) != TolerantEventList::End::kListEnd) trace_.is_complete = false;
-  builder_.append(batch, reader_.tables());
-  return list.at();
+  if (!events_.read_list()) trace_.is_complete = false;
 }
 
-void Document::add_problem(std::uint64_t offset, std::string what) {
-  append(trace_.problems, {1, 0, {{offset, std::move(what)}}});
+/// Nothing should be left now. Events that come nevertheless are read: the list, or the object, was closed
+/// too early.
+void Document::read_rest() {
+  while (peek() != kEnd) {
+    const std::size_t next = next_event(feed_.text(), 0);
+    if (next != kNoBoundary) {
+      add_problem("the list of events seems to end here, but more of them follow");
+      feed_.consume(next);
+      read_list();
+      if (peek() == ',' || peek() == '}') read_members();
+      continue;
+    }
+    const std::size_t size = feed_.text().size();
+    if (feed_.grow()) {
+      if (size > kOverlap) feed_.consume(size - kOverlap);
+      continue;
+    }
+    add_problem("the text goes on after the end of the trace");
+    feed_.consume(feed_.text().size());
+  }
+}
+
+Scan Document::scan_whole(std::size_t most) {
+  Structurals structurals;
+  for (;;) {
+    structurals.clear();
+    const Scan scan = scan_value(feed_.text(), 0, structurals);
+    // A number may go on in what has not been read yet.
+    const bool may_go_on = scan.end == Scan::End::kOpen || scan.at == feed_.text().size();
+    if (!may_go_on || feed_.text().size() > most || !feed_.grow()) return scan;
+  }
+}
+
+/// Stops at a list of events inside the value while none has been found: a quote that is not escaped, before
+/// it, makes the rest of the file look like one value.
+bool Document::skip_value() {
+  ValueSkip skip;
+  std::size_t searched = 0;  // of the feed's text, by `skip`
+  for (;;) {
+    const std::string_view text = feed_.text();
+    searched += skip.take(text.substr(searched));
+    if (const std::size_t list = has_list_ ? text.npos : find_list(text); list < searched) {
+      add_problem("a list of events inside of another member");
+      feed_.consume(list);
+      return true;
+    }
+    if (skip.is_over()) {
+      feed_.consume(searched);
+      return true;
+    }
+    const std::size_t done = has_list_ ? searched : searched - std::min(searched, kOverlap);
+    feed_.consume(done);
+    searched -= done;
+    if (feed_.grow()) continue;
+    feed_.consume(searched);
+    trace_.is_complete = false;
+    return true;
+  }
+}
+
+bool Document::go_to_list_of_events() {
+  for (;;) {
+    const std::size_t at = find_list(feed_.text());
+    if (at != std::string_view::npos) {
+      feed_.consume(at);
+      return true;
+    }
+    const std::size_t size = feed_.text().size();
+    feed_.consume(size - std::min(size, kOverlap));
+    if (!feed_.grow()) return false;
+  }
+}
+
+void Document::add_problem(std::string what) {
+  append(trace_.problems, {1, 0, {{feed_.offset(), std::move(what)}}});
 }
 
 void Document::fail_as_no_trace() const {
-  const std::uint32_t at = skip_space(text_, 0);
-  if (at >= text_.size()) throw Error("it is empty; write the trace again");
-  if (text_[at] == '{') {
+  const std::string_view text = first_text_;
+  const std::uint32_t at = skip_space(text, 0);
+  if (at >= text.size()) throw Error("it is empty; write the trace again");
+  if (text[at] == '{') {
     throw Error(
         "it is JSON, or starts like it, but has no list of events (traceEvents); give a trace that a "
         "profiler wrote");
   }
   throw Error(fmt::format("it is no Chrome trace: it starts with {}; give the JSON that a profiler wrote",
-                          in_quotes(text_.substr(at, 20))));
+                          in_quotes(text.substr(at, 20))));
 }
 
 }  // namespace headroom::trace

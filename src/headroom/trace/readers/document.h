@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "headroom/trace/read.h"
-#include "headroom/trace/readers/event_reader.h"
+#include "headroom/trace/readers/event_pipeline.h"
+#include "headroom/trace/readers/text_feed.h"
 #include "headroom/trace/readers/tolerant_scan.h"
 #include "headroom/trace/readers/trace_builder.h"
 
@@ -14,24 +17,32 @@ namespace headroom::trace {
 /// Reads a whole trace: an object with a list of events among its members, or the list alone.
 class Document {
  public:
-  Document(std::string_view text, const ReadOptions& options, Trace& trace)
-      : text_(text), trace_(trace), reader_(options.needs), builder_(trace, options.needs) {}
+  Document(ByteSource& source, const ReadOptions& options, Trace& trace)
+      : trace_(trace), feed_(source), builder_(trace, options.needs), events_(feed_, builder_, options) {}
 
   /// Throws Error when the text is no trace.
   void read();
 
  private:
-  std::uint32_t read_object(std::uint32_t at);
-  std::uint32_t read_member(std::uint32_t at);
-  std::uint32_t read_list(std::uint32_t at);
-  std::uint32_t after_broken_member(std::uint32_t at, const Scan& scan);
-  void add_problem(std::uint64_t offset, std::string what);
+  static constexpr int kEnd = -1;
+  /// The next character that is no white space, to which the feed moves; kEnd at the end.
+  int peek();
+  void read_members();
+  bool read_member();
+  void read_list();
+  void read_rest();
+  /// The value that the feed is on, when all of it takes no more than `most` bytes.
+  Scan scan_whole(std::size_t most);
+  bool skip_value();
+  bool go_to_list_of_events();
+  void add_problem(std::string what);
   [[noreturn]] void fail_as_no_trace() const;
 
-  std::string_view text_;
   Trace& trace_;
-  EventReader reader_;
+  TextFeed feed_;
   TraceBuilder builder_;
+  EventPipeline events_;
+  std::string first_text_;  ///< what the file starts with
   bool has_list_ = false;
 };
 

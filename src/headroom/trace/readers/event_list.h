@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "headroom/trace/readers/batch.h"
@@ -12,38 +13,44 @@ namespace headroom::trace {
 
 /// Reads the elements of the list of events one by one, forgiving: what cannot be read is counted and
 /// located, and reading goes on with the next event.
-class TolerantEventList {
+class EventList {
  public:
-  /// `text` may be read up to 64 bytes past its end; its first byte is byte `offset` of the file. With
-  /// `is_last` nothing comes after it.
-  TolerantEventList(std::string_view text, std::uint64_t offset, bool is_last, EventReader& reader,
-                    Batch& batch)
-      : text_(text), offset_(offset), is_last_(is_last), reader_(reader), batch_(batch) {}
+  /// `text` may be read up to 64 bytes past its end; its first byte is byte `offset` of the file. `tokens`
+  /// are where its tokens start and its end, or empty where that is not known; where they turn out to mislead
+  /// (quotes that are not escaped turn strings inside out) they are not believed. With `is_last` nothing
+  /// comes after the text.
+  EventList(std::string_view text, std::uint64_t offset, bool is_last, std::span<const std::uint32_t> tokens,
+            EventReader& reader, Batch& batch)
+      : text_(text), offset_(offset), is_last_(is_last), tokens_(tokens), reader_(reader), batch_(batch) {}
 
   enum class End {
     kListEnd,  ///< at() is one past the ]
-    kTextEnd,  ///< everything before at() is done; an event may have started there
-    kCutOff    ///< is_last: the text ends inside an event, which is counted, or before the ]
+    kTextEnd,  ///< everything before at() is done, and nothing else was begun
+    kOpen,     ///< an element starts at at(), and the text ends inside it
+    kCutOff    ///< is_last: the text ends before the ]; an event that was begun is counted
   };
   /// From byte `at`, which is outside of any element, to the end of the list or of the text.
   End read(std::uint32_t at);
   std::uint32_t at() const { return at_; }
 
  private:
-  bool read_element();
+  bool read_event();
+  bool read_by_tokens();
+  bool scan_event();
   bool skip_other_element();
   bool recover(std::uint32_t from, std::uint32_t broken_at, const char* what);
-  std::uint32_t list_end_after(std::uint32_t from) const;
+  std::uint32_t list_end_between(std::uint32_t from, std::size_t to) const;
 
   std::string_view text_;
   std::uint64_t offset_;
   bool is_last_;
+  std::span<const std::uint32_t> tokens_;
   EventReader& reader_;
   Batch& batch_;
   Structurals structurals_;
+  std::size_t token_ = 0;  ///< none before it starts at at_ or later
   std::uint32_t at_ = 0;
-  End end_ = End::kTextEnd;
-  bool after_element_ = false;
+  bool after_event_ = false;
 };
 
 }  // namespace headroom::trace

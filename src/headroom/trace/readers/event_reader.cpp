@@ -42,6 +42,12 @@ bool EventReader::read(Walk& walk, std::uint64_t offset, Batch& batch) {
   return true;
 }
 
+void EventReader::explain(Batch& batch) {
+  tables_.texts.take_new(batch.new_texts);
+  tables_.json.take_new(batch.new_json);
+  tables_.threads.take_new(batch.new_threads);
+}
+
 bool EventReader::wants_arguments() const {
   switch (phase_) {
     case 'X':

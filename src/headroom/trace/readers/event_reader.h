@@ -21,7 +21,8 @@ class EventReader {
   /// with nothing added to the batch, when its tokens make no object.
   bool read(Walk& walk, std::uint64_t offset, Batch& batch);
 
-  LocalTables& tables() { return tables_; }
+  /// Before a batch is handed on: says what its numbers stand for.
+  void explain(Batch& batch);
 
  private:
   bool wants_arguments() const;

@@ -1,43 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom/trace/readers/local_names.h"
 
+#include <string>
 #include <utility>
 
 #include "headroom/trace/readers/json_text.h"
 #include "headroom/trace/readers/utf8.h"
 
 namespace headroom::trace {
+namespace {
 
-std::string LocalNames::meaning(std::string_view raw, bool& is_clean) const {
-  if (form_ == Form::kText) {
-    CleanText clean = clean_text(raw);
-    is_clean = clean.is_clean;
-    return std::move(clean.text);
-  }
-  std::string text;
-  is_clean = append_valid_utf8(raw, text);
-  return text;
+CleanText meaning(std::string_view raw, LocalNames::Form form) {
+  if (form == LocalNames::Form::kText) return clean_text(raw);
+  CleanText json;
+  json.is_clean = append_valid_utf8(raw, json.text);
+  return json;
 }
+
+}  // namespace
 
 NameId LocalNames::intern(std::string_view raw) {
   const NameId id = raw_.intern(raw);
   if (id == dirty_.size()) {
-    bool is_clean = true;
-    meaning(raw, is_clean);
-    dirty_.push_back(!is_clean);
-    any_dirty_ = any_dirty_ || !is_clean;
+    dirty_.push_back(!meaning(raw, form_).is_clean);
+    any_dirty_ = any_dirty_ || dirty_.back();
   }
   return id;
 }
 
-NameId LocalNames::translate(NameId id, Names& names) {
-  if (id == kNoName) return kNoName;
-  if (id >= translated_.size()) translated_.resize(raw_.size(), kNoName);
-  if (translated_[id] == kNoName) {
-    bool is_clean = true;
-    translated_[id] = names.intern(meaning(raw_[id], is_clean));
-  }
-  return translated_[id];
+void LocalNames::take_new(std::vector<std::string_view>& out) {
+  while (taken_ < raw_.size()) out.push_back(raw_[static_cast<NameId>(taken_++)]);
+}
+
+void NameTranslation::learn(const std::vector<std::string_view>& raws) {
+  raws_.insert(raws_.end(), raws.begin(), raws.end());
+  translated_.resize(raws_.size(), kNoName);
+}
+
+NameId NameTranslation::translate_new(NameId id, Names& names) {
+  return translated_[id] = names.intern(meaning(raws_[id], form_).text);
 }
 
 }  // namespace headroom::trace

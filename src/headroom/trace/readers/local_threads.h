@@ -14,21 +14,20 @@ namespace headroom::trace {
 class LocalThreads {
  public:
   std::uint32_t intern(std::string_view pid, std::string_view tid);
-
-  struct Pair {
-    std::string_view pid, tid;
-  };
-  Pair operator[](std::uint32_t id) const;
-  std::size_t size() const { return keys_.size(); }
-  /// Rows of the trace that the numbers stand for; kept here for whoever appends.
-  std::vector<std::uint32_t>& rows() { return rows_; }
+  /// Appends the keys that are new since the last call; they are good as long as this lives.
+  void take_new(std::vector<std::string_view>& out);
 
  private:
   Names keys_;
-  std::string key_;
-  std::size_t last_pid_size_ = 0;
-  std::uint32_t last_ = 0xffffffffU;
-  std::vector<std::uint32_t> rows_;
+  std::string key_;  ///< the last one
+  std::size_t pid_size_ = 0;
+  std::uint32_t last_ = kNoName;
+  std::size_t taken_ = 0;
 };
+
+struct ThreadKey {
+  std::string_view pid, tid;
+};
+ThreadKey split_key(std::string_view key);
 
 }  // namespace headroom::trace

@@ -28,24 +28,32 @@ std::uint32_t size_of(const Rows& rows) {
 
 }  // namespace
 
-void TraceBuilder::append(Batch& batch, LocalTables& tables) {
+void TraceBuilder::append(Batch& batch, Translations& known) {
+  learn(batch, known);
   const std::uint32_t first_event = size_of(trace_.events);
   trace_.events_seen += batch.seen;
   trace_.events_skipped_by_need += batch.skipped_by_need;
   trace_.events_without_columns += batch.without_columns;
   trace::append(trace_.problems, std::move(batch.problems));
-  append_details(batch, tables);
-  append_events(batch, tables);
-  append_others(batch, tables);
-  append_marks(batch, tables, first_event);
-  append_namings(batch, tables);
+  append_details(batch, known);
+  append_events(batch, known);
+  append_others(batch, known);
+  append_marks(batch, known, first_event);
+  append_namings(batch, known);
   for (const std::uint32_t row : batch.uncategorized) {
     uncategorized_.push_back(first_event + row);
     provisional_.push_back(first_event + row);
   }
 }
 
-void TraceBuilder::append_events(const Batch& batch, LocalTables& tables) {
+void TraceBuilder::learn(const Batch& batch, Translations& known) {
+  known.texts.learn(batch.new_texts);
+  known.json.learn(batch.new_json);
+  append_column(known.thread_keys, batch.new_threads);
+  known.thread_rows.resize(known.thread_keys.size(), kNone);
+}
+
+void TraceBuilder::append_events(const Batch& batch, Translations& known) {
   Events& events = trace_.events;
   // The details of this batch are in place already.
   const auto first_gpu = static_cast<std::uint32_t>(trace_.gpu.size() - batch.gpu.size());
@@ -56,8 +64,8 @@ void TraceBuilder::append_events(const Batch& batch, LocalTables& tables) {
   append_column(events.category, batch.events.category);
   append_column(events.correlation, batch.events.correlation);
   for (std::size_t row = 0; row < batch.events.size(); ++row) {
-    events.name.push_back(tables.texts.translate(batch.events.name[row], trace_.names));
-    events.thread.push_back(thread_row(batch.events.thread[row], tables));
+    events.name.push_back(known.texts.translate(batch.events.name[row], trace_.names));
+    events.thread.push_back(thread_row(batch.events.thread[row], known));
     const Category category = batch.events.category[row];
     const std::uint32_t first = is_gpu_work(category)            ? first_gpu
                                 : category == Category::kGpuSync ? first_sync
@@ -66,11 +74,11 @@ void TraceBuilder::append_events(const Batch& batch, LocalTables& tables) {
   }
 }
 
-void TraceBuilder::append_details(const Batch& batch, LocalTables& tables) {
+void TraceBuilder::append_details(const Batch& batch, Translations& known) {
   const std::uint32_t first_event = size_of(trace_.events);
   const std::uint32_t first_collective = size_of(trace_.collectives);
-  const auto text = [&](NameId id) { return tables.texts.translate(id, trace_.names); };
-  const auto json = [&](NameId id) { return tables.json.translate(id, trace_.names); };
+  const auto text = [&](NameId id) { return known.texts.translate(id, trace_.names); };
+  const auto json = [&](NameId id) { return known.json.translate(id, trace_.names); };
   for (GpuDetail detail : batch.gpu) {
     detail.event += first_event;
     detail.collective = shifted(detail.collective, first_collective);
@@ -100,24 +108,24 @@ void TraceBuilder::append_details(const Batch& batch, LocalTables& tables) {
   }
 }
 
-void TraceBuilder::append_others(const Batch& batch, LocalTables& tables) {
+void TraceBuilder::append_others(const Batch& batch, Translations& known) {
   append_column(trace_.memory, batch.memory);
   for (Flow flow : batch.flows) {
-    flow.thread = thread_row(flow.thread, tables);
-    flow.category = tables.texts.translate(flow.category, trace_.names);
+    flow.thread = thread_row(flow.thread, known);
+    flow.category = known.texts.translate(flow.category, trace_.names);
     trace_.flows.push_back(flow);
   }
 }
 
-void TraceBuilder::append_marks(const Batch& batch, LocalTables& tables, std::uint32_t first_event) {
+void TraceBuilder::append_marks(const Batch& batch, Translations& known, std::uint32_t first_event) {
   for (const Mark& mark : batch.marks) {
-    const std::uint32_t thread = thread_row(mark.thread, tables);
+    const std::uint32_t thread = thread_row(mark.thread, known);
     if (mark.row != kNone) {
       pairs_.begin(first_event + mark.row, thread, mark.offset);
       provisional_.push_back(first_event + mark.row);
       continue;
     }
-    const NameId name = tables.texts.translate(mark.name, trace_.names);
+    const NameId name = known.texts.translate(mark.name, trace_.names);
     if (pairs_.end(mark, thread, name, trace_.events, trace_.problems)) {
       ++trace_.events_without_columns;
     } else {
@@ -126,28 +134,27 @@ void TraceBuilder::append_marks(const Batch& batch, LocalTables& tables, std::ui
   }
 }
 
-void TraceBuilder::append_namings(const Batch& batch, LocalTables& tables) {
+void TraceBuilder::append_namings(const Batch& batch, Translations& known) {
   for (const Naming& naming : batch.namings) {
-    const std::string text(trace_.names[tables.texts.translate(naming.text, trace_.names)]);
+    const std::string text(trace_.names[known.texts.translate(naming.text, trace_.names)]);
     if (naming.what == Naming::What::kThread) {
-      trace_.threads[thread_row(naming.thread, tables)].thread_name = text;
+      trace_.threads[thread_row(naming.thread, known)].thread_name = text;
       continue;
     }
-    const std::string pid = clean_text(tables.threads[naming.thread].pid).text;
+    const std::string pid = clean_text(split_key(known.thread_keys[naming.thread]).pid).text;
     (naming.what == Naming::What::kProcess ? process_names_ : process_labels_)[pid] = text;
   }
 }
 
-std::uint32_t TraceBuilder::thread_row(std::uint32_t local, LocalTables& tables) {
-  std::vector<std::uint32_t>& rows = tables.threads.rows();
-  if (local >= rows.size()) rows.resize(tables.threads.size(), kNone);
-  if (rows[local] != kNone) return rows[local];
-  const LocalThreads::Pair pair = tables.threads[local];
-  Thread thread{clean_text(pair.pid).text, clean_text(pair.tid).text, "", "", ""};
+std::uint32_t TraceBuilder::thread_row(std::uint32_t local, Translations& known) {
+  std::uint32_t& row = known.thread_rows[local];
+  if (row != kNone) return row;
+  const ThreadKey key = split_key(known.thread_keys[local]);
+  Thread thread{clean_text(key.pid).text, clean_text(key.tid).text, "", "", ""};
   const auto [entry, is_new] =
       thread_rows_.emplace(thread.pid + '\x1f' + thread.tid, size_of(trace_.threads));
   if (is_new) trace_.threads.push_back(std::move(thread));
-  return rows[local] = entry->second;
+  return row = entry->second;
 }
 
 void TraceBuilder::finish() {

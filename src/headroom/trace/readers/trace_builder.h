@@ -18,20 +18,22 @@ class TraceBuilder {
  public:
   TraceBuilder(Trace& trace, Needs needs) : trace_(trace), needs_(needs) {}
 
-  /// Takes the rows of a batch whose numbers are those of `tables`.
-  void append(Batch& batch, LocalTables& tables);
+  /// Takes the rows of a batch; `known` is what its reading thread's earlier batches explained.
+  void append(Batch& batch, Translations& known);
+  /// Takes no rows, only what the batch explains: later ones of the same thread build on it.
+  static void learn(const Batch& batch, Translations& known);
 
   /// After the last batch: pairs what is left, names processes and threads, gives events without a category
   /// one, drops what turned out to be of no need, and adds the base time.
   void finish();
 
  private:
-  void append_events(const Batch& batch, LocalTables& tables);
-  void append_details(const Batch& batch, LocalTables& tables);
-  void append_others(const Batch& batch, LocalTables& tables);
-  void append_marks(const Batch& batch, LocalTables& tables, std::uint32_t first_event);
-  void append_namings(const Batch& batch, LocalTables& tables);
-  std::uint32_t thread_row(std::uint32_t local, LocalTables& tables);
+  void append_events(const Batch& batch, Translations& known);
+  void append_details(const Batch& batch, Translations& known);
+  void append_others(const Batch& batch, Translations& known);
+  void append_marks(const Batch& batch, Translations& known, std::uint32_t first_event);
+  void append_namings(const Batch& batch, Translations& known);
+  std::uint32_t thread_row(std::uint32_t local, Translations& known);
   void name_threads();
   void drop_rows();
   void add_base_time();

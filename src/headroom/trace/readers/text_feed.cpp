@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/trace/readers/text_feed.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "headroom/trace/readers/event_boundary.h"
+
+namespace headroom::trace {
+namespace {
+
+void append_to(PaddedText& text, std::string_view more) {
+  std::memcpy(text.room_for(more.size()), more.data(), more.size());
+  text.added(more.size());
+}
+
+}  // namespace
+
+void TextFeed::make_front_free() {
+  if (start_ == 0) return;
+  PaddedText rest;
+  append_to(rest, text());
+  pending_ = std::move(rest);
+  start_ = 0;
+}
+
+bool TextFeed::grow() {
+  if (ended_) return false;
+  make_front_free();
+  const std::size_t wanted = std::max(kWindowBytes, pending_.size());
+  const std::size_t count = source_.read(pending_.room_for(wanted), wanted);
+  pending_.added(count);
+  ended_ = count == 0;
+  return !ended_;
+}
+
+void TextFeed::consume(std::size_t count) {
+  start_ += count;
+  offset_ += count;
+}
+
+Window TextFeed::take_window(PaddedText room) {
+  make_front_free();
+  std::size_t end = kNoBoundary;
+  for (std::size_t wanted = kWindowBytes; end == kNoBoundary; wanted *= 2) {
+    while (!ended_ && pending_.size() < wanted) {
+      const std::size_t missing = wanted - pending_.size();
+      const std::size_t count = source_.read(pending_.room_for(missing), missing);
+      pending_.added(count);
+      ended_ = count == 0;
+    }
+    end = ended_ ? pending_.size() : last_boundary(pending_.view());
+  }
+  Window window{std::move(pending_), offset_, ended_};
+  pending_ = std::move(room);
+  pending_.shorten(0);
+  append_to(pending_, window.text.view().substr(end));
+  window.text.shorten(end);
+  offset_ += end;
+  return window;
+}
+
+void TextFeed::put_back(const std::vector<Window>& windows, std::size_t from) {
+  if (windows.empty()) return;
+  offset_ = windows.front().offset + from;
+  PaddedText all;
+  for (const Window& window : windows) {
+    append_to(all, window.text.view().substr(from));
+    from = 0;
+  }
+  append_to(all, text());
+  pending_ = std::move(all);
+  start_ = 0;
+}
+
+}  // namespace headroom::trace

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/trace/readers/token_index.h"
+
+#include <simdjson.h>
+
+#include <algorithm>
+#include <new>
+
+namespace headroom::trace {
+
+struct TokenIndex::Parser {
+  std::unique_ptr<simdjson::internal::dom_parser_implementation> stages;
+};
+
+TokenIndex::TokenIndex() : parser_(std::make_unique<Parser>()) {}
+TokenIndex::~TokenIndex() = default;
+
+std::span<const std::uint32_t> TokenIndex::find(std::string_view text) {
+  auto& stages = parser_->stages;
+  if (!stages || stages->capacity() < text.size()) {
+    constexpr std::size_t kNoNesting = 1;  // Depth is a matter of the second stage.
+    const std::size_t capacity = std::max<std::size_t>(text.size(), 1) + text.size() / 4;
+    const auto error = simdjson::get_active_implementation()->create_dom_parser_implementation(
+        std::min<std::size_t>(capacity, simdjson::SIMDJSON_MAXSIZE_BYTES), kNoNesting, stages);
+    if (error != simdjson::SUCCESS) throw std::bad_alloc();
+  }
+  const auto error = stages->stage1(reinterpret_cast<const std::uint8_t*>(text.data()), text.size(),
+                                    simdjson::stage1_mode::regular);
+  if (error != simdjson::SUCCESS) return {};
+  return {stages->structural_indexes.get(), stages->n_structural_indexes + 1};
+}
+
+}  // namespace headroom::trace

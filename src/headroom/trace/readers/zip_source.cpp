@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// The format: APPNOTE.TXT of PKWARE, sections 4.3 and 4.5 (64 bits).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "headroom/base/error.h"
+#include "headroom/base/text.h"
+#include "headroom/trace/readers/file_source.h"
+
+namespace headroom::trace {
+namespace {
+
+constexpr std::string_view kEndRecord = "PK\5\6", kEndLocator64 = "PK\6\7", kEndRecord64 = "PK\6\6";
+constexpr std::string_view kEntry = "PK\1\2", kLocalHeader = "PK\3\4";
+constexpr std::uint64_t kNot32 = 0xffffffffU;
+
+/// A number of `bytes` bytes, the lowest first; 0 where the text does not reach that far.
+std::uint64_t number(std::string_view text, std::size_t at, std::size_t bytes) {
+  std::uint64_t value = 0;
+  if (at > text.size() || text.size() - at < bytes) return 0;
+  for (std::size_t i = bytes; i-- > 0;) value = value << 8 | static_cast<unsigned char>(text[at + i]);
+  return value;
+}
+
+struct Member {
+  std::string name;
+  std::uint64_t method = 0, packed_size = 0, header = 0;
+};
+
+class Archive {
+ public:
+  explicit Archive(const std::filesystem::path& path)
+      : path_(path), file_(std::make_unique<FileSource>(path)) {}
+
+  std::unique_ptr<ByteSource> open_first_json() {
+    if (file_->is_pipe()) fail("a zip file cannot be read from a pipe; unpack it, or give the file");
+    const std::vector<Member> members = list();
+    auto chosen = std::ranges::find_if(members, [](const Member& m) { return m.name.ends_with(".json"); });
+    if (chosen == members.end()) {
+      chosen = std::ranges::find_if(members, [](const Member& m) { return !m.name.ends_with('/'); });
+    }
+    if (chosen == members.end()) fail("the zip file is empty");
+    return open(*chosen);
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& why) const {
+    throw Error(fmt::format("cannot read {}: {}", in_quotes(path_.string()), why));
+  }
+
+  std::string read(std::uint64_t offset, std::uint64_t length) {
+    std::string text;
+    if (offset >= file_->size()) return text;
+    text.resize(static_cast<std::size_t>(std::min(length, file_->size() - offset)));
+    file_->restrict_to(offset, text.size());
+    text.resize(file_->read(text.data(), text.size()));
+    return text;
+  }
+
+  std::vector<Member> list() {
+    constexpr std::uint64_t kLongestEnd = 22 + 65535;  // the record and its comment
+    const std::uint64_t tail_at = file_->size() > kLongestEnd ? file_->size() - kLongestEnd : 0;
+    const std::string tail = read(tail_at, kLongestEnd);
+    const std::size_t end = tail.rfind(kEndRecord);
+    if (end == tail.npos) fail("the zip file has no directory at its end; it was cut off");
+    std::uint64_t size = number(tail, end + 12, 4), offset = number(tail, end + 16, 4);
+    if ((size == kNot32 || offset == kNot32) && end >= 20 && tail.substr(end - 20, 4) == kEndLocator64) {
+      const std::string record = read(number(tail, end - 20 + 8, 8), 56);
+      if (record.starts_with(kEndRecord64)) {
+        size = number(record, 40, 8);
+        offset = number(record, 48, 8);
+      }
+    }
+    constexpr std::uint64_t kMostDirectory = 64U << 20;
+    const std::string directory = read(offset, std::min(size, kMostDirectory));
+    std::vector<Member> members;
+    for (std::size_t at = 0; directory.compare(at, 4, kEntry) == 0;) {
+      const std::size_t name = number(directory, at + 28, 2), extra = number(directory, at + 30, 2);
+      members.push_back(member(directory, at, name, extra));
+      at = std::min(at + 46 + name + extra + number(directory, at + 32, 2), directory.size());
+    }
+    return members;
+  }
+
+  static Member member(std::string_view directory, std::size_t at, std::size_t name, std::size_t extra) {
+    Member found;
+    found.method = number(directory, at + 10, 2);
+    found.packed_size = number(directory, at + 20, 4);
+    found.header = number(directory, at + 42, 4);
+    if (at + 46 + name > directory.size()) return found;
+    found.name = directory.substr(at + 46, name);
+    const std::string_view fields = directory.substr(at + 46 + name, extra);
+    for (std::size_t field = 0; field + 4 <= fields.size(); field += 4 + number(fields, field + 2, 2)) {
+      if (number(fields, field, 2) != 1) continue;
+      std::size_t value = field + 4;  // those that did not fit into 32 bits, in this order
+      if (number(directory, at + 24, 4) == kNot32) value += 8;
+      if (found.packed_size == kNot32) {
+        found.packed_size = number(fields, value, 8);
+        value += 8;
+      }
+      if (found.header == kNot32) found.header = number(fields, value, 8);
+    }
+    return found;
+  }
+
+  std::unique_ptr<ByteSource> open(const Member& member) {
+    const std::string header = read(member.header, 30);
+    if (!header.starts_with(kLocalHeader))
+      fail("the zip file is damaged: a member is not where its directory says");
+    if ((number(header, 6, 2) & 1U) != 0) fail("the zip file is encrypted; unpack it first");
+    const std::uint64_t data = member.header + 30 + number(header, 26, 2) + number(header, 28, 2);
+    file_->restrict_to(data, member.packed_size);
+    constexpr std::uint64_t kStored = 0, kDeflated = 8;
+    if (member.method == kStored) return std::move(file_);
+    if (member.method == kDeflated) return unpack_deflate(std::move(file_));
+    fail(fmt::format("its member {} is packed by method {}; unpack it first", in_quotes(member.name),
+                     member.method));
+  }
+
+  std::filesystem::path path_;
+  std::unique_ptr<FileSource> file_;
+};
+
+}  // namespace
+
+std::unique_ptr<ByteSource> open_zip_member(const std::filesystem::path& path) {
+  return Archive(path).open_first_json();
+}
+
+}  // namespace headroom::trace
