@@ -8,6 +8,9 @@
 #include "headroom/trace/trace.h"
 
 namespace headroom::trace {
+// The library has a class of this name for its readers: without a namespace of its own, each would use the
+// other's members in a test that reads files.
+inline namespace by_hand {
 
 /// Makes a Trace by hand, as a reader would from a Kineto file. Times in ns. The references that it gives are
 /// good until the next call: `builder.kernel("gemm", 10, 5).grid[0] = 80;`
@@ -139,4 +142,5 @@ class TraceBuilder {
   }
 };
 
+}  // namespace by_hand
 }  // namespace headroom::trace
