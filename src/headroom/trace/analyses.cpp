@@ -10,6 +10,8 @@
   ANALYSIS(memory)                        \
   ANALYSIS(overlap)                       \
   ANALYSIS(critical_path)                 \
+  ANALYSIS(collectives)                   \
+  ANALYSIS(stragglers)                    \
   ANALYSIS(validate)
 
 namespace headroom::trace {

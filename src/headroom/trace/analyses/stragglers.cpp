@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "headroom/base/error.h"
+#include "headroom/base/units.h"
+#include "headroom/stats/quantile.h"
+#include "headroom/trace/analysis.h"
+#include "headroom/trace/cells.h"
+#include "headroom/trace/collective_calls.h"
+#include "headroom/trace/collective_matching.h"
+#include "headroom/trace/collective_tables.h"
+#include "headroom/trace/steps.h"
+#include "headroom/trace/stored_rows.h"
+#include "headroom/trace/straggler_search.h"
+
+namespace headroom::trace {
+namespace {
+
+constexpr const char* kIterationTable = "iterations";
+constexpr double kMinShare = 0.01;
+
+/// The steps of the profiler, else all that is in the trace as one.
+Iterations iterations_of(const Trace& trace, std::vector<std::string>& notes) {
+  const std::vector<Step> all = steps(trace);
+  if (all.empty()) {
+    notes.emplace_back("no ProfilerStep in the file: the whole trace counts as one iteration");
+    const Extent extent = gpu_extent(trace);
+    return {extent.length_ns() > 0 ? 1 : 0, extent.start_ns, extent.length_ns()};
+  }
+  std::int64_t end = all.front().end_ns;
+  for (const Step& step : all) end = std::max(end, step.end_ns);
+  return {std::ssize(all), all.front().start_ns, end - all.front().start_ns};
+}
+
+double min_share_of(const AnalysisOptions& options) {
+  return options.flag("min-share")
+             ? with_context("--min-share", [&] { return parse_share(options.text("min-share")); })
+             : kMinShare;
+}
+
+/// The long communication kernels of one rank: what would be compared across ranks.
+DataTable long_table(const std::vector<CollectiveCall>& calls, const Iterations& iterations,
+                     double min_share) {
+  DataTable table{"long_communication",
+                  "long communication kernels of this rank",
+                  {{"iteration", "iteration", Kind::kCount},
+                   {"stream", "stream", Kind::kCount},
+                   {"kernel", "kernel", Kind::kText},
+                   {"start_ns", "at", Kind::kInstantNs},
+                   {"duration_ns", "time", Kind::kTimeNs},
+                   {"share_of_iteration", "of the mean iteration", Kind::kShare}},
+                  {}};
+  if (iterations.count == 0) return table;
+  const double mean = static_cast<double>(iterations.total_ns) / static_cast<double>(iterations.count);
+  for (const CollectiveCall& call : calls) {
+    const double share = static_cast<double>(call.duration_ns) / mean;
+    if (share >= min_share)
+      table.rows.push_back({number_cell(call.iteration), number_cell(call.stream), call.kernel, call.start_ns,
+                            call.duration_ns, share});
+  }
+  return table;
+}
+
+AnalysisResult analyze(const Trace& trace, const AnalysisOptions& options) {
+  AnalysisResult result;
+  const double min_share = min_share_of(options);
+  const Iterations iterations = iterations_of(trace, result.notes);
+  const std::vector<CollectiveCall> calls = collective_calls(trace);
+  result.tables = {long_table(calls, iterations, min_share),
+                   {kIterationTable,
+                    "iterations",
+                    {{"count", "iterations", Kind::kCount},
+                     {"first_start_ns", "from", Kind::kInstantNs},
+                     {"total_ns", "time", Kind::kTimeNs}},
+                    {{iterations.count, iterations.first_start_ns, iterations.total_ns}},
+                    true},
+                   collective_table(calls)};
+  result.headlines.push_back({"long_communication_kernels", Kind::kCount, true,
+                              static_cast<double>(result.tables.front().rows.size()), ""});
+  keep_top(result.tables.front(), options.top);
+  result.notes.emplace_back("one rank has nobody to be compared with: give the traces of all ranks");
+  return result;
+}
+
+Iterations stored_iterations(const AnalysisResult& result) {
+  const auto found = std::ranges::find(result.tables, kIterationTable, &DataTable::key);
+  if (found == result.tables.end() || found->rows.empty())
+    throw Error("the result of a rank has no table of iterations; was it made by another version?");
+  const StoredRows rows(*found);
+  return {rows.integer(0, "count"), rows.integer(0, "first_start_ns"), rows.integer(0, "total_ns")};
+}
+
+DataTable candidate_table(const StragglerSearch& search) {
+  DataTable table{"candidates",
+                  "kernels by how much their time differs between ranks",
+                  {{"stream", "stream", Kind::kCount},
+                   {"kernel", "kernel", Kind::kText},
+                   {"iterations", "iterations", Kind::kCount},
+                   {"spread", "deviation, of the mean iteration", Kind::kShare}},
+                  {}};
+  for (const StragglerCandidate& one : search.candidates)
+    table.rows.push_back({number_cell(one.stream), one.kernel, one.iterations, one.spread});
+  return table;
+}
+
+/// The chosen kernel in each iteration as one collective, of the ranks that have it.
+std::map<std::int64_t, MatchedCollective> by_iteration(const StragglerSearch& search) {
+  std::map<std::int64_t, MatchedCollective> found;
+  for (const LongCall& call : search.calls) found[call.iteration].parts.push_back({call.rank, call.call});
+  std::erase_if(found, [](const auto& entry) { return entry.second.parts.size() < 2; });
+  return found;
+}
+
+struct Lateness {
+  std::vector<double> starts, late_ns, aligned_ns;
+  std::int64_t last = 0;
+};
+
+std::vector<Lateness> lateness_of(const StragglerSearch& search, std::size_t ranks) {
+  std::vector<Lateness> found(ranks);
+  std::vector<MatchedCollective> collectives;
+  for (auto& [iteration, collective] : by_iteration(search)) collectives.push_back(std::move(collective));
+  const std::vector<double> offsets = clock_offsets(ranks, collectives);
+  for (const MatchedCollective& collective : collectives) {
+    const Arrival raw = arrival_of(collective, {}), aligned = arrival_of(collective, offsets);
+    for (std::size_t i = 0; i < collective.parts.size(); ++i) {
+      Lateness& rank = found[collective.parts[i].rank];
+      rank.starts.push_back(search.start_of({0, 0, collective.parts[i].call}));
+      rank.late_ns.push_back(raw.skew_ns - raw.waits_ns[i]);
+      rank.aligned_ns.push_back(aligned.skew_ns - aligned.waits_ns[i]);
+    }
+    ++found[raw.last_rank].last;
+  }
+  return found;
+}
+
+DataTable lateness_table(const std::vector<Lateness>& late, std::span<const RankResult> ranks) {
+  DataTable table{"ranks",
+                  "ranks by how late they start it",
+                  {{"rank", "rank", Kind::kCount},
+                   {"file", "file", Kind::kText},
+                   {"iterations", "iterations", Kind::kCount},
+                   {"normalized_start", "start / mean iteration", Kind::kNumber},
+                   {"late_ns", "after the first rank", Kind::kTimeNs},
+                   {"aligned_late_ns", "the same, clocks aligned", Kind::kTimeNs},
+                   {"last", "last to start", Kind::kCount}},
+                  {}};
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    const Lateness& rank = late[i];
+    const bool has_any = !rank.starts.empty();
+    const auto mean_cell = [&](const std::vector<double>& values) {
+      return has_any ? Cell{mean(values)} : Cell{};
+    };
+    table.rows.push_back({ranks[i].rank, ranks[i].source, count_cell(rank.starts.size()),
+                          mean_cell(rank.starts), mean_cell(rank.late_ns), mean_cell(rank.aligned_ns),
+                          rank.last});
+  }
+  std::ranges::stable_sort(table.rows, std::greater{}, [](const std::vector<Cell>& row) {
+    const auto* late_ns = std::get_if<double>(&row[4]);
+    return late_ns != nullptr ? *late_ns : -1.0;
+  });
+  return table;
+}
+
+DataTable start_table(const StragglerSearch& search, std::span<const RankResult> ranks) {
+  DataTable table{"starts",
+                  "its starts",
+                  {{"iteration", "iteration", Kind::kCount},
+                   {"rank", "rank", Kind::kCount},
+                   {"start_ns", "at", Kind::kInstantNs},
+                   {"duration_ns", "time", Kind::kTimeNs},
+                   {"normalized_start", "start / mean iteration", Kind::kNumber}},
+                  {}};
+  for (const LongCall& one : search.calls)
+    table.rows.push_back({number_cell(one.iteration), ranks[one.rank].rank, one.call->start_ns,
+                          one.call->duration_ns, search.start_of(one)});
+  return table;
+}
+
+void add_verdict(const StragglerSearch& search, const std::vector<Lateness>& late,
+                 std::span<const RankResult> ranks, AnalysisResult& result) {
+  std::size_t worst = 0;
+  double worst_ns = -1, iterations = 0;
+  for (std::size_t i = 0; i < late.size(); ++i) {
+    if (late[i].starts.empty()) continue;
+    iterations = std::max(iterations, static_cast<double>(late[i].starts.size()));
+    if (const double own = mean(late[i].late_ns); own > worst_ns) {
+      worst = i;
+      worst_ns = own;
+    }
+  }
+  if (worst_ns < 0) return;
+  const StragglerCandidate& chosen = search.candidates.front();
+  result.headlines = {
+      {"straggler_lateness", Kind::kTimeNs, true, worst_ns, ""},
+      {"straggler_lateness_share", Kind::kShare, true, worst_ns / search.mean_iteration_ns, ""}};
+  result.notes.push_back(
+      fmt::format("rank {} starts the last long {} of stream {} {} after the first rank in the mean ({} of "
+                  "an iteration), and "
+                  "last of all in {} of {} iterations",
+                  ranks[worst].rank, chosen.kernel.substr(0, 60), chosen.stream, format_time_ns(worst_ns),
+                  format_percent(worst_ns / search.mean_iteration_ns), late[worst].last, iterations));
+  result.notes.emplace_back(
+      "starts are compared by the clocks of the ranks; 'clocks aligned' takes away how far each rank's "
+      "kernels end, "
+      "in the median, from those of the others");
+}
+
+AnalysisResult combine(std::span<const RankResult> ranks, const AnalysisOptions& options) {
+  std::vector<std::vector<CollectiveCall>> calls;
+  std::vector<Iterations> iterations;
+  AnalysisResult result;
+  for (const RankResult& rank : ranks) {
+    calls.push_back(stored_calls(rank.result));
+    iterations.push_back(stored_iterations(rank.result));
+  }
+  const StragglerSearch search = search_stragglers(calls, iterations, min_share_of(options));
+  const std::vector<Lateness> late = lateness_of(search, ranks.size());
+  result.tables = {lateness_table(late, ranks), candidate_table(search), start_table(search, ranks)};
+  keep_top(result.tables[1], options.top);
+  if (search.candidates.empty()) {
+    result.notes.push_back(
+        fmt::format("no communication kernel takes {} of an iteration on two ranks: there is nothing to tell "
+                    "a straggler by",
+                    format_percent(min_share_of(options))));
+    return result;
+  }
+  add_verdict(search, late, ranks, result);
+  return result;
+}
+
+constexpr AnalysisOption kOptions[] = {
+    {"min-share", "SHARE", "1%", "leave out communication kernels that take less of the mean iteration"}};
+
+}  // namespace
+
+namespace analysis {
+
+extern const Analysis stragglers{
+    "stragglers",     "which rank starts the communication last and keeps the others waiting",
+    Needs::kLaunches, analyze,
+    kOptions,         combine};
+
+}  // namespace analysis
+}  // namespace headroom::trace

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "headroom/base/error.h"
+#include "headroom/trace/analysis.h"
+#include "headroom/trace/collective_calls.h"
+#include "headroom/trace/collective_matching.h"
+#include "trace_builder.h"
+
+namespace headroom::trace {
+namespace {
+
+const Analysis& analysis() {
+  const Analysis* found = find_analysis("collectives");
+  EXPECT_NE(found, nullptr);
+  return *found;
+}
+
+const DataTable& table_of(const AnalysisResult& result, const std::string& key) {
+  for (const DataTable& table : result.tables) {
+    if (table.key == key) return table;
+  }
+  throw Error("no table " + key);
+}
+
+const Cell& cell(const DataTable& table, std::size_t row, const std::string& key) {
+  for (std::size_t i = 0; i < table.columns.size(); ++i) {
+    if (table.columns[i].key == key) return table.rows.at(row).at(i);
+  }
+  throw Error("no column " + key);
+}
+double number(const DataTable& table, std::size_t row, const std::string& key) {
+  const Cell& found = cell(table, row, key);
+  const auto* integer = std::get_if<std::int64_t>(&found);
+  return integer != nullptr ? static_cast<double>(*integer) : std::get<double>(found);
+}
+
+/// A kernel with the arguments that PyTorch writes.
+void add_collective(TraceBuilder& builder, const char* name, std::int64_t start_ns, std::int64_t duration_ns,
+                    double elements, const char* group = "0", std::int32_t size = 2) {
+  GpuDetail& kernel = builder.kernel("ncclDevKernel_Generic", start_ns, duration_ns);
+  Collective& collective = builder.collective(kernel, name, group, size);
+  collective.dtype = builder.trace.names.intern("BFloat16");
+  collective.elements_in = collective.elements_out = elements;
+}
+
+std::vector<RankResult> ranks_of(const std::vector<const TraceBuilder*>& builders) {
+  std::vector<RankResult> ranks;
+  for (const TraceBuilder* builder : builders) {
+    RankResult& rank = ranks.emplace_back();
+    rank.rank = std::ssize(ranks) - 1;
+    rank.source = "rank" + std::to_string(rank.rank);
+    rank.result = analysis().analyze(builder->trace, {});
+  }
+  return ranks;
+}
+
+TEST(Collectives, KnowTheNamesOfLibrariesAndOfPytorch) {
+  const std::map<std::string, std::string> expected{
+      {"allreduce", "all_reduce"},
+      {"allreduce_coalesced", "all_reduce"},
+      {"nccl:all_reduce", "all_reduce"},
+      {"ncclKernel_AllReduce_RING_LL_Sum_float(ncclWorkElem)", "all_reduce"},
+      {"ncclDevKernel_AllReduce_Sum_bf16_RING_LL", "all_reduce"},
+      {"void vllm::cross_device_reduce_2stage<__half, 8>", "all_reduce"},
+      {"_allgather_base", "all_gather"},
+      {"nccl:_all_gather_base", "all_gather"},
+      {"ncclDevKernel_AllGather_RING_LL", "all_gather"},
+      {"_reduce_scatter_base", "reduce_scatter"},
+      {"reduce_scatter_tensor_coalesced", "reduce_scatter"},
+      {"ncclDevKernel_ReduceScatter_Sum_f32_RING_LL", "reduce_scatter"},
+      {"all_to_allv", "all_to_all"},
+      {"nccl:all_to_all", "all_to_all"},
+      {"broadcast", "broadcast"},
+      {"ncclKernel_Broadcast_RING_LL_Sum_int8_t", "broadcast"},
+      {"ncclDevKernel_Reduce_Sum_f32_RING_LL", "reduce"},
+      {"reduce", "reduce"},
+      {"nccl:gather", "gather"},
+      {"send", "send"},
+      {"ncclDevKernel_SendRecv", "send_recv"},
+      {"ncclDevKernel_Generic(ncclDevKernelArgsStorage<4096ul>)", ""},
+      {"wait", ""}};
+  for (const auto& [name, canonical] : expected) EXPECT_EQ(collective_name(name), canonical) << name;
+}
+
+TEST(Collectives, SizesAreThoseOfNcclTests) {
+  CollectiveCall call;
+  call.dtype = "Float";
+  call.group_size = 8;
+  call.elements_in = 10;
+  call.elements_out = 80;
+  const auto bytes = [&](const char* collective) {
+    call.collective = collective;
+    return message_bytes(call);
+  };
+  EXPECT_EQ(bytes("all_gather"), 320);
+  EXPECT_EQ(bytes("reduce_scatter"), 40);
+  EXPECT_EQ(bytes("all_reduce"), 40);
+  call.elements_out = -1;
+  EXPECT_EQ(bytes("all_gather"), 320);  // every rank brings an eighth
+  EXPECT_EQ(bytes("all_to_all"), 40);
+  call.group_size = -1;
+  EXPECT_EQ(bytes("all_gather"), -1);
+  call.elements_in = -1;
+  EXPECT_EQ(bytes("all_reduce"), -1);
+  call.elements_out = 6;
+  EXPECT_EQ(bytes("broadcast"), 24);
+  call.dtype = "unheard of";
+  EXPECT_EQ(bytes("broadcast"), -1);
+}
+
+TEST(Collectives, BusFactors) {
+  EXPECT_DOUBLE_EQ(bus_factor("all_reduce", 8).value(), 2 * 7.0 / 8);
+  for (const char* collective : {"reduce_scatter", "all_gather", "all_to_all"})
+    EXPECT_DOUBLE_EQ(bus_factor(collective, 4).value(), 3.0 / 4) << collective;
+  EXPECT_DOUBLE_EQ(bus_factor("broadcast", 4).value(), 1);
+  EXPECT_DOUBLE_EQ(bus_factor("reduce", 4).value(), 1);
+  EXPECT_FALSE(bus_factor("send_recv", 2));
+  EXPECT_FALSE(bus_factor("all_reduce", 1));
+  EXPECT_FALSE(bus_factor("all_reduce", -1));
+}
+
+TEST(Collectives, OneRankListsItsKernelsByGroupAndIndex) {
+  TraceBuilder builder;
+  add_collective(builder, "allreduce", 500, 40, 1000, "dp", 8);
+  add_collective(builder, "allreduce", 100, 20, 1000, "dp", 8);
+  add_collective(builder, "_allgather_base", 200, 10, 64, "tp", 2);
+  builder.kernel("gemm", 0, 1000);
+  const std::vector<CollectiveCall> calls = collective_calls(builder.trace);
+  ASSERT_EQ(calls.size(), 3U);
+  EXPECT_EQ(calls[0].start_ns, 100);
+  EXPECT_EQ(calls[0].index, 0);
+  EXPECT_EQ(calls[1].group, "tp");
+  EXPECT_EQ(calls[1].index, 0);
+  EXPECT_EQ(calls[2].index, 1);
+  EXPECT_EQ(calls[2].bytes, 2000);
+  const AnalysisResult result = analysis().analyze(builder.trace, {});
+  const DataTable& kinds = table_of(result, "collectives");
+  ASSERT_EQ(kinds.rows.size(), 2U);
+  EXPECT_EQ(std::get<std::string>(cell(kinds, 0, "collective")), "all_reduce");
+  EXPECT_EQ(number(kinds, 0, "total_ns"), 60);
+  EXPECT_DOUBLE_EQ(number(kinds, 0, "algorithm_bandwidth_gb_s"), 2000 / 20.0);
+  EXPECT_DOUBLE_EQ(number(kinds, 0, "bus_bandwidth_gb_s"), 2000 / 20.0 * 2 * 7 / 8);
+  EXPECT_EQ(result.headlines[0].value, 70);
+}
+
+TEST(Collectives, TheCallAroundTheLaunchTellsWhatTheKernelDoesNot) {
+  TraceBuilder builder;
+  OpDetail& op = builder.op("record_param_comms", 0, 100);
+  Collective& said = builder.collective(op, "_reduce_scatter_base", "7", 4);
+  said.dtype = builder.trace.names.intern("Half");
+  said.elements_in = 400;
+  said.elements_out = 100;
+  builder.runtime("cudaLaunchKernelExC", 10, 5, 1);
+  builder.kernel("ncclDevKernel_Generic", 50, 100, 1);
+  OpDetail& annotation = builder.annotation("nccl:all_to_all", 200, 100);
+  annotation.dims = builder.trace.names.intern("[[3, 5]]");
+  annotation.types = builder.trace.names.intern("[\"long int\"]");
+  builder.runtime("cudaLaunchKernel", 210, 5, 2);
+  builder.kernel("ncclKernel_SendRecv", 250, 100, 2, 0, 21);
+  const std::vector<CollectiveCall> calls = collective_calls(builder.trace);
+  ASSERT_EQ(calls.size(), 2U);
+  EXPECT_EQ(calls[0].collective, "reduce_scatter");
+  EXPECT_EQ(calls[0].group, "7");
+  EXPECT_EQ(calls[0].group_size, 4);
+  EXPECT_EQ(calls[0].bytes, 800);
+  EXPECT_EQ(calls[1].collective, "all_to_all");
+  EXPECT_EQ(calls[1].group, "stream 21");
+  EXPECT_EQ(calls[1].dtype, "long int");
+  EXPECT_EQ(calls[1].bytes, 120);
+}
+
+TEST(Collectives, SizesOfACallThatLaunchedSeveralKernelsBelongToNone) {
+  TraceBuilder builder;
+  OpDetail& op = builder.op("record_param_comms", 0, 100);
+  Collective& said = builder.collective(op, "allreduce_coalesced", "7", 4);
+  said.dtype = builder.trace.names.intern("Half");
+  said.elements_in = said.elements_out = 400;
+  for (const std::int64_t i : {1, 2}) {
+    builder.runtime("cudaLaunchKernel", 10 * i, 5, i);
+    builder.kernel("ncclDevKernel_AllReduce_Sum_f16_RING_LL", 100 * i, 50, i);
+  }
+  for (const CollectiveCall& call : collective_calls(builder.trace)) {
+    EXPECT_EQ(call.group, "7");
+    EXPECT_EQ(call.bytes, -1);
+  }
+}
+
+TEST(Collectives, LatencySkewAndWaitsOfThreeRanks) {
+  TraceBuilder a, b, c;
+  // All end at 1000: the last to start (c) has the shortest kernel.
+  add_collective(a, "allreduce", 100, 900, 5e5, "0", 3);
+  add_collective(b, "allreduce", 400, 600, 5e5, "0", 3);
+  add_collective(c, "allreduce", 900, 100, 5e5, "0", 3);
+  const AnalysisResult result = analysis().combine(ranks_of({&a, &b, &c}), {});
+  const DataTable& skews = table_of(result, "skews");
+  ASSERT_EQ(skews.rows.size(), 1U);
+  EXPECT_EQ(number(skews, 0, "latency_ns"), 100);
+  EXPECT_EQ(number(skews, 0, "skew_ns"), 800);
+  EXPECT_EQ(number(skews, 0, "aligned_skew_ns"), 800);
+  EXPECT_EQ(number(skews, 0, "last_rank"), 2);
+  EXPECT_EQ(number(skews, 0, "bytes"), 1e6);
+  EXPECT_DOUBLE_EQ(number(skews, 0, "algorithm_bandwidth_gb_s"), 1e4);
+  EXPECT_DOUBLE_EQ(number(skews, 0, "bus_bandwidth_gb_s"), 1e4 * 2 * 2 / 3);
+  const DataTable& waits = table_of(result, "waits");
+  EXPECT_EQ(number(waits, 0, "wait_ns"), 800);
+  EXPECT_EQ(number(waits, 1, "wait_ns"), 500);
+  EXPECT_EQ(number(waits, 2, "wait_ns"), 0);
+  EXPECT_TRUE(table_of(result, "unmatched").rows.empty());
+}
+
+TEST(Collectives, AClockThatIsAheadIsTakenOut) {
+  TraceBuilder a, b;
+  for (const std::int64_t i : {0, 1, 2}) {
+    const std::int64_t late = 10 * i;  // b starts that much later, by a clock that is an hour ahead
+    constexpr std::int64_t kHour = 3'600'000'000'000;
+    add_collective(a, "allreduce", 1000 * i, 500, 100);
+    add_collective(b, "allreduce", 1000 * i + late + kHour, 500 - late, 100);
+  }
+  const AnalysisResult result = analysis().combine(ranks_of({&a, &b}), {});
+  const DataTable& skews = table_of(result, "skews");
+  ASSERT_EQ(skews.rows.size(), 3U);
+  EXPECT_EQ(number(skews, 0, "aligned_skew_ns"), 20);
+  EXPECT_EQ(number(skews, 0, "skew_ns"), 3'600'000'000'020);
+  EXPECT_EQ(number(skews, 2, "aligned_skew_ns"), 0);
+  const DataTable& ranks = table_of(result, "ranks");
+  EXPECT_EQ(number(ranks, 1, "clock_offset_ns") - number(ranks, 0, "clock_offset_ns"), 3'600'000'000'000);
+  EXPECT_EQ(number(ranks, 0, "aligned_wait_ns"), 30);
+}
+
+TEST(Collectives, WhatARankDoesNotHaveIsListed) {
+  TraceBuilder a, b;
+  add_collective(a, "allreduce", 0, 100, 10);
+  add_collective(a, "allreduce", 200, 100, 10);
+  add_collective(b, "allreduce", 0, 100, 10);
+  add_collective(b, "broadcast", 500, 10, 10, "only here");
+  const AnalysisResult result = analysis().combine(ranks_of({&a, &b}), {});
+  EXPECT_EQ(table_of(result, "skews").rows.size(), 1U);
+  const DataTable& unmatched = table_of(result, "unmatched");
+  ASSERT_EQ(unmatched.rows.size(), 2U);
+  EXPECT_EQ(number(unmatched, 0, "rank"), 0);
+  EXPECT_EQ(number(unmatched, 0, "index"), 1);
+  EXPECT_EQ(std::get<std::string>(cell(unmatched, 1, "group")), "only here");
+}
+
+TEST(Collectives, RanksThatDisagreeAreNotPaired) {
+  TraceBuilder a, b;
+  add_collective(a, "allreduce", 0, 100, 10);
+  add_collective(b, "broadcast", 0, 100, 10);
+  add_collective(a, "allreduce", 200, 100, 10);
+  add_collective(b, "allreduce", 200, 100, 11);
+  const AnalysisResult result = analysis().combine(ranks_of({&a, &b}), {});
+  EXPECT_TRUE(table_of(result, "skews").rows.empty());
+  EXPECT_EQ(table_of(result, "unmatched").rows.size(), 4U);
+}
+
+TEST(Collectives, ATraceThatBeginsLaterIsPairedByTime) {
+  TraceBuilder a, b;
+  for (const std::int64_t i : {0, 1, 2, 3}) {
+    add_collective(a, "allreduce", 1000 * i, 300 + 50 * i, 10);
+    if (i > 0) add_collective(b, "allreduce", 1000 * i + 100, 200 + 50 * i, 10);
+  }
+  const AnalysisResult result = analysis().combine(ranks_of({&a, &b}), {});
+  const DataTable& skews = table_of(result, "skews");
+  ASSERT_EQ(skews.rows.size(), 3U);
+  for (std::size_t row = 0; row < 3; ++row) EXPECT_EQ(number(skews, row, "skew_ns"), 100);
+  EXPECT_EQ(table_of(result, "unmatched").rows.size(), 1U);
+  bool is_said = false;
+  for (const std::string& note : result.notes) is_said |= note.find("paired by time") != std::string::npos;
+  EXPECT_TRUE(is_said);
+}
+
+TEST(Collectives, NothingAndOneRankAreNoErrors) {
+  const TraceBuilder empty;
+  EXPECT_EQ(analysis().analyze(empty.trace, {}).headlines[1].value, 0);
+  const AnalysisResult none = analysis().combine(ranks_of({&empty, &empty}), {});
+  EXPECT_EQ(none.headlines[0].value, 0);
+  TraceBuilder one;
+  add_collective(one, "allreduce", 0, 100, 10);
+  EXPECT_EQ(table_of(analysis().combine(ranks_of({&one}), {}), "unmatched").rows.size(), 1U);
+}
+
+TEST(Collectives, ResultsOfAnotherVersionAreRefused) {
+  RankResult rank;
+  EXPECT_THROW(analysis().combine(std::vector<RankResult>{rank}, {}), Error);
+  rank.result.tables.push_back(
+      {kCollectiveTable, "", {{"group", "group", Kind::kText}}, {{std::string("0")}}});
+  EXPECT_THROW(analysis().combine(std::vector<RankResult>{rank}, {}), Error);
+}
+
+}  // namespace
+}  // namespace headroom::trace
