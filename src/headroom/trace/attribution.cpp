@@ -38,7 +38,7 @@ std::vector<std::uint32_t> launches(const Trace& trace) {
   return launch;
 }
 
-std::vector<std::uint32_t> parents(const Trace& trace, CategoryMask categories, CategoryMask of) {
+std::vector<std::uint32_t> nesting_order(const Trace& trace, CategoryMask categories) {
   const Events& events = trace.events;
   struct Item {
     std::int64_t start, duration;
@@ -46,7 +46,7 @@ std::vector<std::uint32_t> parents(const Trace& trace, CategoryMask categories, 
   };
   std::vector<Item> items;
   for (std::uint32_t i = 0; i < events.size(); ++i) {
-    if ((mask_of(events.category[i]) & (of | categories)) != 0)
+    if ((mask_of(events.category[i]) & categories) != 0)
       items.push_back({events.start_ns[i], events.duration_ns[i], events.thread[i], i});
   }
   std::ranges::sort(items, [](const Item& a, const Item& b) {
@@ -55,15 +55,23 @@ std::vector<std::uint32_t> parents(const Trace& trace, CategoryMask categories, 
     if (a.duration != b.duration) return a.duration > b.duration;
     return a.event < b.event;
   });
+  std::vector<std::uint32_t> order;
+  order.reserve(items.size());
+  for (const Item& item : items) order.push_back(item.event);
+  return order;
+}
+
+std::vector<std::uint32_t> parents(const Trace& trace, CategoryMask categories, CategoryMask of) {
+  const Events& events = trace.events;
   std::vector<std::uint32_t> parent(events.size(), kNone);
   std::vector<std::uint32_t> open;
-  for (const Item& item : items) {
-    while (!open.empty() &&
-           (events.thread[open.back()] != item.thread || events.end_ns(open.back()) <= item.start)) {
+  for (const std::uint32_t event : nesting_order(trace, categories | of)) {
+    while (!open.empty() && (events.thread[open.back()] != events.thread[event] ||
+                             events.end_ns(open.back()) <= events.start_ns[event])) {
       open.pop_back();
     }
-    if (!open.empty()) parent[item.event] = open.back();
-    if ((mask_of(events.category[item.event]) & categories) != 0) open.push_back(item.event);
+    if (!open.empty()) parent[event] = open.back();
+    if ((mask_of(events.category[event]) & categories) != 0) open.push_back(event);
   }
   return parent;
 }

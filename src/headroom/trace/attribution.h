@@ -12,9 +12,6 @@ namespace headroom::trace {
 /// where there is none. One launch of a graph has many rows. Needs kLaunches.
 std::vector<std::uint32_t> launches(const Trace& trace);
 
-/// The event of trace.events that encloses each event on its CPU thread (the innermost whose category is in
-/// `categories`), kNone for none and for events whose category is not in `of`. By start, longest first; an
-/// event that ends after its parent is still its child.
 using CategoryMask = std::uint32_t;
 constexpr CategoryMask mask_of(Category category) {
   return 1U << static_cast<unsigned>(category);
@@ -22,6 +19,14 @@ constexpr CategoryMask mask_of(Category category) {
 inline constexpr CategoryMask kOnCpu = mask_of(Category::kRuntime) | mask_of(Category::kDriver) |
                                        mask_of(Category::kCpuOp) | mask_of(Category::kUserAnnotation) |
                                        mask_of(Category::kPython);
+
+/// The events of these categories thread by thread, what encloses before what it encloses: by start, longest
+/// first.
+std::vector<std::uint32_t> nesting_order(const Trace& trace, CategoryMask categories);
+
+/// The event of trace.events that encloses each event on its CPU thread (the innermost whose category is in
+/// `categories`), kNone for none and for events whose category is not in `of`. In nesting order; an event
+/// that ends after its parent is still its child.
 std::vector<std::uint32_t> parents(const Trace& trace, CategoryMask categories, CategoryMask of = kOnCpu);
 
 /// The innermost cpu_op that launched each row of trace.gpu: the op that encloses its launch, else the op

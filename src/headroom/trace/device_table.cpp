@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom/trace/device_table.h"
 
+#include "headroom/trace/duration_stats.h"
+
 namespace headroom::trace {
 namespace {
 
@@ -43,7 +45,7 @@ DataTable device_table(const Trace& trace, std::span<const DeviceTimes> devices,
     const Breakdown times = breakdown(devices[i]);
     const std::int64_t matmul_ns = length(matmul[i]);
     sum += times;
-    matmul_sum += matmul_ns;
+    matmul_sum = saturating_add(matmul_sum, matmul_ns);
     table.rows.push_back(
         row_of(device_text(devices[i].device), device_name(trace, devices[i].device), times, matmul_ns));
   }

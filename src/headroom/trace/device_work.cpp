@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "headroom/trace/duration_stats.h"
+
 namespace headroom::trace {
 namespace {
 
@@ -97,15 +99,16 @@ std::vector<DeviceTimes> device_times(const Trace& trace, const DeviceWork& work
 }
 
 Breakdown& Breakdown::operator+=(const Breakdown& other) {
-  span_ns += other.span_ns;
-  busy_ns += other.busy_ns;
-  idle_ns += other.idle_ns;
-  compute_ns += other.compute_ns;
-  exposed_communication_ns += other.exposed_communication_ns;
-  exposed_memory_ns += other.exposed_memory_ns;
-  communication_ns += other.communication_ns;
-  overlapped_ns += other.overlapped_ns;
-  for (std::size_t i = 0; i < combinations.size(); ++i) combinations[i] += other.combinations[i];
+  const auto add = [](std::int64_t& sum, std::int64_t value) { sum = saturating_add(sum, value); };
+  add(span_ns, other.span_ns);
+  add(busy_ns, other.busy_ns);
+  add(idle_ns, other.idle_ns);
+  add(compute_ns, other.compute_ns);
+  add(exposed_communication_ns, other.exposed_communication_ns);
+  add(exposed_memory_ns, other.exposed_memory_ns);
+  add(communication_ns, other.communication_ns);
+  add(overlapped_ns, other.overlapped_ns);
+  for (std::size_t i = 0; i < combinations.size(); ++i) add(combinations[i], other.combinations[i]);
   return *this;
 }
 

@@ -36,18 +36,16 @@ std::vector<bool> matmul_or_convolution(const Trace& trace) {
   const std::vector<std::uint32_t> op = launching_ops(trace, parent);
   NameAnswers kernel_says(trace, is_matmul_or_convolution_kernel),
       op_says(trace, is_matmul_or_convolution_op), is_generic(trace, is_generic_kernel);
-  const auto chain_says = [&](std::uint32_t of) {
-    for (; of != kNone; of = parent[of]) {
-      if (op_says(events.name[of])) return true;
-    }
-    return false;
-  };
+  std::vector<std::uint8_t> chain_says(events.size(), 0);  // whether the op, or one above it, multiplies
+  for (const std::uint32_t of : nesting_order(trace, mask_of(Category::kCpuOp)))
+    chain_says[of] = op_says(events.name[of]) || (parent[of] != kNone && chain_says[parent[of]] != 0);
   std::vector<bool> rows(trace.gpu.size(), false);
   for (std::size_t row = 0; row < rows.size(); ++row) {
     const std::uint32_t event = trace.gpu[row].event;
     if (events.category[event] != Category::kKernel) continue;
     const NameId name = events.name[event];
-    rows[row] = chain_says(op[row]) ? !is_generic(name) : kernel_says(name);
+    const bool is_of_op = op[row] != kNone && chain_says[op[row]] != 0;
+    rows[row] = is_of_op ? !is_generic(name) : kernel_says(name);
   }
   return rows;
 }

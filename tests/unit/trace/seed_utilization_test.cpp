@@ -3,7 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+
 #include "headroom/base/error.h"
+#include "headroom/base/json.h"
 #include "trace_builder.h"
 
 namespace headroom::trace {
@@ -45,6 +49,25 @@ TEST(SeedUtilization, ALengthMustBeATime) {
   EXPECT_THROW(seed_utilization(builder.trace, 0), Error);
   EXPECT_THROW(seed_utilization(builder.trace, -1), Error);
   EXPECT_THROW(seed_utilization(builder.trace, std::numeric_limits<double>::quiet_NaN()), Error);
+}
+
+// parity/trace/expected.json: what the original answered for each file.
+TEST(SeedUtilization, EqualsTheOriginalOnEveryRealFile) {
+  const std::filesystem::path shared = HEADROOM_SHARED;
+  if (!std::filesystem::exists(shared / "parity/trace/expected.json"))
+    GTEST_SKIP() << "needs " << shared / "parity/trace/expected.json";
+  std::ifstream file(shared / "parity/trace/expected.json");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const Json expected = parse_json(text, "expected.json");
+  EXPECT_GE(expected.size(), 20U);
+  ReadOptions options;
+  options.needs = kSeedUtilizationNeeds;
+  for (const auto& [name, figures] : expected.items()) {
+    const SeedUtilization seed = seed_utilization(read(shared / "traces" / name, options),
+                                                  json_number(figures, "total_length_s", name));
+    EXPECT_NEAR(seed.utilization, json_number(figures, "utilization", name), 1e-9) << name;
+    EXPECT_NEAR(seed.mm_conv_utilization, json_number(figures, "mm_conv_utilization", name), 1e-9) << name;
+  }
 }
 
 }  // namespace

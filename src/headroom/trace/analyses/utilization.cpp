@@ -2,8 +2,10 @@
 #include "headroom/base/error.h"
 #include "headroom/trace/analysis.h"
 #include "headroom/trace/attribution.h"
+#include "headroom/trace/cells.h"
 #include "headroom/trace/device_table.h"
 #include "headroom/trace/device_work.h"
+#include "headroom/trace/duration_stats.h"
 #include "headroom/trace/reading_notes.h"
 #include "headroom/trace/seed_utilization.h"
 #include "headroom/trace/steps.h"
@@ -13,7 +15,7 @@ namespace {
 
 std::int64_t total_length(std::span<const Spans> by_device) {
   std::int64_t total = 0;
-  for (const Spans& spans : by_device) total += length(spans);
+  for (const Spans& spans : by_device) total = saturating_add(total, length(spans));
   return total;
 }
 
