@@ -5,6 +5,7 @@
 #define HEADROOM_TRACE_ANALYSES(ANALYSIS) \
   ANALYSIS(summary)                       \
   ANALYSIS(utilization)                   \
+  ANALYSIS(kernels)                       \
   ANALYSIS(idle)                          \
   ANALYSIS(launch)                        \
   ANALYSIS(queue)                         \
