@@ -6,6 +6,7 @@
   ANALYSIS(summary)                       \
   ANALYSIS(utilization)                   \
   ANALYSIS(kernels)                       \
+  ANALYSIS(ops)                           \
   ANALYSIS(idle)                          \
   ANALYSIS(launch)                        \
   ANALYSIS(queue)                         \
