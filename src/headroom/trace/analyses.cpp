@@ -12,6 +12,7 @@
   ANALYSIS(queue)                         \
   ANALYSIS(memory)                        \
   ANALYSIS(overlap)                       \
+  ANALYSIS(steps)                         \
   ANALYSIS(critical_path)                 \
   ANALYSIS(collectives)                   \
   ANALYSIS(stragglers)                    \

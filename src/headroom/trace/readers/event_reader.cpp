@@ -92,9 +92,16 @@ void EventReader::add_event(Batch& batch) {
   }
 }
 
+/// Steps and data loading are asked for always, as annotations are; Kineto once wrote them as operators.
+bool EventReader::is_annotation_of_old_kineto() const {
+  if (category_ != Category::kCpuOp || without_quotes(fields_.category) != "Operator") return false;
+  const std::string_view name = without_quotes(fields_.name);
+  return name.starts_with("ProfilerStep#") || name.starts_with("enumerate(DataLoader)");
+}
+
 void EventReader::add_complete(Batch& batch) {
   // What has no category may turn out to be work of a device: that is known when all threads have names.
-  if (has_category_ && !has(needs_, need_of(category_))) {
+  if (has_category_ && !has(needs_, need_of(category_)) && !is_annotation_of_old_kineto()) {
     ++batch.skipped_by_need;
     return;
   }

@@ -26,6 +26,7 @@ class EventReader {
 
  private:
   bool wants_arguments() const;
+  bool is_annotation_of_old_kineto() const;
   void add_event(Batch& batch);
   void add_complete(Batch& batch);
   void add_begin(Batch& batch);
