@@ -13,6 +13,7 @@
   ANALYSIS(memory)                        \
   ANALYSIS(overlap)                       \
   ANALYSIS(steps)                         \
+  ANALYSIS(efficiency)                    \
   ANALYSIS(critical_path)                 \
   ANALYSIS(collectives)                   \
   ANALYSIS(stragglers)                    \
