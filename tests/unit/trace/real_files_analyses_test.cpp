@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// What must hold of every trace there is: sums add up to the nanosecond, unions are no longer than their
+// spans, analyses agree with one another.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "analysis_run.h"
+#include "headroom/base/error.h"
+
+namespace headroom::trace {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<fs::path> real_files() {
+  std::vector<fs::path> files;
+  const fs::path traces = fs::path(HEADROOM_SHARED) / "traces";
+  if (!fs::exists(traces)) return files;
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(traces)) {
+    if (entry.is_regular_file() && entry.path().extension() != ".md") files.push_back(entry.path());
+  }
+  std::ranges::sort(files);
+  return files;
+}
+
+std::int64_t column_sum(const DataTable& table, const std::string& key) {
+  std::int64_t sum = 0;
+  for (std::size_t row = 0; row < table.rows.size(); ++row) sum += integer(table, row, key);
+  return sum;
+}
+
+void check_utilization(const Trace& trace) {
+  const AnalysisResult result = run_analysis("utilization", trace);
+  if (trace.gpu.empty()) return;
+  const DataTable& devices = table_of(result, "devices");
+  for (std::size_t row = 0; row < devices.rows.size(); ++row) {
+    const std::int64_t span = integer(devices, row, "span_ns");
+    EXPECT_EQ(integer(devices, row, "compute_ns") + integer(devices, row, "exposed_communication_ns") +
+                  integer(devices, row, "exposed_memory_ns") + integer(devices, row, "idle_ns"),
+              span);
+    EXPECT_GE(integer(devices, row, "idle_ns"), 0);
+    EXPECT_LE(integer(devices, row, "matmul_convolution_ns"), integer(devices, row, "busy_ns"));
+  }
+  const AnalysisResult summary = run_analysis("summary", trace);
+  EXPECT_EQ(summary.headlines.empty(), result.headlines.empty());
+  if (result.headlines.empty()) return;
+  EXPECT_EQ(headline(summary, "utilization"), headline(result, "utilization"));
+}
+
+void check_kernels(const Trace& trace) {
+  if (trace.gpu.empty()) return;
+  const AnalysisResult devices = run_analysis("utilization", trace);
+  for (const char* by : {"name", "type", "shape", "op"}) {
+    const AnalysisResult result = run_analysis("kernels", trace, {{"by", by}}, 0);
+    const DataTable& kernels = table_of(result, "kernels");
+    EXPECT_EQ(column_sum(kernels, "count"), static_cast<std::int64_t>(trace.gpu.size())) << by;
+    EXPECT_EQ(column_sum(kernels, "total_ns"), static_cast<std::int64_t>(headline(result, "gpu_time_ns")))
+        << by;
+    const DataTable& table = table_of(devices, "devices");
+    EXPECT_EQ(column_sum(table_of(result, "combinations"), "time_ns"),
+              integer(table, table.rows.size() - 1, "busy_ns"));
+  }
+}
+
+void check_steps(const Trace& trace) {
+  const AnalysisResult result = run_analysis("steps", trace, {}, 0);
+  if (trace.events.size() == 0) return;
+  const DataTable& steps = table_of(result, "steps");
+  for (std::size_t row = 0; row < steps.rows.size(); ++row) {
+    std::int64_t sum = 0;
+    for (std::size_t column = 5; column < steps.columns.size(); ++column) {
+      const std::int64_t part = integer(steps, row, steps.columns[column].key);
+      EXPECT_GE(part, 0) << steps.columns[column].key;
+      sum += part;
+    }
+    EXPECT_EQ(sum, integer(steps, row, "wall_ns"));
+    EXPECT_LE(integer(steps, row, "busy_ns"), integer(steps, row, "wall_ns"));
+  }
+}
+
+void check_ops(const Trace& trace) {
+  for (const char* by : {"name", "shape", "stack"}) {
+    const AnalysisResult result = run_analysis("ops", trace, {{"by", by}}, 0);
+    if (result.tables.empty()) continue;
+    const DataTable& ops = table_of(result, "ops");
+    std::int64_t device = 0;
+    for (const GpuDetail& work : trace.gpu) device += trace.events.duration_ns[work.event];
+    EXPECT_LE(column_sum(ops, "self_device_ns"), device);
+    for (std::size_t row = 0; row < ops.rows.size(); ++row) {
+      EXPECT_GE(integer(ops, row, "self_cpu_ns"), 0);
+      EXPECT_GE(integer(ops, row, "cpu_total_ns"), 0);
+      EXPECT_GT(integer(ops, row, "calls"), 0);
+      EXPECT_LE(integer(ops, row, "self_device_ns"), integer(ops, row, "device_total_ns"));
+    }
+  }
+}
+
+void check_efficiency(const Trace& trace) {
+  for (const Headline& headline : run_analysis("efficiency", trace).headlines) {
+    EXPECT_GE(headline.value, 0) << headline.metric;
+    EXPECT_LE(headline.value, 1) << headline.metric;
+  }
+}
+
+TEST(RealFiles, SumsAddUpAndAnalysesAgree) {
+  const std::vector<fs::path> files = real_files();
+  if (files.empty()) GTEST_SKIP() << "needs " << HEADROOM_SHARED << "/traces";
+  std::size_t checked = 0;
+  for (const fs::path& file : files) {
+    SCOPED_TRACE(file.filename().string());
+    Trace trace;
+    try {
+      trace = read(file);
+    } catch (const Error&) {
+      continue;  // no trace at all: the readers' tests say which
+    }
+    check_utilization(trace);
+    check_kernels(trace);
+    check_steps(trace);
+    check_ops(trace);
+    check_efficiency(trace);
+    ++checked;
+  }
+  EXPECT_GE(checked, 60U);
+}
+
+}  // namespace
+}  // namespace headroom::trace
