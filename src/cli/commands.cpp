@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/command.h"
+#include "cli/commands/ab.h"
 #include "cli/commands/cache.h"
 #include "cli/commands/diff.h"
 #include "cli/commands/history.h"
 #include "cli/commands/machine.h"
 #include "cli/commands/run.h"
+#include "cli/commands/time.h"
 #include "cli/commands/trace.h"
 
 namespace headroom::cli {
@@ -12,6 +14,8 @@ namespace {
 
 constexpr Command kCommands[] = {
     {"run", "measure experiments against each other and against this machine's limits", run},
+    {"time", "measure a command: time with its interval, memory, page faults, switches", time},
+    {"ab", "compare commands, or builds of a runner, run in turn until the ratio is known", ab},
     {"diff", "compare measurements: what got slower, what got faster, what cannot be told", diff},
     {"trace", "what a device was doing: utilisation, kernels, idle time, collectives of profiler traces", trace},
     {"cache", "commands with cold caches against the same with warm ones, whole suites or one of yours",

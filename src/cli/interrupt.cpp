@@ -17,6 +17,13 @@ void on_signal(int) {
   if (interrupted.exchange(true)) _exit(static_cast<int>(ExitCode::kInterrupted));
 }
 
+std::atomic<int> signals{0};
+static_assert(std::atomic<int>::is_always_lock_free);
+
+void count_signal(int) {
+  ++signals;
+}
+
 }  // namespace
 
 const std::atomic<bool>& interrupt_flag() {
@@ -29,6 +36,21 @@ const std::atomic<bool>& interrupt_flag() {
   }();
   (void)installed;
   return interrupted;
+}
+
+const std::atomic<int>& interrupt_count() {
+  static const bool installed = [] {
+    struct sigaction action {};
+    action.sa_handler = count_signal;
+    for (const int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
+    struct sigaction before {};
+    // nohup ignores HUP for us.
+    if (sigaction(SIGHUP, nullptr, &before) == 0 && before.sa_handler != SIG_IGN)
+      sigaction(SIGHUP, &action, nullptr);
+    return true;
+  }();
+  (void)installed;
+  return signals;
 }
 
 }  // namespace headroom::cli

@@ -5,7 +5,13 @@
 
 namespace headroom::cli {
 
-/// Set once Ctrl-C (or TERM) came; a second one ends the program at once. Installs the handlers when first called.
+/// Set once Ctrl-C (or TERM) came; a second one ends the program at once. Installs the handlers when first
+/// called.
 const std::atomic<bool>& interrupt_flag();
+
+/// The same for commands that have children and temporary folders to see to: how many signals came (INT,
+/// TERM, HUP). After the first one whoever waits has a bounded time to end; a second one asks for haste, and
+/// none ends the program by itself. Installs the handlers when first called.
+const std::atomic<int>& interrupt_count();
 
 }  // namespace headroom::cli

@@ -21,6 +21,8 @@ namespace {
 constexpr double kStealShare = 0.01;
 constexpr double kNsPerSecond = 1e9;
 
+constexpr const char* kPeakMemory = "peak_memory";
+
 struct CommandMetric {
   const char* name;
   const char* unit;
@@ -32,7 +34,7 @@ constexpr std::array<CommandMetric, 9> kMetrics{{
     {"latency", "s", [](const CommandSample& sample) { return sample.wall_ns / kNsPerSecond; }},
     {"user_time", "s", [](const CommandSample& sample) { return sample.user_ns / kNsPerSecond; }},
     {"system_time", "s", [](const CommandSample& sample) { return sample.system_ns / kNsPerSecond; }},
-    {"peak_memory", "B",
+    {kPeakMemory, "B",
      [](const CommandSample& sample) { return static_cast<double>(sample.peak_rss_bytes); }},
     {"page_faults", "1", [](const CommandSample& sample) { return static_cast<double>(sample.page_faults); }},
     {"major_faults", "1",
@@ -72,20 +74,18 @@ void note_steal(const CommandTrack& track, std::vector<std::string>& notes) {
   }
 }
 
-void note_peak(const CommandTrack& track, std::vector<std::string>& notes) {
-  const bool at_floor = std::ranges::any_of(track.samples, [&](const CommandSample& sample) {
+/// The kernel counts what this program occupied when it started the command: a peak at that floor is an upper
+/// bound.
+bool peak_is_ours(const CommandTrack& track) {
+  return std::ranges::any_of(track.samples, [&](const CommandSample& sample) {
     return sample.peak_rss_bytes <= track.peak_rss_floor_bytes;
   });
-  if (!at_floor) return;
-  notes.push_back(fmt::format("peak_memory: {} or less; the kernel counts what headroom itself occupied",
-                              format_bytes(static_cast<double>(track.peak_rss_floor_bytes))));
 }
 
 std::vector<std::string> notes_of(const CommandTrack& track, StopReason stop) {
   std::vector<std::string> notes = track.notes;
   note_failures(track, notes);
   note_steal(track, notes);
-  note_peak(track, notes);
   if (const std::size_t warmup = warmup_of(track); warmup > 0) {
     notes.push_back(fmt::format("warm-up: {} leading samples are kept but not counted", warmup));
   }
@@ -155,6 +155,8 @@ void append_metrics(const Record& base, const CommandTrack& track, std::vector<R
     const bool any = std::ranges::any_of(values, [](double value) { return value != 0; });
     if (metric.only_if_any && !any) continue;
     records.push_back(metric_record(base, track, metric.name, metric.unit, std::move(values)));
+    if (metric.name == kPeakMemory && peak_is_ours(track))
+      records.back().metric.extra_info["at_most"] = "true";
   }
 }
 

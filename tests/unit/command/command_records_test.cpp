@@ -12,7 +12,6 @@ namespace headroom {
 namespace {
 
 using testing::Contains;
-using testing::ElementsAre;
 using testing::HasSubstr;
 
 const Record* find(const std::vector<Record>& records, const std::string& name, const std::string& metric) {
@@ -89,7 +88,11 @@ TEST(CommandRecords, CountersThatWereThereInEachRun) {
 TEST(CommandRecords, APeakThatIsOursIsSaidToBe) {
   CommandGroup group{{track("a", 1e6, 10)}, StopReason::kPrecision};
   group.commands[0].peak_rss_floor_bytes = 8 << 20;
-  EXPECT_THAT(command_records(group, nullptr).front().notes, ElementsAre(HasSubstr("8 MiB or less")));
+  EXPECT_EQ(find(command_records(group, nullptr), "a", "peak_memory")->metric.extra_info.count("at_most"),
+            1U);
+  group.commands[0].peak_rss_floor_bytes = (8 << 20) - 1;
+  EXPECT_EQ(find(command_records(group, nullptr), "a", "peak_memory")->metric.extra_info.count("at_most"),
+            0U);
 }
 
 TEST(CommandRecords, ACommandWithoutSamplesHasOneRecordThatSaysWhy) {

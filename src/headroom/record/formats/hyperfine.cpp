@@ -5,6 +5,7 @@
 
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
+#include "headroom/record/hyperfine_json.h"
 #include "headroom/record/json_fields.h"
 #include "headroom/record/tool_json.h"
 #include "headroom/record/tool_record.h"
@@ -75,6 +76,11 @@ void add_records(const Json& result, const std::string& where, std::vector<Recor
   }
 }
 
+std::string write(const std::vector<Record>& records, std::string_view /*previous*/,
+                  const std::string& source) {
+  return hyperfine_json(records, source);
+}
+
 bool recognises(std::string_view text) {
   return trimmed(text.substr(0, 256)).starts_with('{') && holds_keys(text, {"results", "command"}) &&
          (holds_keys(text, {"mean"}) || holds_keys(text, {"times"}));
@@ -95,7 +101,11 @@ std::vector<Record> read(const PaddedText& text, const std::string& source) {
 }  // namespace
 
 Format hyperfine_format() {
-  return {.name = "hyperfine", .summary = "JSON of hyperfine", .recognises = recognises, .read = read};
+  return {.name = "hyperfine",
+          .summary = "JSON of hyperfine",
+          .write = write,
+          .recognises = recognises,
+          .read = read};
 }
 
 }  // namespace headroom

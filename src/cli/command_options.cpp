@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/command_options.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "headroom/base/error.h"
+#include "headroom/base/text.h"
+#include "headroom/base/units.h"
+#include "headroom/compare/margins.h"
+#include "headroom/history/store.h"
+#include "headroom/record/formats.h"
+
+namespace headroom::cli {
+namespace {
+
+constexpr const char* kExamplesOfComparing = R"(examples:
+  headroom ab './old input' './new input'        which is faster, by how much, and how sure is that
+  headroom ab 'gzip -{n} -c f' 'zstd -{n} -c f' -L n 1,3,9
+                                                 two programs at three settings
+  headroom ab 'make -j{jobs}' -P jobs 1 8 1 --prepare 'make clean'
+                                                 one command at eight settings, each against the first
+  headroom ab --shell 'grep x f | wc -l' 'grep -c x f'
+  headroom ab 'cc -O2 x.c' 'cc -O3 x.c' --json result.json --export hyperfine hyperfine.json
+  headroom ab --runner old/mine --runner new/mine gemv
+                                                 two builds of a runner, as headroom run has it
+
+Each round runs every command once, in a new random order. Sampling ends when the widest interval of the ratios to the
+first command is as narrow as --precision asks. All --setup lines are run before the first round and all --cleanup lines
+after the last: what they make must not be in each other's way.
+)";
+
+constexpr const char* kExamplesOfTiming = R"(examples:
+  headroom time 'sort -n numbers.txt'            median, its interval, user and system time, memory
+  headroom time -- sort -n numbers.txt           the same, its words as your shell has split them
+  headroom time --shell 'cat f | sort'           through /bin/sh; --shell=bash through another
+  headroom time --prepare 'sync; echo 3 > /proc/sys/vm/drop_caches' 'wc -l big.txt'
+  headroom time 'sleep {t}' -L t 0.01,0.02       several, each against the first
+)";
+
+/// Options as text, before they mean anything.
+struct RawOptions {
+  std::vector<std::pair<std::string, std::string>> lists;
+  std::vector<std::string> steps;
+  std::string precision, margin, min_time, max_time, timeout;
+  bool quick = false, no_environment = false, no_store = false;
+};
+
+void declare_commands(CLI::App& app, RawOptions& raw, CommandOptions& options) {
+  const auto repeated = [&](const char* names, std::vector<std::string>& values, const char* help) {
+    app.add_option(names, values, help)->take_all()->allow_extra_args(false);
+  };
+  app.add_option("COMMAND", options.lines, "a command line, in quotes")->take_all();
+  repeated("-n,--name", options.names, "what to call a command; repeat it for each");
+  app.add_option("-L,--parameter-list", raw.lists, "{NAME} in commands takes each of the values a,b,c")
+      ->take_all()
+      ->allow_extra_args(false);
+  app.add_option("-P,--parameter-scan", raw.steps, "{NAME} takes FIRST, FIRST + STEP, ... LAST")
+      ->type_name("NAME FIRST LAST STEP")
+      ->type_size(4)
+      ->take_all()
+      ->allow_extra_args(false);
+  app.add_flag("--shell{/bin/sh}", options.shell,
+               "run commands by /bin/sh, or by another: --shell=bash (default: none)");
+  repeated("--setup", options.setup,
+           "shell line before the first run; one for all commands, or one for each");
+  repeated("--prepare", options.prepare, "shell line before each run");
+  repeated("--conclude", options.conclude, "shell line after each run");
+  repeated("--cleanup", options.cleanup, "shell line after the last run");
+  app.add_option("--input", options.input,
+                 "file that each run reads as its standard input (default: nothing)");
+  options.output = "null";
+  app.add_option("--output", options.output,
+                 "where standard output goes: null (default), pipe (read and dropped), or a file");
+  app.add_flag("-i,--ignore-failure", options.ignore_failure, "measure runs that fail, too");
+  app.add_option("--timeout", raw.timeout, "most time for one run; the command then fails (default: none)");
+  app.add_flag("--no-env-random", raw.no_environment,
+               "do not change the size of the environment in each round");
+}
+
+void declare_measuring(CLI::App& app, RawOptions& raw, CommandOptions& options, bool compares) {
+  app.add_option("--precision", raw.precision,
+                 compares ? "goal for the half-width of the 95 % interval of the ratios (default 0.5%)"
+                          : "goal for the half-width of the 95 % interval of the median (default 0.5%)");
+  app.add_option("--margin", raw.margin, "differences up to it are none (default 1%)");
+  app.add_option("--min-time", raw.min_time, "least time of measuring (default 2s)");
+  app.add_option("--max-time", raw.max_time,
+                 "most time of measuring, once --min-rounds are over (default 60s)");
+  app.add_option("--min-rounds", options.min_rounds,
+                 "least number of rounds (default 6: an interval needs six)")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--max-rounds", options.stop.max_samples, "most rounds (default 10000)")
+      ->check(CLI::PositiveNumber);
+  app.add_flag("--quick", raw.quick, "a first look: precision 2%, at most 5 s");
+  app.add_option("--seed", options.seed, "of the random order");
+}
+
+void declare_output(CLI::App& app, RawOptions& raw, CommandOptions& options) {
+  app.add_option("--json", options.json, "all records with all samples ('-': standard output)");
+  app.add_option("--oss", options.oss, "PyTorch OSS benchmark database records, schema v3");
+  app.add_option("--export", options.exports,
+                 "FORMAT FILE: hyperfine, seed-csv, oss-v3 or headroom-json; may be repeated")
+      ->take_all()
+      ->allow_extra_args(false);
+  app.add_option("--store", options.store, "history to append to (default: HEADROOM_STORE, or the user's)");
+  app.add_flag("--no-store", raw.no_store, "keep no history of this run");
+}
+
+StopRule stop_rule(const RawOptions& raw, StopRule rule) {
+  rule.precision = raw.quick ? 0.02 : 0.005;
+  rule.min_time_ns = raw.quick ? 0.2e9 : 2e9;
+  rule.max_time_ns = raw.quick ? 5e9 : 60e9;
+  if (!raw.precision.empty()) rule.precision = parse_share(raw.precision);
+  if (!raw.min_time.empty()) rule.min_time_ns = parse_time_ns(raw.min_time);
+  if (!raw.max_time.empty()) rule.max_time_ns = parse_time_ns(raw.max_time);
+  if (rule.precision <= 0) throw Error("--precision must be above 0, for example 1%");
+  if (rule.max_time_ns <= 0) throw Error("--max-time must be above 0, for example 5s");
+  rule.min_time_ns = std::min(rule.min_time_ns, rule.max_time_ns);
+  return rule;
+}
+
+void understand(const RawOptions& raw, CommandOptions& options) {
+  for (const auto& [name, values] : raw.lists) options.parameters.push_back(listed_parameter(name, values));
+  for (std::size_t at = 0; at + 3 < raw.steps.size(); at += 4) {
+    options.parameters.push_back(
+        stepped_parameter(raw.steps[at], raw.steps[at + 1], raw.steps[at + 2], raw.steps[at + 3]));
+  }
+  options.random_environment = !raw.no_environment;
+  options.stop = stop_rule(raw, options.stop);
+  if (!raw.margin.empty()) options.margin = parse_margin(raw.margin);
+  if (!raw.timeout.empty()) {
+    options.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(parse_time_ns(raw.timeout) / 1e6));
+    if (options.timeout.count() <= 0) throw Error("--timeout must be above 0, for example 30s");
+  }
+  for (const auto& [format, file] : options.exports) {
+    if (format_named(format).write == nullptr)
+      throw Error("--export " + format + ": that format can only be read");
+  }
+  if (options.store.empty()) options.store = default_store();
+  if (raw.no_store) options.store.clear();
+}
+
+void check_commands(const CommandOptions& options, bool compares) {
+  const std::size_t commands = options.lines.size() + (options.words.empty() ? 0 : 1);
+  if (commands == 0) throw Error("give a command, in quotes; --help shows examples");
+  if (!compares && commands > 1) {
+    throw Error("headroom time measures one command, in quotes or after --; headroom ab compares several");
+  }
+  if (compares && commands == 1 && options.parameters.empty()) {
+    throw Error(
+        "give two commands to compare, or one and the values of a parameter (-L n 1,2); headroom time "
+        "measures a single one");
+  }
+}
+
+}  // namespace
+
+CommandOptions parse_command_options(const Arguments& arguments, bool compares) {
+  CommandOptions options;
+  RawOptions raw;
+  CLI::App app(compares ? "Compares commands: run in turn, in random order, until the ratio is known."
+                        : "Measures a command: time with its interval, memory, page faults, switches.",
+               compares ? "headroom ab" : "headroom time");
+  app.footer(compares ? kExamplesOfComparing : kExamplesOfTiming);
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  declare_commands(app, raw, options);
+  declare_measuring(app, raw, options, compares);
+  declare_output(app, raw, options);
+  const auto end = compares ? arguments.end() : std::ranges::find(arguments, "--");
+  if (end != arguments.end()) options.words.assign(end + 1, arguments.end());
+  try {
+    app.parse(std::vector<std::string>(std::make_reverse_iterator(end), arguments.rend()));
+  } catch (const CLI::ParseError& error) {
+    options.done = app.exit(error) == 0 ? ExitCode::kFine : ExitCode::kCannot;
+    return options;
+  }
+  understand(raw, options);
+  check_commands(options, compares);
+  return options;
+}
+
+}  // namespace headroom::cli
