@@ -180,7 +180,10 @@ bool CommandRounds::should_end() {
     progress_.half_width = state.relative_half_width;
   }
   const auto reason = stopping_.check(state);
-  if (!reason || (*reason == StopReason::kMaxTime && round_ < settings_.min_rounds)) return false;
+  if (!reason) return false;
+  // Warm-up may have left too few samples for an interval: then up to as many rounds again.
+  const std::size_t least = settings_.min_rounds * (progress_.half_width ? 1 : 2);
+  if (*reason == StopReason::kMaxTime && round_ < least) return false;
   group_.stop = *reason;
   return true;
 }

@@ -56,7 +56,9 @@ std::string time_text(const CommandRow& row, const char* metric) {
 
 std::string count_text(const CommandRow& row, const char* metric) {
   const auto count = row.value(metric);
-  return count ? format_number(*count) : "";
+  if (!count) return "";
+  // A median of counts is whole or a half, and three digits of a small one are all of it.
+  return *count < 1e5 ? fmt::format("{:g}", *count) : format_number(*count);
 }
 
 /// "≤ 8 MiB" where the kernel counted what headroom occupied, and the command took no more.

@@ -88,8 +88,24 @@ TEST(CommandRounds, ACapOnTimeWaitsForAnInterval) {
   EXPECT_EQ(fake.measure({"a", "b"}, settings).commands[0].samples.size(), 6U);
   settings.min_rounds = 1;
   const CommandGroup group = fake.measure({"a", "b"}, settings);
-  EXPECT_EQ(group.commands[0].samples.size(), 1U);
+  EXPECT_EQ(group.commands[0].samples.size(), 2U);
   EXPECT_EQ(group.stop, StopReason::kMaxTime);
+}
+
+TEST(CommandRounds, WarmUpDoesNotUseUpTheRoundsOfACap) {
+  FakeCommands fake;
+  int runs = 0;
+  fake.wall_ns = [&](const std::string&) {
+    ++runs;
+    return (runs <= 8 ? 900e9 : 100e9) + runs % 3 * 1e9;
+  };
+  CommandRoundSettings settings = fake.settings();
+  settings.stop.max_time_ns = 1e9;
+  settings.min_rounds = 8;
+  const CommandGroup group = fake.measure({"a", "b"}, settings);
+  EXPECT_EQ(warmup_of(group.commands[0]), 4U);
+  EXPECT_GT(group.commands[0].samples.size(), 8U);
+  EXPECT_TRUE(ratio_of(steady_series(group.commands[1]), steady_series(group.commands[0]))->interval);
 }
 
 TEST(CommandRounds, AFailureMarksItsCommandAndTheOthersGoOn) {

@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`headroom ab`: what it measures, shows and writes."""
+import json
+import os
+import shutil
+import subprocess
+import unittest
+
+from command_line import FAULTY, CommandLineTest, headroom, records_of
+
+# A few rounds, whatever the machine is doing.
+FEW = ["--no-store", "--max-rounds", "16", "--min-time", "0"]
+
+
+def ab(*arguments, **options):
+    return headroom("ab", *FEW, *arguments, **options)
+
+
+def of_metric(records, name):
+    return [record for record in records if record["metric"]["name"] == name]
+
+
+class AbTest(CommandLineTest):
+    def test_tells_the_slower_one(self):
+        result = ab("sleep 0.01", "sleep 0.05")
+        self.assert_exit(result, 0)
+        self.assertRegex(result.stdout, r"x the time of sleep 0.01 \(95 % interval .* to .*\): slower")
+        for word in ("± 95 %", "user", "system", "peak memory", "faults", "switches"):
+            self.assertIn(word, result.stdout)
+
+    def test_the_first_is_the_baseline(self):
+        self.assertRegex(ab("sleep 0.05", "sleep 0.01").stdout, r"x the time of sleep 0.05 .*: faster")
+
+    def test_records_hold_all_samples_of_all_metrics_in_rounds(self):
+        path = self.folder / "records.json"
+        self.assert_exit(ab("true", "sh -c 'exit 0'", "--json", path), 0)
+        records = records_of(path)
+        names = [record["metric"]["name"] for record in records[:len(records) // 2]]
+        for name in ("latency", "user_time", "system_time", "peak_memory", "page_faults", "context_switches"):
+            self.assertIn(name, names)
+        first, second = of_metric(records, "latency")
+        self.assertEqual(first["samples"][0]["rounds"], list(range(16)))
+        self.assertEqual(second["samples"][0]["rounds"], list(range(16)))
+        self.assertEqual(first["metric"]["unit"], "s")
+        self.assertEqual(second["metric"]["extra_info"]["ratio_to"], "true")
+        self.assertEqual(second["model"]["name"], "sh -c 'exit 0'")
+        self.assertIn("interval", second)
+
+    def test_records_go_to_standard_output(self):
+        result = ab("true", "false", "--ignore-failure", "--json", "-")
+        self.assert_exit(result, 0)
+        self.assertEqual(len(of_metric(json.loads(result.stdout)["records"], "latency")), 2)
+        self.assertIn("command", result.stderr)
+
+    def test_diff_gate_and_history_read_the_records(self):
+        store = self.folder / "history.sqlite"
+        before, after = self.folder / "before.json", self.folder / "after.json"
+        for path, duration in ((before, "0.01"), (after, "0.05")):
+            self.assert_exit(headroom("time", f"sleep {duration}", "--name", "nap", "--max-rounds", "12", "--min-time", "0",
+                                      "--json", path, "--store", store), 0)
+        result = headroom("diff", "--gate", "10%", "--metric", "latency", before, after)
+        self.assert_exit(result, 1)
+        self.assertIn("nap", result.stdout)
+        history = headroom("history", "--store", store)
+        self.assert_exit(history, 0)
+        self.assertIn("nap", headroom("history", "nap", "--store", store).stdout)
+
+    def test_history_is_the_default(self):
+        environment = dict(os.environ, HEADROOM_STORE=str(self.folder / "mine.sqlite"))
+        self.assert_exit(headroom("time", "true", "--max-rounds", "2", env=environment), 0)
+        self.assertTrue((self.folder / "mine.sqlite").exists())
+
+    def test_a_command_against_itself_has_two_names(self):
+        path = self.folder / "records.json"
+        self.assert_exit(ab("true", "true", "--json", path), 0)
+        self.assertEqual([record["model"]["name"] for record in of_metric(records_of(path), "latency")],
+                         ["true", "true (2)"])
+
+    def test_names(self):
+        result = ab("true", "true", "-n", "old", "-n", "new")
+        self.assert_exit(result, 0)
+        self.assertIn("x the time of old", result.stdout)
+        self.assert_refused(ab("true", "true", "-n", "old"), "1 names for 2 commands")
+
+
+class ParameterTest(CommandLineTest):
+    def test_several_commands_are_compared_at_each_point(self):
+        path = self.folder / "records.json"
+        result = ab("sh -c 'exit 0' {n}", "true {n}", "-L", "n", "1,2", "--json", path)
+        self.assert_exit(result, 0)
+        self.assertIn("x the time of sh -c 'exit 0' 1", result.stdout)
+        self.assertIn("x the time of sh -c 'exit 0' 2", result.stdout)
+        latencies = of_metric(records_of(path), "latency")
+        self.assertEqual([record["axes"] for record in latencies],
+                         [{"n": "1"}, {"n": "1"}, {"n": "2"}, {"n": "2"}])
+        self.assertEqual(latencies[3]["model"]["name"], "true {n}")
+
+    def test_one_command_is_compared_with_its_first_point(self):
+        result = ab("sleep {t}", "-P", "t", "0.01", "0.03", "0.01")
+        self.assert_exit(result, 0)
+        self.assertEqual(result.stdout.count("x the time of sleep 0.01"), 2)
+        self.assertIn("sleep 0.03", result.stdout)
+
+    def test_parameters_reach_hooks_names_and_files(self):
+        out = self.folder / "out-{n}"
+        result = ab("echo {n} {print}", "-L", "n", "a,b", "--prepare", f"touch {self.folder}/prepared-{{n}}",
+                    "--output", out, "-n", "say {n}")
+        self.assert_exit(result, 0)
+        self.assertIn("say b", result.stdout)
+        self.assertEqual((self.folder / "out-b").read_text(), "b {print}\n")
+        self.assertTrue((self.folder / "prepared-a").exists())
+
+    def test_what_changes_nothing_is_refused(self):
+        self.assert_refused(ab("true", "-L", "n", "1,2"), "no command mentions {n}")
+        self.assert_refused(ab("true {n}", "-L", "n", "1,1"), "given twice")
+        self.assert_refused(ab("true {n}", "-P", "n", "1", "5", "0"), "do not lead from 1 to 5")
+        self.assert_refused(ab("true {n}", "-L", "n", "1", "-L", "n", "2"), "'n' is given twice")
+
+
+class RunningTest(CommandLineTest):
+    def log(self):
+        return (self.folder / "log").read_text().split() if (self.folder / "log").exists() else []
+
+    def test_hooks_run_where_they_belong(self):
+        log = self.folder / "log"
+        hooks = [f"--{name}=echo {name} >> {log}" for name in ("setup", "prepare", "conclude", "cleanup")]
+        result = headroom("time", "--no-store", "--max-rounds", "3", "--shell", f"echo run >> {log}", *hooks)
+        self.assert_exit(result, 0)
+        self.assertEqual(self.log(), ["setup"] + 3 * ["prepare", "run", "conclude"] + ["cleanup"])
+
+    def test_hooks_of_each_command(self):
+        log = self.folder / "log"
+        result = ab("true", "echo", "--prepare", f"echo one >> {log}", "--prepare", f"echo two >> {log}")
+        self.assert_exit(result, 0)
+        self.assertEqual(sorted(self.log()), 16 * ["one"] + 16 * ["two"])
+        self.assert_refused(ab("true", "echo", *(3 * ["--prepare", "true"])), "--prepare is given 3 times")
+
+    def test_rounds_are_in_random_order(self):
+        log = self.folder / "log"
+        headroom("ab", "--no-store", "--max-rounds", "30", "--min-rounds", "30", "--precision", "0.0001%", "--shell",
+                 f"echo a >> {log}", f"echo b >> {log}")
+        rounds = ["".join(self.log()[i:i + 2]) for i in range(0, 60, 2)]
+        self.assertEqual(set(rounds), {"ab", "ba"})
+
+    def test_without_a_shell_words_are_split_as_a_shell_would(self):
+        out = self.folder / "out"
+        self.assert_exit(headroom("time", "--no-store", "--max-rounds", "1", "--output", out,
+                                  "printf '%s|' a 'b c' \"d\"e\\ f"), 0)
+        self.assertEqual(out.read_text(), "a|b c|de f|")
+        self.assert_refused(ab("true", "echo 'a"), "byte 6", "single quote is never closed")
+        self.assert_refused(ab("true", "echo a | cat"), "'|' means something to a shell only", "--shell")
+
+    def test_shells(self):
+        out = self.folder / "out"
+        run = ["time", "--no-store", "--max-rounds", "1", "--output", out]
+        self.assert_exit(headroom(*run, "--shell", "echo $((1 + 2)) | cat"), 0)
+        self.assertEqual(out.read_text(), "3\n")
+        bash = shutil.which("bash")
+        self.assert_exit(headroom(*run, f"--shell={bash}", "echo ${BASH_VERSION:+bash}"), 0)
+        self.assertEqual(out.read_text(), "bash\n")
+
+    def test_input_and_output(self):
+        text = self.folder / "in"
+        text.write_text("from a file")
+        out = self.folder / "out"
+        self.assert_exit(ab("cat", "cat -", "--input", text, "--output", out), 0)
+        self.assertEqual(out.read_text(), "from a file")
+        self.assert_exit(ab("cat", "cat -", "--output", "pipe"), 0)
+        result = ab("cat", "cat -", "--input", self.folder / "absent")
+        self.assert_exit(result, 1)
+        self.assertIn("No such file", result.stdout)
+
+    def test_the_environment_changes_its_size(self):
+        sizes = self.folder / "sizes"
+        run = ["time", "--no-store", "--max-rounds", "12", "--min-time", "0", "--shell"]
+        self.assert_exit(headroom(*run, f"echo ${{#HEADROOM_PADDING}} >> {sizes}"), 0)
+        self.assertGreater(len(set(sizes.read_text().split())), 6)
+        sizes.unlink()
+        self.assert_exit(headroom(*run, "--no-env-random", f"echo ${{#HEADROOM_PADDING}} >> {sizes}"), 0)
+        self.assertEqual(set(sizes.read_text().split()), {"0"})
+
+    def test_stops_at_its_goal_or_at_a_cap(self):
+        path = self.folder / "records.json"
+        headroom("time", "sleep 0.002", "--no-store", "--precision", "90%", "--min-time", "0", "--json", path)
+        self.assertEqual(of_metric(records_of(path), "latency")[0]["stop"], "precision")
+        headroom("time", "sleep 0.05", "--no-store", "--precision", "0.0001%", "--max-time", "1ms", "--json", path)
+        latency = of_metric(records_of(path), "latency")[0]
+        self.assertEqual(latency["stop"], "max-time")
+        self.assertIn(len(latency["samples"][0]["values"]), range(6, 13))
+
+    def test_runners_are_compared_by_run(self):
+        result = headroom("ab", "--runner", FAULTY, "--runner", FAULTY, "fine", "--no-limits", "--no-store", "--max-time",
+                          "300ms", "--min-time", "0", "--threads", "1")
+        self.assert_exit(result, 0)
+        self.assertIn("x the time of", result.stdout)
+
+
+class ExportTest(CommandLineTest):
+    def test_hyperfine_file_reads_as_hyperfines(self):
+        path = self.folder / "hyperfine.json"
+        self.assert_exit(ab("sleep {t}", "-L", "t", "0.001,0.002", "--export", "hyperfine", path), 0)
+        ours = json.loads(path.read_text())["results"]
+        self.assertEqual([result["command"] for result in ours], ["sleep 0.001", "sleep 0.002"])
+        self.assertEqual(ours[0]["parameters"], {"t": "0.001"})
+        self.assertEqual(len(ours[0]["times"]), 16)
+        self.assertEqual(ours[0]["exit_codes"], 16 * [0])
+        self.assertTrue(ours[0]["min"] <= ours[0]["median"] <= ours[0]["max"])
+        result = headroom("diff", path, path)
+        self.assert_exit(result, 0)
+        self.assertIn("sleep 0.001", result.stdout)
+
+    @unittest.skipUnless(shutil.which("hyperfine"), "hyperfine is not installed")
+    def test_every_key_of_hyperfine_is_there(self):
+        ours, theirs = self.folder / "ours.json", self.folder / "theirs.json"
+        self.assert_exit(ab("true", "echo", "--export", "hyperfine", ours), 0)
+        subprocess.run(["hyperfine", "-N", "--runs", "3", "--export-json", theirs, "true"], capture_output=True, check=True)
+        theirs = json.loads(theirs.read_text())["results"][0]
+        ours = json.loads(ours.read_text())["results"][0]
+        for key, value in theirs.items():
+            self.assertIn(key, ours)
+            self.assertIsInstance(ours[key], type(value) if not isinstance(value, (int, float)) else (int, float), key)
+
+    def test_other_formats(self):
+        path = self.folder / "oss.json"
+        self.assert_exit(ab("true", "echo", "--export", "oss-v3", path), 0)
+        self.assertIn("latency", path.read_text())
+        result = ab("true", "echo", "--export", "headroom-json", "-")
+        self.assert_exit(result, 0)
+        self.assertIn("records", json.loads(result.stdout))
+        self.assert_refused(ab("true", "echo", "--export", "nvbench", path), "can only be read")
+        self.assert_refused(ab("true", "echo", "--export", "hyperfin", path), "hyperfine")
+        self.assert_refused(ab("true", "echo", "--export", "hyperfine", "/proc/no/file.json"), "/proc/no")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`headroom ab` and `headroom time` with commands that are missing, fail, hang, flood, fork, or are cut short."""
+import os
+import pathlib
+import resource
+import signal
+import subprocess
+import time
+import unittest
+
+from command_line import HEADROOM, CommandLineTest, headroom, records_of
+
+FEW = ["--no-store", "--max-rounds", "8", "--min-time", "0"]
+
+
+def processes_with(text):
+    """Ids of running processes (no zombies) with `text` in their command line."""
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+            continue
+        try:
+            if text in (entry / "cmdline").read_text(errors="replace").replace("\0", " "):
+                found.append(int(entry.name))
+        except OSError:
+            pass
+    return found
+
+
+def children_of(pid):
+    return [int(child) for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def soon(condition, seconds=20):
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.01)
+    return condition()
+
+
+class CommandFaultsTest(CommandLineTest):
+    def test_a_missing_program_is_said_before_anything_runs(self):
+        log = self.folder / "log"
+        result = headroom("ab", *FEW, f"touch {log}", "no-such-program-anywhere -x")
+        self.assert_refused(result, "no program 'no-such-program-anywhere' in PATH")
+        self.assertFalse(log.exists())
+        self.assert_refused(headroom("time", *FEW, "./no/such"), "no program './no/such'")
+
+    def test_a_program_that_setup_makes_may_be_missing_at_first(self):
+        program = self.folder / "made"
+        make = f"printf '#!/bin/sh\\nexit 0\\n' > {program}; chmod +x {program}"
+        self.assert_exit(headroom("time", *FEW, "--setup", make, str(program)), 0)
+
+    def test_a_program_that_nobody_makes_fails(self):
+        result = headroom("ab", *FEW, "--setup", "true", str(self.folder / "absent"), "true")
+        self.assert_exit(result, 1)
+        self.assertIn("no such file", result.stdout)
+        self.assertRegex(result.stdout, r"true +\S+ .s")
+
+    def test_a_failure_is_told_with_its_last_lines_and_the_others_go_on(self):
+        path = self.folder / "records.json"
+        result = headroom("ab", *FEW, "--json", path, "sh -c 'echo out of cheese >&2; exit 3'", "true")
+        self.assert_exit(result, 1)
+        self.assertIn("exit code 3: out of cheese", result.stdout)
+        failed, fine = records_of(path)[:2]
+        self.assertEqual(failed["outcome"]["kind"], "failed")
+        self.assertEqual(fine["outcome"]["kind"], "measured")
+
+    def test_a_signal_is_told_apart_from_a_code(self):
+        result = headroom("time", *FEW, "--shell", "kill -SEGV $$")
+        self.assert_exit(result, 1)
+        self.assertIn("killed by signal 11 (Segmentation fault)", result.stdout)
+
+    def test_failures_are_measured_where_asked_for(self):
+        path = self.folder / "records.json"
+        result = headroom("time", *FEW, "-i", "--json", path, "sh -c 'exit 3'")
+        self.assert_exit(result, 0)
+        self.assertIn("8 of 8 runs (exit code 3)", result.stdout)
+        codes = [record for record in records_of(path) if record["metric"]["name"] == "exit_code"]
+        self.assertEqual(codes[0]["samples"][0]["values"], 8 * [3])
+
+    def test_hooks_that_fail(self):
+        for hook in ("setup", "prepare", "conclude"):
+            result = headroom("time", *FEW, f"--{hook}", "echo nothing to make >&2; exit 2", "true")
+            self.assert_exit(result, 1)
+            self.assertIn(f"--{hook} failed: exit code 2: nothing to make", result.stdout)
+        result = headroom("time", *FEW, "--cleanup", "exit 2", "true")
+        self.assert_exit(result, 0)
+        self.assertIn("--cleanup failed: exit code 2", result.stdout)
+
+    def test_a_command_that_hangs_is_ended_with_its_whole_group(self):
+        mark = f"31{os.getpid()}"
+        result = headroom("ab", *FEW, "--timeout", "300ms", "--shell", f"sleep {mark} & wait", "true")
+        self.assert_exit(result, 1)
+        self.assertIn("timed out", result.stdout)
+        self.assertTrue(soon(lambda: not processes_with(f"sleep {mark}")))
+
+    def test_a_daemon_that_keeps_the_pipes_open_does_not_hang_us(self):
+        mark = f"32{os.getpid()}"
+        result = headroom("time", "--no-store", "--max-rounds", "2", "--output", "pipe", "--shell",
+                          f"setsid sleep {mark} & exit 0", timeout=60)
+        self.addCleanup(lambda: [os.kill(pid, signal.SIGKILL) for pid in processes_with(f"sleep {mark}")])
+        self.assert_exit(result, 0)
+        self.assertTrue(processes_with(f"sleep {mark}"), "what left the group is not ours to end")
+
+    def test_floods_take_no_memory(self):
+        # 10 GB in the long form; /dev/zero gives a few GB a second.
+        size = int(os.environ.get("HEADROOM_FLOOD_BYTES", 300_000_000))
+        for output in ("null", "pipe"):
+            before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+            result = headroom("time", "--no-store", "--max-rounds", "1", "--output", output,
+                              "--shell", f"head -c {size} /dev/zero; head -c {size // 10} /dev/zero >&2", timeout=600)
+            self.assert_exit(result, 0)
+            after = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+            self.assertLess(max(after, before), 64 * 1024, "KiB of the largest child")
+
+    def test_bad_usage(self):
+        self.assert_refused(headroom("ab", "true"), "give two commands")
+        self.assert_refused(headroom("ab"), "give a command")
+        self.assert_refused(headroom("time", "true", "false"), "headroom ab compares several")
+        self.assert_refused(headroom("time", ""), "there is no command in it")
+        self.assert_refused(headroom("time", "true", "--precision", "0"), "--precision must be above 0")
+        self.assert_refused(headroom("time", "true", "--timeout", "0"), "--timeout must be above 0")
+        self.assert_refused(headroom("time", "true", "--json", "/proc/no/file.json"), "/proc/no")
+        self.assertEqual(headroom("ab", "true", "false", "--no-such-option").returncode, 2)
+        for name in ("ab", "time"):
+            result = headroom(name, "--help")
+            self.assert_exit(result, 0)
+            self.assertIn("examples:", result.stdout)
+
+
+class InterruptTest(CommandLineTest):
+    def start(self, *arguments):
+        process = subprocess.Popen([HEADROOM, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   text=True)
+        self.addCleanup(lambda: process.poll() is None and process.kill())
+        return process
+
+    def test_ctrl_c_keeps_what_was_measured_and_cleans_up(self):
+        path, count, cleaned = self.folder / "records.json", self.folder / "count", self.folder / "cleaned"
+        process = self.start("ab", "--no-store", "--precision", "0.0001%", "--json", path, "--cleanup", f"touch {cleaned}",
+                             "--shell", f"echo x >> {count}", "sleep 0.01")
+        self.assertTrue(soon(lambda: count.exists() and len(count.read_text()) > 20))
+        process.send_signal(signal.SIGINT)
+        stdout, stderr = process.communicate(timeout=20)
+        self.assertEqual(process.returncode, 130)
+        self.assertIn("interrupted", stderr)
+        self.assertIn("sleep 0.01", stdout)
+        latency = records_of(path)[0]
+        self.assertEqual(latency["stop"], "interrupted")
+        self.assertGreater(len(latency["samples"][0]["values"]), 5)
+        self.assertTrue(cleaned.exists())
+
+    def test_ctrl_c_reaches_the_command(self):
+        ready, told = self.folder / "ready", self.folder / "told"
+        process = self.start("time", "--no-store", "--shell",
+                             f"trap 'touch {told}; exit 1' INT; touch {ready}; while :; do sleep 0.02; done")
+        self.assertTrue(soon(ready.exists))
+        process.send_signal(signal.SIGINT)
+        stdout, _ = process.communicate(timeout=20)
+        self.assertEqual(process.returncode, 130)
+        self.assertTrue(told.exists())
+        self.assertIn("skipped", stdout)
+
+    def test_ctrl_c_ends_a_command_that_does_not_listen(self):
+        mark, ready = f"33{os.getpid()}", self.folder / "ready"
+        process = self.start("time", "--no-store", "--shell",
+                             f"trap '' INT TERM; touch {ready}; while :; do sleep {mark}; done")
+        self.assertTrue(soon(ready.exists))
+        for _ in range(3):
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.05)
+        process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 130)
+        self.assertTrue(soon(lambda: not processes_with(f"sleep {mark}")))
+
+
+class LeftoversTest(CommandLineTest):
+    def test_commands_that_time_out_leave_nothing(self):
+        """Runs of commands that time out; the long form makes it 1,000."""
+        runs = int(os.environ.get("HEADROOM_TIMEOUTS", "40"))
+        mark, temporary = f"34{os.getpid()}", self.folder / "tmp"
+        temporary.mkdir()
+        script = f"sleep {mark} & sleep {mark}"
+        # One that fails is not run again, so each run is a command of its own; all are of one process of ours.
+        commands = [f"{script} # {i}" for i in range(runs)]
+        process = subprocess.Popen([HEADROOM, "ab", "--no-store", "--timeout", "5ms", "--shell", *commands],
+                                   stdout=subprocess.PIPE, text=True, env=dict(os.environ, TMPDIR=str(temporary)))
+        descriptors, children = [], []
+        while process.poll() is None:
+            try:
+                descriptors.append(len(os.listdir(f"/proc/{process.pid}/fd")))
+                children.append(len(children_of(process.pid)))
+            except OSError:
+                break
+            time.sleep(0.002)
+        stdout, _ = process.communicate(timeout=600)
+        self.assertEqual(process.returncode, 1)
+        self.assertEqual(stdout.count("timed out"), runs)
+        self.assertLessEqual(max(children), 1, "one child at any time, no zombie beside it")
+        self.assertLess(max(descriptors), 24)
+        self.assertTrue(soon(lambda: not processes_with(f"sleep {mark}")))
+        self.assertEqual(list(temporary.iterdir()), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
