@@ -13,8 +13,9 @@
 #include "cli/trace_files.h"
 #include "cli/trace_outputs.h"
 #include "cli/trace_progress.h"
+#include "cli/trace_warnings.h"
 #include "headroom/base/error.h"
-#include "headroom/process/affinity.h"
+#include "headroom/base/files.h"
 #include "headroom/trace/rank_numbers.h"
 
 namespace headroom::cli {
@@ -23,15 +24,16 @@ namespace {
 using trace::FileAnalysis;
 using Paths = std::vector<std::filesystem::path>;
 
-void warn(const std::string& sentence) {
-  std::fputs(("headroom: " + sentence + "\n").c_str(), stderr);
-}
-
-/// An option that an analysis does not understand is said now, not after an hour of reading: an empty trace
-/// asks it.
+/// A value that is none of its kind is said now, not after an hour of reading.
 void check_values(const TraceOptions& options) {
+  for (const trace::AnalysisOption& option : options.analysis->options) {
+    if (!options.values.flag(option.name)) continue;
+    const std::string_view kind = option.value;
+    if (kind == "TIME") static_cast<void>(options.values.time_ns(option.name, 0));
+    if (kind == "SECONDS" || kind == "COUNT") static_cast<void>(options.values.number(option.name, 0));
+    if (kind == "FILE") require_writable(options.values.text(option.name));
+  }
   static_cast<void>(trace::needs_of(*options.analysis, options.values));
-  static_cast<void>(options.analysis->analyze(trace::Trace(), options.values));
 }
 
 /// Every member of the crew takes each file whose turn is its own, so that large and small ones are shared.
@@ -40,10 +42,7 @@ std::vector<FileAnalysis> analyze_share(const Paths& files, const TraceOptions& 
   Paths mine;
   for (std::size_t i = crew.index; i < files.size(); i += crew.size) mine.push_back(files[i]);
   TraceProgress terminal;
-  trace::FilesOptions how;
-  how.threads = options.threads > 0 ? options.threads : static_cast<int>(allowed_cpus().size());
-  how.progress = [&terminal](const trace::FilesProgress& progress) { terminal.show(progress); };
-  how.is_cancelled = [] { return interrupt_flag().load(); };
+  const trace::FilesOptions how = reading(options.threads, terminal);
   std::vector<FileAnalysis> done = trace::analyze_files(mine, *options.analysis, options.values, how);
   return crew.gather ? crew.gather(std::move(done)) : done;
 }
@@ -52,34 +51,6 @@ void sort_as(const Paths& files, std::vector<FileAnalysis>& analyses) {
   std::map<std::string, std::size_t> places;
   for (std::size_t i = 0; i < files.size(); ++i) places[files[i].string()] = i;
   std::ranges::stable_sort(analyses, {}, [&](const FileAnalysis& one) { return places[one.facts.source]; });
-}
-
-std::string problems_text(const trace::TraceFacts& facts) {
-  const trace::Problems& problems = facts.problems;
-  const char* const advice = "; headroom trace validate FILE says more";
-  if (problems.count == 0) {
-    if (facts.is_complete) return "";
-    return facts.source + ": the file ends before its JSON does; used up to there" + advice;
-  }
-  std::string text = fmt::format("{}: {} {}, {} {} left out", facts.source, problems.count,
-                                 problems.count == 1 ? "problem" : "problems", problems.events_skipped,
-                                 problems.events_skipped == 1 ? "event" : "events");
-  if (!problems.first.empty()) {
-    const trace::Problem& first = problems.first.front();
-    text += fmt::format("; the first at byte {}: {}", first.offset, first.what);
-  }
-  return text + advice;
-}
-
-/// What is amiss with each file, as long as it can be read.
-void warn_of_problems(const std::vector<FileAnalysis>& analyses) {
-  constexpr std::size_t kMost = 10;
-  std::size_t files = 0;
-  for (const FileAnalysis& analysis : analyses) {
-    const std::string text = analysis.error.empty() ? problems_text(analysis.facts) : "";
-    if (!text.empty() && ++files <= kMost) warn(text);
-  }
-  if (files > kMost) warn(fmt::format("and {} more files with problems", files - kMost));
 }
 
 /// Drops the files that could not be read, saying why; the same reason of several files is said once.
@@ -131,7 +102,7 @@ ExitCode answer(const TraceReport& report) {
 
 ExitCode analyze_traces(const TraceOptions& options, const TraceCrew& crew) {
   static_cast<void>(interrupt_flag());  // from here on Ctrl-C is an answer, not the end
-  require_writable_outputs(options);
+  check_outputs(options.outputs);
   check_values(options);
   const TraceFiles files = trace_files(options.operands);
   if (is_pytorch_compatible(options) && files.paths.size() > 1)
@@ -144,11 +115,16 @@ ExitCode analyze_traces(const TraceOptions& options, const TraceCrew& crew) {
   if (crew.index != 0) return ExitCode::kFine;
   for (const std::string& note : files.notes) warn(note);
   sort_as(files.paths, analyses);
-  if (std::string_view(options.analysis->name) != "validate") warn_of_problems(analyses);
   const bool any_failed = drop_failures(analyses);
   if (analyses.empty()) return ExitCode::kCannot;
   const TraceReport report = report_of(std::move(analyses), files.paths, options);
-  write_outputs(report, options);
+  if (report.analysis != "validate") warn_of_problems(report.files);
+  if (is_pytorch_compatible(options)) {
+    write_pytorch_pair(report, options.outputs);
+  } else {
+    write_report(report, options.outputs);
+    keep_in_history(report, options.store);
+  }
   return any_failed ? ExitCode::kCannot : answer(report);
 }
 

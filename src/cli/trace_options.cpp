@@ -37,18 +37,10 @@ void declare(CLI::App& app, RawOptions& raw, TraceOptions& options) {
   app.add_option("FILE", options.operands,
                  "traces; several, a folder or a pattern are the ranks of one job ('-': standard input)")
       ->take_all();
-  app.add_option("--json", options.json, "also write records and tables to FILE; - is standard output")
-      ->type_name("FILE");
-  app.add_option(
-         "--csv", options.csv,
-         "also write the first table to FILE and each other one to FILE with its key before the ending; "
-         "- is standard output, all of them")
-      ->type_name("FILE");
+  declare_outputs(app, options.outputs);
   app.add_option("--top", raw.top, "rows of long tables (default 20; 0: all)")
       ->type_name("N")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40));
-  app.add_flag("--markdown", options.markdown, "the tables in Markdown");
-  app.add_flag("--whole-names", options.whole_names, "long names in full");
   app.add_option("--threads", options.threads, "threads that read (default: all CPUs of this process)")
       ->type_name("N")
       ->check(CLI::Range(1, 4096));
@@ -114,7 +106,8 @@ std::string general_help(std::span<const TraceAction> actions) {
 std::string own_help(const trace::Analysis& analysis) {
   std::string text = fmt::format("examples:\n  headroom trace {} trace.json.gz\n", analysis.name);
   for (const trace::AnalysisOption& option : analysis.options) {
-    if (option.default_text[0] == '\0') continue;
+    const std::string_view usual = option.default_text;
+    if (usual.empty() || usual.find(' ') != std::string_view::npos) continue;
     text += fmt::format("  headroom trace {} --{} {} trace.json.gz\n", analysis.name, option.name,
                         option.default_text);
   }
@@ -136,13 +129,23 @@ bool looks_like_a_path(const std::string& word) {
 }
 
 void check(const TraceOptions& options) {
-  if (options.json == "-" && options.csv == "-")
-    throw Error("--json - and --csv - both write to standard output: give one of them a file");
   if (options.operands.empty() && !options.list)
     throw Error("which trace? headroom trace [ANALYSIS] FILE...; headroom trace --help shows more");
 }
 
 }  // namespace
+
+void declare_outputs(CLI::App& app, TraceOutputOptions& outputs) {
+  app.add_option("--json", outputs.json, "also write records and tables to FILE; - is standard output")
+      ->type_name("FILE");
+  app.add_option(
+         "--csv", outputs.csv,
+         "also write the first table to FILE and each other one to FILE with its key before the ending; "
+         "- is standard output, all of them")
+      ->type_name("FILE");
+  app.add_flag("--markdown", outputs.markdown, "the tables in Markdown");
+  app.add_flag("--whole-names", outputs.whole_names, "long names in full");
+}
 
 std::size_t first_operand(const Arguments& arguments) {
   for (std::size_t i = 0; i < arguments.size(); ++i) {

@@ -8,7 +8,17 @@
 #include "cli/command.h"
 #include "headroom/trace/analysis.h"
 
+namespace CLI {
+class App;
+}
+
 namespace headroom::cli {
+
+/// How a result is shown, and which files are made of it.
+struct TraceOutputOptions {
+  std::string json, csv;  ///< file, "-", or empty
+  bool markdown = false, whole_names = false;
+};
 
 /// What `headroom trace [ANALYSIS] FILE...` was asked for.
 struct TraceOptions {
@@ -17,8 +27,7 @@ struct TraceOptions {
   /// Its own options as they were given: with them and the operands the same result comes again.
   std::vector<std::string> given;
   std::vector<std::string> operands;
-  std::string json, csv;  ///< file, "-", or empty
-  bool markdown = false, whole_names = false;
+  TraceOutputOptions outputs;
   std::string name;   ///< of the records; empty: by the files
   std::string store;  ///< empty: keep no history
   int threads = 0;
@@ -32,6 +41,9 @@ struct TraceAction {
   const char* summary;
   ExitCode (*run)(const Arguments& arguments);
 };
+
+/// Declares --json, --csv, --markdown and --whole-names.
+void declare_outputs(CLI::App& app, TraceOutputOptions& outputs);
 
 /// Nothing where the command ends here, with `done` set: help was shown, or the usage was wrong. Throws
 /// Error: a name that is no analysis and no file.

@@ -32,23 +32,18 @@ void write(const std::string& path, const std::string& text) {
   }
 }
 
+/// "kernels.streams.csv" of "kernels.csv" and "streams".
+std::string with_key(const std::string& path, const std::string& key) {
+  const std::filesystem::path whole(path);
+  const std::string ending = whole.extension().string();
+  return path.substr(0, path.size() - ending.size()) + "." + key + ending;
+}
+
 void write_csv(const trace::AnalysisResult& result, const std::string& path) {
   if (path == kStdout) return print(trace_csv(result));
   for (const trace::DataTable& table : result.tables) {
     const bool is_first = &table == &result.tables.front();
-    write_file_atomically(is_first ? path : csv_path(path, table.key), trace_csv(table));
-  }
-}
-
-/// A history that cannot be written to is no reason to fail an analysis that was made. The same trace
-/// analysed again is the same run.
-void append_to_history(const TraceReport& report, const std::string& store) {
-  const std::vector<Record> records = trace_records(report);
-  if (store.empty() || records.empty()) return;
-  try {
-    open_store(store)->append_if_new(records);
-  } catch (const Error& error) {
-    std::fprintf(stderr, "headroom: not kept in the history: %s\n", error.what());
+    write_file_atomically(is_first ? path : with_key(path, table.key), trace_csv(table));
   }
 }
 
@@ -64,33 +59,56 @@ std::int64_t first_instant(const TraceReport& report) {
   return report.files.empty() ? 0 : first;
 }
 
+/// The files that the analyses themselves were asked for; of several ranks each has its own.
+void write_result_files(const TraceReport& report) {
+  for (const trace::OutputFile& file : report.result.files) write_file_atomically(file.path, file.content);
+  for (const trace::RankResult& rank : report.ranks) {
+    for (const trace::OutputFile& file : rank.result.files) {
+      write_file_atomically(with_key(file.path, "rank" + std::to_string(rank.rank)), file.content);
+    }
+  }
+}
+
+void write_and_print(const TraceReport& report, const TraceOutputOptions& outputs) {
+  write_result_files(report);
+  if (!outputs.csv.empty()) write_csv(report.result, outputs.csv);
+  // What goes to standard output for a program to read stands there alone.
+  if (outputs.json == kStdout || outputs.csv == kStdout) return;
+  print(trace_text(report.result, {outputs.markdown, outputs.whole_names, first_instant(report)}));
+}
+
 }  // namespace
 
 bool is_pytorch_compatible(const TraceOptions& options) {
   return std::string_view(options.analysis->name) == "utilization" && options.values.flag("pytorch-compat");
 }
 
-void require_writable_outputs(const TraceOptions& options) {
-  for (const std::string& path : {options.json, options.csv}) {
+void check_outputs(const TraceOutputOptions& outputs) {
+  if (outputs.json == kStdout && outputs.csv == kStdout)
+    throw Error("--json - and --csv - both write to standard output: give one of them a file");
+  for (const std::string& path : {outputs.json, outputs.csv}) {
     if (!path.empty() && path != kStdout) require_writable(path);
   }
 }
 
-std::string csv_path(const std::string& path, const std::string& table_key) {
-  const std::filesystem::path whole(path);
-  const std::string ending = whole.extension().string();
-  return path.substr(0, path.size() - ending.size()) + "." + table_key + ending;
+void write_report(const TraceReport& report, const TraceOutputOptions& outputs) {
+  if (!outputs.json.empty()) write(outputs.json, trace_json_text(report));
+  write_and_print(report, outputs);
 }
 
-void write_outputs(const TraceReport& report, const TraceOptions& options) {
-  const bool is_pair = is_pytorch_compatible(options);
-  if (!options.json.empty())
-    write(options.json, is_pair ? pytorch_json(report.result) : trace_json_text(report));
-  if (!options.csv.empty()) write_csv(report.result, options.csv);
-  if (!is_pair) append_to_history(report, options.store);
-  // What goes to standard output for a program to read stands there alone.
-  if (options.json == kStdout || options.csv == kStdout) return;
-  print(trace_text(report.result, {options.markdown, options.whole_names, first_instant(report)}));
+void write_pytorch_pair(const TraceReport& report, const TraceOutputOptions& outputs) {
+  if (!outputs.json.empty()) write(outputs.json, pytorch_json(report.result));
+  write_and_print(report, outputs);
+}
+
+void keep_in_history(const TraceReport& report, const std::string& store) {
+  const std::vector<Record> records = trace_records(report);
+  if (store.empty() || records.empty()) return;
+  try {
+    open_store(store)->append_if_new(records);
+  } catch (const Error& error) {
+    std::fprintf(stderr, "headroom: not kept in the history: %s\n", error.what());
+  }
 }
 
 }  // namespace headroom::cli

@@ -11,13 +11,17 @@ namespace headroom::cli {
 /// Whether the answer is PyTorch's pair of numbers and nothing else.
 bool is_pytorch_compatible(const TraceOptions& options);
 
-/// Throws Error when a file that is asked for cannot be written: asked before reading.
-void require_writable_outputs(const TraceOptions& options);
+/// Throws Error when a file that is asked for cannot be written, or two want standard output: asked before
+/// reading.
+void check_outputs(const TraceOutputOptions& outputs);
 
-/// Prints the report and writes the files and the history that were asked for.
-void write_outputs(const TraceReport& report, const TraceOptions& options);
+/// Prints the report and writes the files that were asked for.
+void write_report(const TraceReport& report, const TraceOutputOptions& outputs);
+/// The same of PyTorch's pair.
+void write_pytorch_pair(const TraceReport& report, const TraceOutputOptions& outputs);
 
-/// "kernels.streams.csv": where `--csv kernels.csv` puts the table "streams".
-std::string csv_path(const std::string& path, const std::string& table_key);
+/// Appends the records of the report, unless the same trace gave the same ones before; nothing where `store`
+/// is empty. A history that cannot be written to fails nothing: that is said on standard error.
+void keep_in_history(const TraceReport& report, const std::string& store);
 
 }  // namespace headroom::cli

@@ -7,7 +7,9 @@
 #include <cstdio>
 #include <string>
 
+#include "cli/interrupt.h"
 #include "headroom/base/units.h"
+#include "headroom/process/affinity.h"
 
 namespace headroom::cli {
 namespace {
@@ -41,6 +43,14 @@ void TraceProgress::show(const trace::FilesProgress& progress) {
   drawn_ = true;
   std::fputs(("\r\x1b[2K" + line_of(progress)).c_str(), stderr);
   std::fflush(stderr);
+}
+
+trace::FilesOptions reading(int threads, TraceProgress& progress) {
+  trace::FilesOptions how;
+  how.threads = threads > 0 ? threads : static_cast<int>(allowed_cpus().size());
+  how.progress = [&progress](const trace::FilesProgress& now) { progress.show(now); };
+  how.is_cancelled = [] { return interrupt_flag().load(); };
+  return how;
 }
 
 }  // namespace headroom::cli

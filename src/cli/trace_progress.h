@@ -24,4 +24,8 @@ class TraceProgress {
   std::chrono::steady_clock::time_point next_;
 };
 
+/// How `headroom trace` reads: that many threads (0: all CPUs of this process), with its progress shown,
+/// ended by Ctrl-C.
+trace::FilesOptions reading(int threads, TraceProgress& progress);
+
 }  // namespace headroom::cli

@@ -12,7 +12,7 @@ import time
 import unittest
 
 from command_line import HEADROOM, CommandLineTest, headroom
-from trace_files import SHARED, document, kernel, step_events, write_trace
+from trace_files import SHARED, document, kernel, launch, step_events, write_trace
 
 
 def trace(*arguments, **options):
@@ -205,6 +205,63 @@ class Validate(CommandLineTest):
         result = trace("validate", self.folder, "--json", "-")
         self.assert_exit(result, 1)
         self.assertEqual([row["problems"] for row in tables_of(result)["ranks"]], [0, 0, 1])
+
+
+class Diff(CommandLineTest):
+    def setUp(self):
+        super().setUp()
+        self.before = write_trace(self.folder / "before.json")
+        extra = [launch(60, 2, 3), kernel("void new<int>(int)", 70, 7, 3)]
+        self.after = write_trace(self.folder / "after.json", step_events(slow=2) + extra)
+
+    def diff(self, *arguments):
+        return headroom("trace", "diff", *arguments)
+
+    def test_table(self):
+        result = self.diff(self.before, self.after)
+        self.assert_exit(result, 0)
+        self.assertEqual(result.stderr, "")
+        self.assertRegex(result.stdout, r"unchanged +1 +1 +20.0 µs +40.0 µs +20.0 µs  sgemm_128x64\n")
+        self.assertRegex(result.stdout, r"added +0 +1 +0 ns +7.00 µs +7.00 µs  new\n")
+        self.assertRegex(result.stdout, r"call +increased +2 +3 .* cudaLaunchKernel\n")
+        self.assertIn("ProfilerStep > aten::mm > sgemm_128x64", result.stdout)
+
+    def test_json_csv_and_whole_names(self):
+        path = self.folder / "diff.csv"
+        result = self.diff(self.before, self.after, "--whole-names", "--json", "-", "--csv", path)
+        self.assert_exit(result, 0)
+        rows = {row["name"]: row for row in tables_of(result)["kernels"]}
+        self.assertEqual(rows["void new<int>(int)"]["change"], "added")
+        self.assertEqual(rows["sgemm_128x64"]["difference_ns"], 20000)
+        with open(self.folder / "diff.kernels.csv") as file:
+            self.assertEqual(next(csv.DictReader(file))["name"], "sgemm_128x64")
+
+    def test_one_step_top_and_markdown(self):
+        result = self.diff(self.before, self.after, "--step", "1", "--top", "1", "--markdown")
+        self.assert_exit(result, 0)
+        self.assertIn("without 2 more that differ less", result.stdout)
+        self.assertRegex(self.diff(self.before, self.after, "--step", "9").stderr, "no ProfilerStep#9; its steps are 1")
+        self.assert_exit(self.diff(self.before, self.after, "--step", "9"), 2)
+
+    def test_jobs_are_sums_of_their_ranks(self):
+        for rank in range(3):
+            write_trace(self.folder / "job" / f"rank{rank}.json")
+        result = self.diff(self.before, self.folder / "job", "--json", "-")
+        self.assert_exit(result, 0)
+        rows = {row["name"]: row for row in tables_of(result)["kernels"]}
+        self.assertEqual((rows["sgemm_128x64"]["count_after"], rows["sgemm_128x64"]["time_after_ns"]), (3, 60000))
+        per_step = self.diff(self.before, self.folder / "job", "--per-step", "--json", "-")
+        rows = {row["name"]: row for row in tables_of(per_step)["kernels"]}
+        self.assertEqual(rows["sgemm_128x64"]["difference_ns"], 0)
+
+    def test_refuses(self):
+        self.assert_refused(self.diff(self.before), "give A and B")
+        self.assert_refused(self.diff(self.before, self.folder / "absent.json"), "absent.json")
+        no_steps = write_trace(self.folder / "no_steps.json", [kernel("k", 1, 1, 1)])
+        self.assert_refused(self.diff(no_steps, no_steps, "--per-step"), "--per-step")
+        help_text = self.diff("--help")
+        self.assert_exit(help_text, 0)
+        self.assertIn("headroom trace diff before.json.gz after.json.gz", help_text.stdout)
 
 
 class Records(CommandLineTest):

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cli/trace_command.h"
+#include "cli/trace_diff.h"
 #include "cli/trace_options.h"
 #include "headroom/base/files.h"
 #include "headroom/base/json.h"
@@ -13,7 +14,9 @@
 namespace headroom::cli {
 namespace {
 
-constexpr std::span<const TraceAction> kActions{};
+constexpr TraceAction kActions[] = {
+    {"diff", "A B", "two traces: which kernels and ops came, went, and take longer", trace_diff},
+};
 
 std::string option_text(const trace::AnalysisOption& option) {
   std::string text = std::string("--") + option.name;
@@ -63,7 +66,7 @@ ExitCode trace(const Arguments& arguments) {
   ExitCode done = ExitCode::kFine;
   const std::optional<TraceOptions> options = parse_trace_options(arguments, kActions, done);
   if (!options) return done;
-  return options->list ? list(options->json) : analyze_traces(*options);
+  return options->list ? list(options->outputs.json) : analyze_traces(*options);
 }
 
 }  // namespace headroom::cli

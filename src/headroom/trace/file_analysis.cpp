@@ -14,6 +14,7 @@ namespace headroom::trace {
 namespace {
 
 namespace fs = std::filesystem;
+using UseTrace = std::function<void(std::size_t, const Trace&)>;
 
 std::uint64_t size_of(const fs::path& path) {
   std::error_code error;
@@ -24,9 +25,8 @@ std::uint64_t size_of(const fs::path& path) {
 /// Takes files from the list until none is left.
 class FileQueue {
  public:
-  FileQueue(std::span<const fs::path> files, const Analysis& analysis, const AnalysisOptions& options,
-            const FilesOptions& how)
-      : files_(files), analysis_(analysis), options_(options), how_(how), done_(files.size()) {
+  FileQueue(std::span<const fs::path> files, Needs needs, const FilesOptions& how, const UseTrace& use)
+      : files_(files), needs_(needs), how_(how), use_(use), errors_(files.size()) {
     for (const fs::path& file : files) sizes_.push_back(size_of(file));
     progress_.files = files.size();
     progress_.bytes = std::accumulate(sizes_.begin(), sizes_.end(), std::uint64_t{0});
@@ -41,31 +41,27 @@ class FileQueue {
     for (;;) {
       const std::size_t place = next_.fetch_add(1);
       if (place >= order_.size()) return;
-      analyze(order_[place], threads_per_file);
+      read_one(order_[place], threads_per_file);
     }
   }
 
-  std::vector<FileAnalysis> take() { return std::move(done_); }
+  std::vector<std::string> errors() { return std::move(errors_); }
 
  private:
-  void analyze(std::size_t i, int threads) {
-    FileAnalysis& done = done_[i];
-    done.facts.source = files_[i].string();
+  void read_one(std::size_t i, int threads) {
     try {
       ReadOptions reading;
-      reading.needs = needs_of(analysis_, options_);
+      reading.needs = needs_;
       reading.threads = threads;
       reading.is_cancelled = how_.is_cancelled;
       if (how_.progress) {
         reading.progress = [this, i](std::uint64_t bytes, std::uint64_t) { tell(i, bytes, false); };
       }
-      const Trace trace = read(files_[i], reading);
-      done.facts = facts_of(trace);
-      done.result = analysis_.analyze(trace, options_);
+      use_(i, read(files_[i], reading));
     } catch (const std::bad_alloc&) {
-      done.error = files_[i].string() + ": not enough memory for this trace; use fewer --threads";
+      errors_[i] = files_[i].string() + ": not enough memory for this trace; use fewer --threads";
     } catch (const std::exception& error) {
-      done.error = error.what();
+      errors_[i] = error.what();
     }
     tell(i, sizes_[i], true);
   }
@@ -81,10 +77,10 @@ class FileQueue {
   }
 
   std::span<const fs::path> files_;
-  const Analysis& analysis_;
-  const AnalysisOptions& options_;
+  Needs needs_;
   const FilesOptions& how_;
-  std::vector<FileAnalysis> done_;
+  const UseTrace& use_;
+  std::vector<std::string> errors_;
   std::vector<std::uint64_t> sizes_, read_;
   std::vector<std::size_t> order_;
   std::atomic<std::size_t> next_{0};
@@ -94,20 +90,35 @@ class FileQueue {
 
 }  // namespace
 
-std::vector<FileAnalysis> analyze_files(std::span<const fs::path> files, const Analysis& analysis,
-                                        const AnalysisOptions& options, const FilesOptions& how) {
+std::vector<std::string> read_files(std::span<const fs::path> files, Needs needs, const FilesOptions& how,
+                                    const UseTrace& use) {
   const int threads =
       how.threads > 0 ? how.threads : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   const int workers =
       static_cast<int>(std::min<std::size_t>(files.size(), static_cast<std::size_t>(threads)));
-  FileQueue queue(files, analysis, options, how);
+  FileQueue queue(files, needs, how, use);
   const int threads_per_file = workers > 0 ? threads / workers : 1;
   {
     std::vector<std::jthread> others;
     for (int i = 1; i < workers; ++i) others.emplace_back([&] { queue.work(threads_per_file); });
     queue.work(threads_per_file);
   }
-  return queue.take();
+  return queue.errors();
+}
+
+std::vector<FileAnalysis> analyze_files(std::span<const fs::path> files, const Analysis& analysis,
+                                        const AnalysisOptions& options, const FilesOptions& how) {
+  std::vector<FileAnalysis> analyses(files.size());
+  std::vector<std::string> errors =
+      read_files(files, needs_of(analysis, options), how, [&](std::size_t i, const Trace& trace) {
+        analyses[i].facts = facts_of(trace);
+        analyses[i].result = analysis.analyze(trace, options);
+      });
+  for (std::size_t i = 0; i < analyses.size(); ++i) {
+    analyses[i].facts.source = files[i].string();
+    analyses[i].error = std::move(errors[i]);
+  }
+  return analyses;
 }
 
 AnalysisResult combined(std::span<const RankResult> ranks, const Analysis& analysis,

@@ -33,8 +33,15 @@ struct FilesOptions {
   std::function<bool()> is_cancelled;
 };
 
-/// Reads and analyses each file. Several are worked on side by side, by one thread each; no more traces than
-/// threads are in memory at any time. An error of one file does not end the others. In the order of `files`.
+/// Reads each file and hands it on, by the thread that read it: `use(i, trace)` of files[i], which is gone
+/// afterwards. Several are worked on side by side, by one thread each; no more traces than threads are in
+/// memory at any time. Returns why each file could not be read or used, empty where it could.
+std::vector<std::string> read_files(std::span<const std::filesystem::path> files, Needs needs,
+                                    const FilesOptions& how,
+                                    const std::function<void(std::size_t, const Trace&)>& use);
+
+/// Reads and analyses each file, as read_files does. An error of one file does not end the others. In the
+/// order of `files`.
 std::vector<FileAnalysis> analyze_files(std::span<const std::filesystem::path> files,
                                         const Analysis& analysis, const AnalysisOptions& options,
                                         const FilesOptions& how = {});

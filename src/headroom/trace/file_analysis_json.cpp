@@ -70,7 +70,9 @@ Json result_json(const AnalysisResult& result) {
     headlines.push_back(Json::array({headline.metric, static_cast<int>(headline.kind),
                                      headline.lower_is_better, real_json(headline.value), headline.device}));
   }
-  return {{"tables", tables}, {"headlines", headlines}, {"notes", result.notes}};
+  Json files = Json::array();
+  for (const OutputFile& file : result.files) files.push_back(Json::array({file.path, file.content}));
+  return {{"tables", tables}, {"headlines", headlines}, {"notes", result.notes}, {"files", files}};
 }
 
 AnalysisResult result_of(const Json& json) {
@@ -81,6 +83,7 @@ AnalysisResult result_of(const Json& json) {
                                 real_of(headline.at(3)), headline.at(4)});
   }
   result.notes = json.at("notes").get<std::vector<std::string>>();
+  for (const Json& file : json.at("files")) result.files.push_back({file.at(0), file.at(1)});
   return result;
 }
 

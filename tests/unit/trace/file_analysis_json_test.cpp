@@ -29,6 +29,7 @@ FileAnalysis full_analysis() {
   analysis.result.headlines.push_back(
       {"overlap", Kind::kShare, false, std::numeric_limits<double>::infinity(), ""});
   analysis.result.notes = {"a note with \"quotes\"", "µs"};
+  analysis.result.files = {{"overlay.json", "{\"traceEvents\": []}\n"}};
   DataTable table{
       "kernels", "kernels by time", {{"name", "name", Kind::kText}, {"x", "x", Kind::kNumber}}, {}};
   table.rows = {{std::string("inf"), std::int64_t{1}},
@@ -78,6 +79,8 @@ TEST(FileAnalysisJson, GivesBackWhatItWasGiven) {
   EXPECT_EQ(after.result.headlines[0].device, "1");
   EXPECT_TRUE(std::isinf(after.result.headlines[1].value));
   EXPECT_EQ(after.result.notes, before.result.notes);
+  ASSERT_EQ(after.result.files.size(), 1U);
+  EXPECT_EQ(after.result.files[0].content, before.result.files[0].content);
   EXPECT_EQ(both[1].error, failed.error);
   EXPECT_EQ(both[1].facts.source, "gone.json");
 }
