@@ -12,6 +12,9 @@ install(TARGETS headroom headroom_runner_main headroom_run
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
   FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(TARGETS headroom_cli_program headroom_native_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+if(TARGET headroom_trace_mpi_program)
+  install(TARGETS headroom_trace_mpi_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
 install(EXPORT headroomTargets NAMESPACE headroom:: DESTINATION ${HEADROOM_PACKAGE_DIR})
 
 # The libraries without a CMake package that the static library has to be linked with.

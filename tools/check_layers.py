@@ -30,10 +30,13 @@ LIBRARY = {
 }
 RUNNER_MAY = "base stats process record machine experiment runner workload"
 RUNNERS = ("headroom_native", "headroom_torch", "headroom_cuda")
+# Programs of their own around the command line's parts, for a library that the command line shall not be linked with.
+PROGRAMS = ("headroom_mpi",)
 
 TORCH = re.compile(r"^(torch|ATen|c10|caffe2)/")
 CUDA = re.compile(r"^(cuda|cublas|cudnn|cufft|curand|cusolver|cusparse|cutlass|cub|cupti|nccl|nvml|nvtx3?|thrust)"
                   r"([_./]|[A-Z0-9].*\.h|.*\.h$)|^nvToolsExt")
+MPI = re.compile(r"^mpi(-ext)?\.h$")
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
 
 # The library never prints and never exits: its callers may be a server, a test, or a table being drawn.
@@ -91,7 +94,8 @@ def without_comments(lines):
 
 
 def place(path):
-    """(kind, module) of a file: ("library", "stats"), ("runner", "headroom_native"), ("cli", ""), or (None, "")."""
+    """(kind, module) of a file: ("library", "stats"), ("runner", "headroom_native"), ("program", "headroom_mpi"),
+    ("cli", ""), or (None, "")."""
     parts = path.split("/")
     if parts[0] != "src" or len(parts) < 3:
         return None, ""
@@ -99,6 +103,8 @@ def place(path):
         return "library", parts[2] if len(parts) > 3 else ""
     if parts[1] in RUNNERS:
         return "runner", parts[1]
+    if parts[1] in PROGRAMS:
+        return "program", parts[1]
     if parts[1] == "cli":
         return "cli", ""
     return None, ""
@@ -109,7 +115,7 @@ def project_include_breach(kind, module, target):
     parts = target.split("/")
     if parts[0] == "headroom":
         included = parts[1] if len(parts) > 2 else ""
-        if kind == "cli" or included == module and kind == "library":
+        if kind in ("cli", "program") or included == module and kind == "library":
             return None
         if not included:
             return f"{target} includes everything: include the headers of single modules instead"
@@ -121,9 +127,13 @@ def project_include_breach(kind, module, target):
         return (f"{module} may include only {', '.join([module] + allowed)}, not {included}: "
                 "move the code, or pass what it needs as a parameter")
     if parts[0] == "cli":
-        return None if kind == "cli" else f"only src/cli includes cli/: move what {module} needs into src/headroom"
-    if parts[0] == module and kind == "runner":
+        if kind in ("cli", "program"):
+            return None
+        return f"only src/cli includes cli/: move what {module} needs into src/headroom"
+    if parts[0] == module and kind in ("runner", "program"):
         return None
+    if parts[0] in PROGRAMS:
+        return f"{parts[0]} is a program of its own, which nothing else includes: move the shared code into src/headroom"
     return (f"{parts[0]} is a runner, a process of its own: {module or kind} reaches it over the runner's protocol, "
             "or move the shared code into src/headroom")
 
@@ -139,7 +149,10 @@ def include_breach(kind, module, quote, target):
         if module == "headroom_cuda":
             return None
         return "cuda", f"{target}: only src/headroom_cuda includes CUDA: move this code there"
-    if top in ("headroom", "cli") + RUNNERS and "/" in target:
+    if MPI.match(target):
+        return None if module == "headroom_mpi" else (
+            "mpi", f"{target}: only src/headroom_mpi includes MPI: move this code there")
+    if top in ("headroom", "cli") + RUNNERS + PROGRAMS and "/" in target:
         breach = project_include_breach(kind, module, target)
         if breach:
             return "layer", breach

@@ -83,6 +83,14 @@ class Layers(Tree):
     def test_a_runner_does_not_know_another(self):
         self.breach_of("src/headroom_torch/gemv.cpp", '#include "headroom_native/gemv.h"', "layer")
 
+    def test_a_program_of_its_own_may_include_the_command_line(self):
+        self.clean("src/headroom_mpi/main.cpp",
+                   '#include <mpi.h>\n#include "cli/trace_command.h"\n#include "headroom/trace/trace.h"')
+
+    def test_nothing_else_includes_mpi_or_that_program(self):
+        self.breach_of("src/cli/main.cpp", "#include <mpi.h>", "mpi")
+        self.breach_of("src/cli/main.cpp", '#include "headroom_mpi/gather.h"', "layer")
+
     def test_an_unknown_module(self):
         self.write("src/headroom/extras/thing.cpp")
         self.assert_breach("check_layers.py", "src/headroom/extras:1: layer: ")
