@@ -17,6 +17,7 @@
   ANALYSIS(critical_path)                 \
   ANALYSIS(collectives)                   \
   ANALYSIS(stragglers)                    \
+  ANALYSIS(roofline)                      \
   ANALYSIS(validate)
 
 namespace headroom::trace {
