@@ -12,12 +12,12 @@
 namespace headroom::trace {
 namespace {
 
-Trace read_source(ByteSource& bytes, const std::string& source, const ReadOptions& options) {
+Trace read_source(readers::ByteSource& bytes, const std::string& source, const ReadOptions& options) {
   Trace trace;
   trace.source = source;
   with_context(fmt::format("cannot read the trace {}", in_quotes(source)), [&] {
     try {
-      Document(bytes, options, trace).read();
+      readers::Document(bytes, options, trace).read();
     } catch (const Error& error) {
       // What is left of a damaged file may not even look like a trace.
       if (bytes.damage().empty()) throw;
@@ -30,18 +30,18 @@ Trace read_source(ByteSource& bytes, const std::string& source, const ReadOption
     ++trace.problems.count;
     trace.problems.first.push_back({trace.json_bytes, damage});
   }
-  read_rank_from_name(trace);
+  readers::read_rank_from_name(trace);
   return trace;
 }
 
 }  // namespace
 
 Trace read(const std::filesystem::path& path, const ReadOptions& options) {
-  return read_source(*open_json(path), path.string(), options);
+  return read_source(*readers::open_json(path), path.string(), options);
 }
 
 Trace read_text(std::string_view json, const std::string& source, const ReadOptions& options) {
-  return read_source(*from_memory(json), source, options);
+  return read_source(*readers::from_memory(json), source, options);
 }
 
 }  // namespace headroom::trace

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace headroom::trace {
+namespace headroom::trace::readers {
 
 void Batch::add_problem(std::uint64_t offset, std::string what) {
   ++problems.count;
@@ -17,8 +17,7 @@ void Batch::skip_event(std::uint64_t offset, std::string what) {
 
 void Batch::clear() {
   const auto empty = [](auto&... columns) { (columns.clear(), ...); };
-  empty(events.start_ns, events.duration_ns, events.name, events.thread, events.category, events.correlation,
-        events.detail, gpu, ops, syncs, collectives, memory, flows, marks, namings, uncategorized, new_texts,
+  empty(events, gpu, ops, syncs, collectives, memory, flows, marks, namings, uncategorized, new_texts,
         new_json, new_threads);
   seen = skipped_by_need = without_columns = 0;
   problems = {};
@@ -32,4 +31,4 @@ void append(Problems& problems, Problems&& later) {
   }
 }
 
-}  // namespace headroom::trace
+}  // namespace headroom::trace::readers

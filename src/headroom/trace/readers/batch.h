@@ -9,13 +9,21 @@
 #include "headroom/trace/readers/local_threads.h"
 #include "headroom/trace/trace.h"
 
-namespace headroom::trace {
+namespace headroom::trace::readers {
 
 /// What one reading thread has numbered for itself; lives until the trace is built.
 struct LocalTables {
   LocalNames texts{LocalNames::Form::kText};
   LocalNames json{LocalNames::Form::kJson};  ///< dims, types, strides and values of ops
   LocalThreads threads;
+};
+
+/// An event with a duration: one row of Events.
+struct EventRow {
+  std::int64_t start_ns = 0, duration_ns = 0, correlation = kNoCorrelation;
+  NameId name = kNoName;
+  std::uint32_t thread = 0, detail = kNone;
+  Category category = Category::kOther;
 };
 
 /// A begin or an end, to be paired when everything before it is known.
@@ -43,12 +51,12 @@ struct Translations {
   std::vector<std::uint32_t> thread_rows;
 };
 
-/// The events of a piece of the file as columns. Names and threads are numbers of the LocalTables, rows are
+/// The events of a piece of the file. Names and threads are numbers of the LocalTables, rows are
 /// those of the batch itself.
 struct Batch {
   /// What is new in the tables since the reading thread's last batch.
   std::vector<std::string_view> new_texts, new_json, new_threads;
-  Events events;
+  std::vector<EventRow> events;
   std::vector<GpuDetail> gpu;
   std::vector<OpDetail> ops;
   std::vector<SyncDetail> syncs;
@@ -72,4 +80,4 @@ struct Batch {
 /// Appends to what is known of problems, all of which come later in the file.
 void append(Problems& problems, Problems&& later);
 
-}  // namespace headroom::trace
+}  // namespace headroom::trace::readers

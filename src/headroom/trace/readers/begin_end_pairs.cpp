@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
-namespace headroom::trace {
+namespace headroom::trace::readers {
 
 bool BeginEndPairs::end(const Mark& mark, std::uint32_t thread, NameId name, Events& events,
                         Problems& problems) {
@@ -37,4 +37,4 @@ std::vector<BeginEndPairs::Begin> BeginEndPairs::open() const {
   return all;
 }
 
-}  // namespace headroom::trace
+}  // namespace headroom::trace::readers

@@ -8,7 +8,7 @@
 #include "headroom/trace/readers/batch.h"
 #include "headroom/trace/trace.h"
 
-namespace headroom::trace {
+namespace headroom::trace::readers {
 
 /// Pairs B and E events, thread by thread in the order of the file: an E ends the innermost open B of its
 /// name; without a name, or where none of that name is open, the innermost one.
@@ -31,4 +31,4 @@ class BeginEndPairs {
   std::unordered_map<std::uint32_t, std::vector<Begin>> open_;  ///< by thread, innermost last
 };
 
-}  // namespace headroom::trace
+}  // namespace headroom::trace::readers

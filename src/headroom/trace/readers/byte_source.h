@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace headroom::trace {
+namespace headroom::trace::readers {
 
 /// Bytes one after the other, wherever they come from.
 class ByteSource {
@@ -47,4 +47,4 @@ std::unique_ptr<ByteSource> from_memory(std::string_view text);
 /// A file as JSON, unpacked where its first bytes say that it is packed.
 std::unique_ptr<ByteSource> open_json(const std::filesystem::path& path);
 
-}  // namespace headroom::trace
+}  // namespace headroom::trace::readers

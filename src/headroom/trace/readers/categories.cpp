@@ -3,7 +3,7 @@
 
 #include <array>
 
-namespace headroom::trace {
+namespace headroom::trace::readers {
 namespace {
 
 struct Spelling {
@@ -70,4 +70,4 @@ Needs need_of(Category category) {
   return Needs::kOthers;
 }
 
-}  // namespace headroom::trace
+}  // namespace headroom::trace::readers

@@ -6,7 +6,7 @@
 #include "headroom/trace/read.h"
 #include "headroom/trace/trace.h"
 
-namespace headroom::trace {
+namespace headroom::trace::readers {
 
 /// The category of a "cat" as any of the known writers spells it; kOther for everything else.
 Category category_of(std::string_view text);
@@ -14,4 +14,4 @@ Category category_of(std::string_view text);
 /// What has to be asked for so that events of a category are kept; kGpuWork: they always are.
 Needs need_of(Category category);
 
-}  // namespace headroom::trace
+}  // namespace headroom::trace::readers

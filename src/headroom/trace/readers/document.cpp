@@ -13,7 +13,7 @@
 #include "headroom/trace/readers/metadata.h"
 #include "headroom/trace/readers/value_skip.h"
 
-namespace headroom::trace {
+namespace headroom::trace::readers {
 namespace {
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
@@ -54,7 +54,7 @@ void Document::read() {
   }
   if (!has_list_) fail_as_no_trace();
   read_rest();
-  builder_.finish();
+  assembly_.finish();
   trace_.json_bytes = feed_.offset();
 }
 
@@ -208,4 +208,4 @@ void Document::fail_as_no_trace() const {
                           in_quotes(text.substr(at, 20))));
 }
 
-}  // namespace headroom::trace
+}  // namespace headroom::trace::readers

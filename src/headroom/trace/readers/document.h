@@ -10,15 +10,15 @@
 #include "headroom/trace/readers/event_pipeline.h"
 #include "headroom/trace/readers/text_feed.h"
 #include "headroom/trace/readers/tolerant_scan.h"
-#include "headroom/trace/readers/trace_builder.h"
+#include "headroom/trace/readers/trace_assembly.h"
 
-namespace headroom::trace {
+namespace headroom::trace::readers {
 
 /// Reads a whole trace: an object with a list of events among its members, or the list alone.
 class Document {
  public:
   Document(ByteSource& source, const ReadOptions& options, Trace& trace)
-      : trace_(trace), feed_(source), builder_(trace, options.needs), events_(feed_, builder_, options) {}
+      : trace_(trace), feed_(source), assembly_(trace, options.needs), events_(feed_, assembly_, options) {}
 
   /// Throws Error when the text is no trace.
   void read();
@@ -40,10 +40,10 @@ class Document {
 
   Trace& trace_;
   TextFeed feed_;
-  TraceBuilder builder_;
+  TraceAssembly assembly_;
   EventPipeline events_;
   std::string first_text_;  ///< what the file starts with
   bool has_list_ = false;
 };
 
-}  // namespace headroom::trace
+}  // namespace headroom::trace::readers

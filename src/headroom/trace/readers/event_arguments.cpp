@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string_view>
 
-namespace headroom::trace {
+namespace headroom::trace::readers {
 namespace {
 
 struct Key {
@@ -13,93 +13,103 @@ struct Key {
 };
 
 // Spellings of old and new Kineto, ROCm, and JAX (correlation_id).
-constexpr auto kKeys = [] {
-  std::array keys{
-      Key{"External id", Argument::kExternalId},
-      Key{"external id", Argument::kExternalId},
-      Key{"correlation", Argument::kCorrelation},
-      Key{"correlation_id", Argument::kCorrelation},
-      Key{"device", Argument::kDevice},
-      Key{"stream", Argument::kStream},
-      Key{"bytes", Argument::kBytes},
-      Key{"Bytes", Argument::kBytes},
-      Key{"memory bandwidth (GB/s)", Argument::kBandwidth},
-      Key{"blocks per SM", Argument::kBlocksPerSm},
-      Key{"warps per SM", Argument::kWarpsPerSm},
-      Key{"est. achieved occupancy %", Argument::kOccupancy},
-      Key{"registers per thread", Argument::kRegisters},
-      Key{"grid", Argument::kGrid},
-      Key{"block", Argument::kBlock},
-      Key{"Sequence number", Argument::kSequence},
-      Key{"Fwd thread id", Argument::kForwardThread},
-      Key{"Input Dims", Argument::kDims},
-      Key{"Input dims", Argument::kDims},
-      Key{"Input type", Argument::kTypes},
-      Key{"Input Strides", Argument::kStrides},
-      Key{"Concrete Inputs", Argument::kValues},
-      Key{"Call stack", Argument::kStack},
-      Key{"Collective name", Argument::kCollectiveName},
-      Key{"Process Group Name", Argument::kGroupName},
-      Key{"Process Group Ranks", Argument::kGroupRanks},
-      Key{"Group size", Argument::kGroupSize},
-      Key{"dtype", Argument::kDtype},
-      Key{"In msg nelems", Argument::kElementsIn},
-      Key{"Out msg nelems", Argument::kElementsOut},
-      Key{"In msg size", Argument::kElementsIn},
-      Key{"Out msg size", Argument::kElementsOut},
-      Key{"cuda_sync_kind", Argument::kSyncKind},
-      Key{"hip_sync_kind", Argument::kSyncKind},
-      Key{"wait_on_stream", Argument::kWaitOnStream},
-      Key{"wait_on_cuda_event_record_corr_id", Argument::kWaitOnRecord},
-      Key{"wait_on_hip_event_record_corr_id", Argument::kWaitOnRecord},
-      Key{"wait_on_cuda_event_id", Argument::kWaitOnEvent},
-      Key{"wait_on_hip_event_id", Argument::kWaitOnEvent},
-      Key{"Device Type", Argument::kDeviceType},
-      Key{"Device Id", Argument::kDeviceId},
-      Key{"Addr", Argument::kAddress},
-      Key{"Total Allocated", Argument::kTotalAllocated},
-      Key{"Total Reserved", Argument::kTotalReserved},
-      Key{"name", Argument::kName},
-      Key{"labels", Argument::kLabels},
+constexpr std::array kKeys{
+    Key{"External id", Argument::kExternalId},
+    Key{"external id", Argument::kExternalId},
+    Key{"correlation", Argument::kCorrelation},
+    Key{"correlation_id", Argument::kCorrelation},
+    Key{"device", Argument::kDevice},
+    Key{"stream", Argument::kStream},
+    Key{"bytes", Argument::kBytes},
+    Key{"Bytes", Argument::kBytes},
+    Key{"memory bandwidth (GB/s)", Argument::kBandwidth},
+    Key{"blocks per SM", Argument::kBlocksPerSm},
+    Key{"warps per SM", Argument::kWarpsPerSm},
+    Key{"est. achieved occupancy %", Argument::kOccupancy},
+    Key{"registers per thread", Argument::kRegisters},
+    Key{"grid", Argument::kGrid},
+    Key{"block", Argument::kBlock},
+    Key{"Sequence number", Argument::kSequence},
+    Key{"Fwd thread id", Argument::kForwardThread},
+    Key{"Input Dims", Argument::kDims},
+    Key{"Input dims", Argument::kDims},
+    Key{"Input type", Argument::kTypes},
+    Key{"Input Strides", Argument::kStrides},
+    Key{"Concrete Inputs", Argument::kValues},
+    Key{"Call stack", Argument::kStack},
+    Key{"Collective name", Argument::kCollectiveName},
+    Key{"Process Group Name", Argument::kGroupName},
+    Key{"Process Group Ranks", Argument::kGroupRanks},
+    Key{"Group size", Argument::kGroupSize},
+    Key{"dtype", Argument::kDtype},
+    Key{"In msg nelems", Argument::kElementsIn},
+    Key{"Out msg nelems", Argument::kElementsOut},
+    Key{"In msg size", Argument::kElementsIn},
+    Key{"Out msg size", Argument::kElementsOut},
+    Key{"cuda_sync_kind", Argument::kSyncKind},
+    Key{"hip_sync_kind", Argument::kSyncKind},
+    Key{"wait_on_stream", Argument::kWaitOnStream},
+    Key{"wait_on_cuda_event_record_corr_id", Argument::kWaitOnRecord},
+    Key{"wait_on_hip_event_record_corr_id", Argument::kWaitOnRecord},
+    Key{"wait_on_cuda_event_id", Argument::kWaitOnEvent},
+    Key{"wait_on_hip_event_id", Argument::kWaitOnEvent},
+    Key{"Device Type", Argument::kDeviceType},
+    Key{"Device Id", Argument::kDeviceId},
+    Key{"Addr", Argument::kAddress},
+    Key{"Total Allocated", Argument::kTotalAllocated},
+    Key{"Total Reserved", Argument::kTotalReserved},
+    Key{"name", Argument::kName},
+    Key{"labels", Argument::kLabels},
+};
+
+/// A key is told from all others by its length, first, fifth from last and last characters: one look at a
+/// table, and one comparison for those that are there.
+constexpr std::size_t slot_of(std::string_view text) {
+  const auto at = [&](std::size_t i) {
+    return static_cast<std::size_t>(static_cast<unsigned char>(text[i]));
   };
-  std::sort(keys.begin(), keys.end(),
-            [](const Key& a, const Key& b) { return a.text.size() < b.text.size(); });
-  return keys;
-}();
+  return (text.size() + 3 * at(0) + 7 * at(text.size() - 4) + 5 * at(text.size() - 1)) % 512;
+}
 
-constexpr std::size_t kLongest = kKeys.back().text.size();
+constexpr std::size_t kShortest = 4, kLongest = 33;
+constexpr std::uint8_t kFree = 0xff;
 
-/// kKeys[kFirst[n]] is the first of length n or more.
-constexpr auto kFirst = [] {
-  std::array<std::uint8_t, kLongest + 2> first{};
-  std::size_t at = 0;
-  for (std::size_t length = 0; length < first.size(); ++length) {
-    while (at < kKeys.size() && kKeys[at].text.size() < length) ++at;
-    first[length] = static_cast<std::uint8_t>(at);
+constexpr auto kSlots = [] {
+  std::array<std::uint8_t, 512> slots{};
+  slots.fill(kFree);
+  for (std::size_t i = 0; i < kKeys.size(); ++i) {
+    // Not constant, and so an error, when two keys meet: choose other numbers above.
+    if (slots[slot_of(kKeys[i].text)] != kFree) throw "two keys in one slot";
+    slots[slot_of(kKeys[i].text)] = static_cast<std::uint8_t>(i);
   }
-  return first;
+  return slots;
 }();
+static_assert(std::ranges::all_of(kKeys, [](const Key& key) {
+  return key.text.size() >= kShortest && key.text.size() <= kLongest;
+}));
 
 const Key* find_key(std::string_view text) {
-  if (text.size() > kLongest) return nullptr;
-  for (std::size_t i = kFirst[text.size()]; i < kFirst[text.size() + 1]; ++i) {
-    if (kKeys[i].text == text) return &kKeys[i];
-  }
-  return nullptr;
+  if (text.size() < kShortest || text.size() > kLongest) return nullptr;
+  const std::uint8_t slot = kSlots[slot_of(text)];
+  return slot != kFree && kKeys[slot].text == text ? &kKeys[slot] : nullptr;
 }
 
 }  // namespace
 
-bool Arguments::read(Walk walk) {
+bool Arguments::read(Walk& walk, ArgumentMask wanted) {
   present_ = 0;
-  if (walk.at == nullptr || walk.token() != '{') return true;
+  if (walk.token() != '{') return skip_value(walk);
   return walk_object(walk, [&](std::string_view text) {
     const Key* const key = find_key(text);
-    if (key == nullptr) return skip_value(walk);
-    const auto slot = static_cast<unsigned>(key->argument);
-    present_ |= std::uint64_t{1} << slot;
-    return take_value(walk, values_[slot]);
+    if (key == nullptr || (wanted & mask_of(key->argument)) == 0) {
+      return skip_value(walk) ? Member::kTaken : Member::kBroken;
+    }
+    if (!take_value(walk, values_[static_cast<unsigned>(key->argument)])) return Member::kBroken;
+    present_ |= mask_of(key->argument);
+    if ((present_ & wanted) != wanted) return Member::kTaken;
+    // The rest is of no interest.
+    return skip_to_close(walk, 1, Role::kValue) ? Member::kLast : Member::kBroken;
   });
 }
 
-}  // namespace headroom::trace
+}  // namespace headroom::trace::readers

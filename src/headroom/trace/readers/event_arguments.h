@@ -6,7 +6,7 @@
 
 #include "headroom/trace/readers/structural_walk.h"
 
-namespace headroom::trace {
+namespace headroom::trace::readers {
 
 /// The arguments that some column holds.
 enum class Argument : std::uint8_t {
@@ -50,24 +50,34 @@ enum class Argument : std::uint8_t {
   kCount
 };
 
+/// A set of arguments.
+using ArgumentMask = std::uint64_t;
+constexpr ArgumentMask mask_of(Argument argument) {
+  return ArgumentMask{1} << static_cast<unsigned>(argument);
+}
+template <typename... Arguments>
+constexpr ArgumentMask mask_of(Argument first, Arguments... rest) {
+  return mask_of(first) | mask_of(rest...);
+}
+static_assert(static_cast<unsigned>(Argument::kCount) <= 64);
+
 /// The values of one event's arguments as the file has them.
 class Arguments {
  public:
+  bool has(Argument argument) const { return (present_ & mask_of(argument)) != 0; }
   /// Empty when the argument is absent (a JSON null is "null").
   Raw operator[](Argument argument) const {
-    return (present_ >> static_cast<unsigned>(argument) & 1U) != 0 ? values_[static_cast<unsigned>(argument)]
-                                                                   : Raw{};
+    return has(argument) ? values_[static_cast<unsigned>(argument)] : Raw{};
   }
-  bool has(Argument argument) const { return (present_ >> static_cast<unsigned>(argument) & 1U) != 0; }
-
-  /// From the object that the walk is on; anything that is no object has no arguments. False when it is
-  /// broken.
-  bool read(Walk walk);
   void clear() { present_ = 0; }
 
+  /// Takes those that are wanted from the value that the walk is on, and moves past it; anything that is no
+  /// object has no arguments. False when it is broken.
+  bool read(Walk& walk, ArgumentMask wanted);
+
  private:
-  std::uint64_t present_ = 0;
+  ArgumentMask present_ = 0;
   std::array<Raw, static_cast<std::size_t>(Argument::kCount)> values_;
 };
 
-}  // namespace headroom::trace
+}  // namespace headroom::trace::readers

@@ -3,7 +3,7 @@
 
 #include <array>
 
-namespace headroom::trace {
+namespace headroom::trace::readers {
 namespace {
 
 constexpr std::array<std::string_view, 23> kKeys{
@@ -65,4 +65,4 @@ std::size_t last_boundary(std::string_view text) {
   return kNoBoundary;
 }
 
-}  // namespace headroom::trace
+}  // namespace headroom::trace::readers

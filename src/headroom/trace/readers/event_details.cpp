@@ -4,7 +4,7 @@
 
 #include "headroom/trace/readers/event_reader.h"
 
-namespace headroom::trace {
+namespace headroom::trace::readers {
 namespace {
 
 /// "[24, 1, 1]" as three numbers; what is missing stays as it was.
@@ -19,7 +19,43 @@ void read_triple(Raw value, std::uint32_t (&triple)[3]) {
   }
 }
 
+constexpr ArgumentMask kCollectiveArguments =
+    mask_of(Argument::kCollectiveName, Argument::kGroupName, Argument::kGroupRanks, Argument::kGroupSize,
+            Argument::kDtype, Argument::kElementsIn, Argument::kElementsOut);
+constexpr ArgumentMask kGpuArguments =
+    mask_of(Argument::kBytes, Argument::kBandwidth, Argument::kBlocksPerSm, Argument::kWarpsPerSm,
+            Argument::kOccupancy, Argument::kRegisters, Argument::kGrid, Argument::kBlock);
+constexpr ArgumentMask kOpArguments =
+    mask_of(Argument::kDims, Argument::kTypes, Argument::kStrides, Argument::kValues, Argument::kStack);
+
 }  // namespace
+
+ArgumentMask arguments_of(Category category, Needs needs) {
+  ArgumentMask wanted = 0;
+  switch (category) {
+    case Category::kKernel:
+    case Category::kGpuMemcpy:
+    case Category::kGpuMemset:
+      wanted = mask_of(Argument::kCorrelation, Argument::kDevice, Argument::kStream, Argument::kExternalId);
+      return has(needs, Needs::kGpuArguments) ? wanted | kGpuArguments | kCollectiveArguments : wanted;
+    case Category::kRuntime:
+    case Category::kDriver:
+      return mask_of(Argument::kCorrelation);
+    case Category::kCpuOp:
+    case Category::kUserAnnotation:
+      wanted = mask_of(Argument::kExternalId, Argument::kSequence, Argument::kForwardThread);
+      return has(needs, Needs::kOpArguments) ? wanted | kOpArguments | kCollectiveArguments : wanted;
+    case Category::kGpuSync:
+      return mask_of(Argument::kCorrelation, Argument::kSyncKind, Argument::kDevice, Argument::kStream,
+                     Argument::kWaitOnStream, Argument::kWaitOnRecord, Argument::kWaitOnEvent);
+    case Category::kGpuAnnotation:
+    case Category::kPython:
+    case Category::kOverhead:
+    case Category::kOther:
+      break;
+  }
+  return 0;
+}
 
 std::uint32_t EventReader::add_detail(std::uint32_t row, Batch& batch) {
   switch (category_) {
@@ -119,4 +155,4 @@ std::uint32_t EventReader::add_collective(Batch& batch) {
   return static_cast<std::uint32_t>(batch.collectives.size() - 1);
 }
 
-}  // namespace headroom::trace
+}  // namespace headroom::trace::readers

@@ -7,7 +7,7 @@
 
 #include "headroom/trace/readers/event_boundary.h"
 
-namespace headroom::trace {
+namespace headroom::trace::readers {
 
 EventList::End EventList::read(std::uint32_t at) {
   at_ = at;
@@ -42,7 +42,7 @@ bool EventList::read_by_tokens() {
   if (tokens_.empty()) return false;
   while (token_ + 1 < tokens_.size() && tokens_[token_] < at_) ++token_;
   if (tokens_[token_] != at_) return false;
-  Walk walk{text_.data(), &tokens_[token_], &tokens_.back()};
+  Walk walk{text_.data(), &tokens_[token_]};
   if (!reader_.read(walk, offset_ + at_, batch_)) return false;
   at_ = walk.at[-1] + 1;
   token_ = static_cast<std::size_t>(walk.at - tokens_.data());
@@ -58,7 +58,7 @@ bool EventList::scan_event() {
     if (!is_last_) return false;
     return recover(start, static_cast<std::uint32_t>(text_.size()), "the text ends inside it");
   }
-  Walk walk{text_.data(), structurals_.data(), structurals_.data() + structurals_.size() - 1};
+  Walk walk{text_.data(), structurals_.data()};
   if (!reader_.read(walk, offset_ + start, batch_)) {
     ++batch_.seen;
     batch_.skip_event(offset_ + start, "an event that cannot be read");
@@ -124,4 +124,4 @@ std::uint32_t EventList::list_end_between(std::uint32_t from, std::size_t to) co
   return kNone;
 }
 
-}  // namespace headroom::trace
+}  // namespace headroom::trace::readers

@@ -9,7 +9,7 @@
 #include "headroom/trace/readers/event_reader.h"
 #include "headroom/trace/readers/tolerant_scan.h"
 
-namespace headroom::trace {
+namespace headroom::trace::readers {
 
 /// Reads the elements of the list of events one by one, forgiving: what cannot be read is counted and
 /// located, and reading goes on with the next event.
@@ -53,4 +53,4 @@ class EventList {
   bool after_event_ = false;
 };
 
-}  // namespace headroom::trace
+}  // namespace headroom::trace::readers

@@ -11,7 +11,7 @@
 
 #include "headroom/base/error.h"
 
-namespace headroom::trace {
+namespace headroom::trace::readers {
 namespace {
 
 // More threads than this wait for each other to read the file.
@@ -29,8 +29,8 @@ std::size_t thread_count(const ReadOptions& options) {
 
 }  // namespace
 
-EventPipeline::EventPipeline(TextFeed& feed, TraceBuilder& builder, const ReadOptions& options)
-    : feed_(feed), builder_(builder), options_(options) {
+EventPipeline::EventPipeline(TextFeed& feed, TraceAssembly& assembly, const ReadOptions& options)
+    : feed_(feed), assembly_(assembly), options_(options) {
   for (std::size_t i = 0; i <= thread_count(options); ++i) {
     readers_.push_back(std::make_unique<Reader>(options.needs));
   }
@@ -128,12 +128,12 @@ void EventPipeline::finish(std::unique_ptr<Reading> reading) {
 
 void EventPipeline::append(Reading& reading) {
   if (list_ended_) {
-    TraceBuilder::learn(reading.batch, readers_[reading.reader]->translations);
+    TraceAssembly::learn(reading.batch, readers_[reading.reader]->translations);
     left_over_.push_back(std::move(reading.window));
     return;
   }
   if (open_.text.size() > 0 && !join_with_open_event(reading)) return;
-  builder_.append(reading.batch, readers_[reading.reader]->translations);
+  assembly_.append(reading.batch, readers_[reading.reader]->translations);
   switch (reading.end) {
     case EventList::End::kTextEnd:
       break;
@@ -156,7 +156,7 @@ void EventPipeline::append(Reading& reading) {
 /// Puts the open event in front of the window, and reads it again when there is enough of it: each time twice
 /// as much, so that a long event is not read over and over. False when there is not.
 bool EventPipeline::join_with_open_event(Reading& reading) {
-  TraceBuilder::learn(reading.batch, readers_[reading.reader]->translations);
+  TraceAssembly::learn(reading.batch, readers_[reading.reader]->translations);
   const std::string_view more = reading.window.text.view();
   std::memcpy(open_.text.room_for(more.size()), more.data(), more.size());
   open_.text.added(more.size());
@@ -181,4 +181,4 @@ void EventPipeline::fail(std::exception_ptr error) {
   has_room_.notify_all();
 }
 
-}  // namespace headroom::trace
+}  // namespace headroom::trace::readers

@@ -14,9 +14,9 @@
 #include "headroom/trace/readers/event_list.h"
 #include "headroom/trace/readers/text_feed.h"
 #include "headroom/trace/readers/token_index.h"
-#include "headroom/trace/readers/trace_builder.h"
+#include "headroom/trace/readers/trace_assembly.h"
 
-namespace headroom::trace {
+namespace headroom::trace::readers {
 
 /// Reads a list of events with several threads: each takes the next window of the text and reads it as if it
 /// began outside of any event, which its cut made very likely. The results are appended in order. Where a
@@ -24,7 +24,7 @@ namespace headroom::trace {
 /// again with the rest of that event in front: guessing costs time when it goes wrong, never events.
 class EventPipeline {
  public:
-  EventPipeline(TextFeed& feed, TraceBuilder& builder, const ReadOptions& options);
+  EventPipeline(TextFeed& feed, TraceAssembly& assembly, const ReadOptions& options);
 
   /// Reads from where the feed is, inside the list, to one past its ], and leaves the feed there. False when
   /// the text ends before the ].
@@ -58,7 +58,7 @@ class EventPipeline {
   void fail(std::exception_ptr error);
 
   TextFeed& feed_;
-  TraceBuilder& builder_;
+  TraceAssembly& assembly_;
   const ReadOptions& options_;
   std::vector<std::unique_ptr<Reader>> readers_;  ///< one a thread, and one more to read again with
 
@@ -83,4 +83,4 @@ class EventPipeline {
   std::size_t left_over_from_ = 0;
 };
 
-}  // namespace headroom::trace
+}  // namespace headroom::trace::readers

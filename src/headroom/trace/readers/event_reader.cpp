@@ -6,7 +6,7 @@
 #include "headroom/base/text.h"
 #include "headroom/trace/readers/categories.h"
 
-namespace headroom::trace {
+namespace headroom::trace::readers {
 namespace {
 
 /// A value in a message: enough of it to be found again.
@@ -16,30 +16,72 @@ std::string shown(Raw value) {
   return in_quotes(text.substr(0, kMost)) + (text.size() > kMost ? "..." : "");
 }
 
-/// Instants, counters, asynchronous events, objects, marks, memory dumps, contexts, clocks: the phases of the
+/// Counters, asynchronous events, objects, marks, samples, memory dumps, contexts, clocks: the phases of the
 /// format that no column holds.
-bool is_known_phase(char phase) {
-  return std::string_view("iIRCbneSTpFtNODPvVc(),M").find(phase) != std::string_view::npos;
+bool is_without_column(char phase) {
+  return phase != '\0' && std::string_view("RCbneSTpFtNODPvVc(),").find(phase) != std::string_view::npos;
 }
 
 }  // namespace
 
+EventReader::EventReader(Needs needs) : needs_(needs) {
+  for (std::size_t i = 0; i < kCategories; ++i) wanted_[i] = arguments_of(static_cast<Category>(i), needs);
+}
+
 bool EventReader::read(Walk& walk, std::uint64_t offset, Batch& batch) {
   fields_ = {};
-  if (!walk_event(walk, fields_)) return false;
-  offset_ = offset;
-  const Raw phase = without_quotes(fields_.phase);
-  phase_ = phase.empty() ? '\0' : phase.front();
-  has_category_ = !fields_.category.empty();
-  category_ = has_category_ ? category_of(without_quotes(fields_.category)) : Category::kOther;
+  later_ = {};
   arguments_.clear();
-  if (wants_arguments() && !arguments_.read(fields_.arguments)) return false;
+  phase_ = '\0';
+  category_ = Category::kOther;
+  if (!walk_event(walk)) return false;
+  offset_ = offset;
   ++batch.seen;
-  if (phase.size() > 1)
-    batch.add_problem(offset_,
-                      fmt::format("a phase of more than one letter, {}, read as its first", shown(phase)));
+  if (fields_.phase.size() > 3) {
+    batch.add_problem(
+        offset_, fmt::format("a phase of more than one letter, {}, read as its first", shown(fields_.phase)));
+  }
   add_event(batch);
   return true;
+}
+
+bool EventReader::walk_event(Walk& walk) {
+  if (!walk_object(walk, [&](Raw key) { return read_member(key, walk); })) return false;
+  return later_.at == nullptr || arguments_.read(later_, wanted_arguments());
+}
+
+Member EventReader::read_member(Raw key, Walk& walk) {
+  if (Raw* const slot = slot_of(fields_, key)) {
+    if (!take_value(walk, *slot)) return Member::kBroken;
+    if (slot == &fields_.phase) {
+      phase_ = without_quotes(fields_.phase).empty() ? '\0' : without_quotes(fields_.phase).front();
+    } else if (slot == &fields_.category) {
+      category_ = cached_category();
+    } else {
+      return Member::kTaken;
+    }
+    return is_skipped() ? skip_rest(walk) : Member::kTaken;
+  }
+  if (key != "args") return skip_value(walk) ? Member::kTaken : Member::kBroken;
+  // Nearly every writer puts phase and category first; what an X event without a category is, other events
+  // may say.
+  const bool is_known = phase_ != '\0' && (phase_ != 'X' || !fields_.category.empty());
+  if (!is_known) later_ = walk;
+  const bool is_read = is_known ? arguments_.read(walk, wanted_arguments()) : skip_value(walk);
+  return is_read ? Member::kTaken : Member::kBroken;
+}
+
+Member EventReader::skip_rest(Walk& walk) {
+  return skip_to_close(walk, 1, Role::kValue) ? Member::kLast : Member::kBroken;
+}
+
+Category EventReader::cached_category() {
+  const Raw text = without_quotes(fields_.category);
+  if (text != category_text_) {
+    category_text_ = text;
+    category_of_text_ = category_of(text);
+  }
+  return category_of_text_;
 }
 
 void EventReader::explain(Batch& batch) {
@@ -48,29 +90,49 @@ void EventReader::explain(Batch& batch) {
   tables_.threads.take_new(batch.new_threads);
 }
 
-bool EventReader::wants_arguments() const {
+/// Phase or category say that no column holds the event. What has no category may turn out to be work of a
+/// device: that is known when all threads have names.
+bool EventReader::is_skipped() const {
+  switch (phase_) {
+    case 'X':
+      return !fields_.category.empty() && !has(needs_, need_of(category_)) &&
+             !may_be_annotation_of_old_kineto();
+    case 's':
+    case 'f':
+      return !has(needs_, Needs::kFlows);
+    case 'i':
+    case 'I':
+      return !has(needs_, Needs::kMemory);
+    default:
+      return is_without_column(phase_);
+  }
+}
+
+ArgumentMask EventReader::wanted_arguments() const {
   switch (phase_) {
     case 'X':
     case 'B':
-      // Those without a category may turn out to be work of a device.
-      return !has_category_ || (category_ <= Category::kUserAnnotation &&
-                                category_ != Category::kGpuAnnotation && has(needs_, need_of(category_)));
+      return fields_.category.empty() ? mask_of(Argument::kCorrelation)
+                                      : wanted_[static_cast<std::size_t>(category_)];
     case 'M':
-      return true;
+      return mask_of(Argument::kName, Argument::kLabels);
     case 'i':
     case 'I':
-      return has(needs_, Needs::kMemory);
+      return kMemoryArguments;
     default:
-      return false;
+      return 0;
   }
 }
 
 void EventReader::add_event(Batch& batch) {
+  if (is_skipped()) {
+    ++(is_without_column(phase_) ? batch.without_columns : batch.skipped_by_need);
+    return;
+  }
   switch (phase_) {
     case 'X':
-      return add_complete(batch);
     case 'B':
-      return add_begin(batch);
+      return add_duration(batch);
     case 'E':
       return add_end(batch);
     case 'i':
@@ -78,61 +140,52 @@ void EventReader::add_event(Batch& batch) {
       return add_instant(batch);
     case 's':
     case 'f':
-      return add_flow(phase_ == 's', batch);
+      return add_flow(batch);
     case 'M':
       return add_naming(batch);
     case '\0':
       return batch.skip_event(offset_, "an event without a phase (ph)");
     default:
-      if (is_known_phase(phase_)) {
-        ++batch.without_columns;
-      } else {
-        batch.skip_event(offset_, fmt::format("an unknown phase (ph): {}", shown(fields_.phase)));
-      }
+      return batch.skip_event(offset_, fmt::format("an unknown phase (ph): {}", shown(fields_.phase)));
   }
 }
 
-/// Steps and data loading are asked for always, as annotations are; Kineto once wrote them as operators.
-bool EventReader::is_annotation_of_old_kineto() const {
+/// Steps and data loading are asked for always, as annotations are; Kineto once wrote them as operators. Only
+/// a name that is known can say no.
+bool EventReader::may_be_annotation_of_old_kineto() const {
   if (category_ != Category::kCpuOp || without_quotes(fields_.category) != "Operator") return false;
   const std::string_view name = without_quotes(fields_.name);
-  return name.starts_with("ProfilerStep#") || name.starts_with("enumerate(DataLoader)");
+  return fields_.name.empty() || name.starts_with("ProfilerStep#") ||
+         name.starts_with("enumerate(DataLoader)");
 }
 
-void EventReader::add_complete(Batch& batch) {
-  // What has no category may turn out to be work of a device: that is known when all threads have names.
-  if (has_category_ && !has(needs_, need_of(category_)) && !is_annotation_of_old_kineto()) {
-    ++batch.skipped_by_need;
-    return;
-  }
+void EventReader::add_duration(Batch& batch) {
   const auto at = start(batch);
   if (!at) return;
-  const std::uint32_t row = add_row(*at, duration(batch), batch);
-  if (!has_category_) batch.uncategorized.push_back(row);
-}
-
-void EventReader::add_begin(Batch& batch) {
-  const auto at = start(batch);
-  if (!at) return;
-  const std::uint32_t row = add_row(*at, 0, batch);
-  if (!has_category_) batch.uncategorized.push_back(row);
-  batch.marks.push_back({offset_, *at, row, batch.events.thread[row], batch.events.name[row]});
+  const auto row = static_cast<std::uint32_t>(batch.events.size());
+  EventRow event;
+  event.start_ns = *at;
+  if (phase_ == 'X') event.duration_ns = duration(batch);
+  event.correlation = whole<std::int64_t>(Argument::kCorrelation, kNoCorrelation);
+  event.name = text(fields_.name, batch);
+  event.thread = thread();
+  event.category = category_;
+  event.detail = add_detail(row, batch);
+  batch.events.push_back(event);
+  if (fields_.category.empty()) batch.uncategorized.push_back(row);
+  if (phase_ == 'B') batch.marks.push_back({offset_, *at, row, event.thread, event.name});
 }
 
 void EventReader::add_end(Batch& batch) {
   const auto at = start(batch);
   if (!at) return;
-  const NameId own = fields_.name.empty() ? kNoName : name(batch);
+  const NameId own = fields_.name.empty() ? kNoName : text(fields_.name, batch);
   batch.marks.push_back({offset_, *at, kNone, thread(), own});
 }
 
 void EventReader::add_instant(Batch& batch) {
   if (without_quotes(fields_.name) != "[memory]") {
     ++batch.without_columns;
-    return;
-  }
-  if (!has(needs_, Needs::kMemory)) {
-    ++batch.skipped_by_need;
     return;
   }
   const auto at = start(batch);
@@ -147,14 +200,10 @@ void EventReader::add_instant(Batch& batch) {
   batch.memory.push_back(event);
 }
 
-void EventReader::add_flow(bool is_start, Batch& batch) {
-  if (!has(needs_, Needs::kFlows)) {
-    ++batch.skipped_by_need;
-    return;
-  }
+void EventReader::add_flow(Batch& batch) {
   const auto at = start(batch);
   if (!at) return;
-  batch.flows.push_back({*at, parse_id(fields_.id), thread(), text(fields_.category, batch), is_start});
+  batch.flows.push_back({*at, parse_id(fields_.id), thread(), text(fields_.category, batch), phase_ == 's'});
 }
 
 void EventReader::add_naming(Batch& batch) {
@@ -169,21 +218,8 @@ void EventReader::add_naming(Batch& batch) {
   }
 }
 
-std::uint32_t EventReader::add_row(std::int64_t start_ns, std::int64_t duration_ns, Batch& batch) {
-  Events& events = batch.events;
-  const auto row = static_cast<std::uint32_t>(events.size());
-  events.start_ns.push_back(start_ns);
-  events.duration_ns.push_back(duration_ns);
-  events.name.push_back(name(batch));
-  events.thread.push_back(thread());
-  events.category.push_back(category_);
-  events.correlation.push_back(whole<std::int64_t>(Argument::kCorrelation, kNoCorrelation));
-  events.detail.push_back(add_detail(row, batch));
-  return row;
-}
-
 std::optional<std::int64_t> EventReader::start(Batch& batch) {
-  const auto at = fields_.ts.empty() ? std::nullopt : parse_microseconds(fields_.ts);
+  const auto at = fields_.ts.empty() ? std::nullopt : quick_microseconds(fields_.ts);
   if (!at) {
     batch.skip_event(offset_, fields_.ts.empty() ? "an event without a time (ts)"
                                                  : fmt::format("ts is not a number: {}", shown(fields_.ts)));
@@ -196,7 +232,7 @@ std::int64_t EventReader::duration(Batch& batch) {
     batch.add_problem(offset_, "an X event without a duration (dur), read as 0");
     return 0;
   }
-  const auto length = parse_microseconds(fields_.dur);
+  const auto length = quick_microseconds(fields_.dur);
   if (!length || *length < 0) {
     batch.add_problem(offset_, fmt::format("dur is {}: {}, read as 0", length ? "negative" : "not a number",
                                            shown(fields_.dur)));
@@ -226,4 +262,4 @@ NameId EventReader::json(Raw value, Batch& batch) {
   return id;
 }
 
-}  // namespace headroom::trace
+}  // namespace headroom::trace::readers

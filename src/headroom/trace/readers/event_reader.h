@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -9,13 +10,22 @@
 #include "headroom/trace/readers/batch.h"
 #include "headroom/trace/readers/event_arguments.h"
 #include "headroom/trace/readers/event_fields.h"
+#include "headroom/trace/readers/quick_number.h"
 
-namespace headroom::trace {
+namespace headroom::trace::readers {
+
+inline constexpr std::size_t kCategories = static_cast<std::size_t>(Category::kOther) + 1;
+
+/// The arguments of events of a category that are read. In event_details.cpp.
+ArgumentMask arguments_of(Category category, Needs needs);
+inline constexpr ArgumentMask kMemoryArguments =
+    mask_of(Argument::kDeviceType, Argument::kDeviceId, Argument::kBytes, Argument::kAddress,
+            Argument::kTotalAllocated, Argument::kTotalReserved);
 
 /// Turns the tokens of events into rows of a batch. One for each reading thread.
 class EventReader {
  public:
-  explicit EventReader(Needs needs) : needs_(needs) {}
+  explicit EventReader(Needs needs);
 
   /// Reads the event whose { the walk is on, and moves past it; `offset` is its place in the file. False,
   /// with nothing added to the batch, when its tokens make no object.
@@ -25,17 +35,22 @@ class EventReader {
   void explain(Batch& batch);
 
  private:
-  bool wants_arguments() const;
-  bool is_annotation_of_old_kineto() const;
+  bool walk_event(Walk& walk);
+  Member read_member(Raw key, Walk& walk);
+  /// The rest of an event that nobody needs.
+  Member skip_rest(Walk& walk);
+  Category cached_category();
+  bool is_skipped() const;
+  /// Arguments of the event at hand that some column holds.
+  ArgumentMask wanted_arguments() const;
+
+  bool may_be_annotation_of_old_kineto() const;
   void add_event(Batch& batch);
-  void add_complete(Batch& batch);
-  void add_begin(Batch& batch);
+  void add_duration(Batch& batch);
   void add_end(Batch& batch);
   void add_instant(Batch& batch);
-  void add_flow(bool is_start, Batch& batch);
+  void add_flow(Batch& batch);
   void add_naming(Batch& batch);
-
-  std::uint32_t add_row(std::int64_t start_ns, std::int64_t duration_ns, Batch& batch);
   // In event_details.cpp: the row of an event's arguments, kNone where it has none.
   std::uint32_t add_detail(std::uint32_t row, Batch& batch);
   std::uint32_t add_gpu_detail(std::uint32_t row, Batch& batch);
@@ -47,7 +62,6 @@ class EventReader {
   std::optional<std::int64_t> start(Batch& batch);
   std::int64_t duration(Batch& batch);
   std::uint32_t thread();
-  NameId name(Batch& batch) { return text(fields_.name, batch); }
   NameId text(Raw value, Batch& batch);
   NameId json(Raw value, Batch& batch);
   template <typename Integer>
@@ -55,19 +69,23 @@ class EventReader {
   double real(Argument argument, double absent) const;
 
   Needs needs_;
+  std::array<ArgumentMask, kCategories> wanted_;
   LocalTables tables_;
+  /// The last "cat" and what it is: neighbours mostly share it.
+  std::string category_text_;
+  Category category_of_text_ = Category::kOther;
   // The event at hand.
   EventFields fields_;
   Arguments arguments_;
+  Walk later_;  ///< at arguments that came before it was known which of them are wanted
   std::uint64_t offset_ = 0;
   char phase_ = 0;
   Category category_ = Category::kOther;
-  bool has_category_ = false;
 };
 
 template <typename Integer>
 Integer EventReader::whole(Argument argument, Integer absent) const {
-  const auto value = arguments_.has(argument) ? parse_whole(arguments_[argument]) : std::nullopt;
+  const auto value = arguments_.has(argument) ? quick_whole(arguments_[argument]) : std::nullopt;
   return value ? static_cast<Integer>(*value) : absent;
 }
 
@@ -75,4 +93,4 @@ inline double EventReader::real(Argument argument, double absent) const {
   return arguments_.has(argument) ? parse_real(arguments_[argument]).value_or(absent) : absent;
 }
 
-}  // namespace headroom::trace
+}  // namespace headroom::trace::readers

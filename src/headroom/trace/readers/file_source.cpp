@@ -13,7 +13,7 @@
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
 
-namespace headroom::trace {
+namespace headroom::trace::readers {
 namespace {
 
 [[noreturn]] void cannot_read(const std::filesystem::path& path, int error) {
@@ -88,4 +88,4 @@ std::unique_ptr<ByteSource> from_memory(std::string_view text) {
   return std::make_unique<MemorySource>(text);
 }
 
-}  // namespace headroom::trace
+}  // namespace headroom::trace::readers

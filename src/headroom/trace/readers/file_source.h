@@ -6,7 +6,7 @@
 
 #include "headroom/trace/readers/byte_source.h"
 
-namespace headroom::trace {
+namespace headroom::trace::readers {
 
 /// A file that is read from a place of one's choice.
 class FileSource : public ByteSource {
@@ -31,4 +31,4 @@ class FileSource : public ByteSource {
   std::uint64_t left_ = UINT64_MAX;
 };
 
-}  // namespace headroom::trace
+}  // namespace headroom::trace::readers

@@ -9,7 +9,7 @@
 
 #include "headroom/trace/readers/byte_source.h"
 
-namespace headroom::trace {
+namespace headroom::trace::readers {
 namespace {
 
 enum class Form { kGzip, kDeflate };
@@ -92,4 +92,4 @@ std::unique_ptr<ByteSource> unpack_deflate(std::unique_ptr<ByteSource> packed) {
   return std::make_unique<InflateSource>(std::move(packed), Form::kDeflate);
 }
 
-}  // namespace headroom::trace
+}  // namespace headroom::trace::readers

@@ -5,7 +5,7 @@
 
 #include "headroom/trace/readers/byte_source.h"
 
-namespace headroom::trace {
+namespace headroom::trace::readers {
 namespace {
 
 /// Bytes that were read ahead of a source, and then the source.
@@ -49,4 +49,4 @@ std::unique_ptr<ByteSource> open_json(const std::filesystem::path& path) {
   return whole;
 }
 
-}  // namespace headroom::trace
+}  // namespace headroom::trace::readers

@@ -7,7 +7,7 @@
 
 #include "headroom/trace/readers/utf8.h"
 
-namespace headroom::trace {
+namespace headroom::trace::readers {
 namespace {
 
 bool is_digit(char c) {
@@ -83,11 +83,6 @@ std::size_t unescape(std::string_view text, std::string& out) {
 
 }  // namespace
 
-Raw without_quotes(Raw value) {
-  if (value.size() < 2 || value.front() != '"') return value;
-  return value.substr(1, value.size() - 2);
-}
-
 std::optional<std::int64_t> parse_microseconds(Raw value) {
   const std::string_view text = without_quotes(value);
   const bool negative = text.starts_with('-');
@@ -150,4 +145,4 @@ CleanText clean_text(std::string_view inside) {
   return clean;
 }
 
-}  // namespace headroom::trace
+}  // namespace headroom::trace::readers

@@ -6,13 +6,15 @@
 #include <string>
 #include <string_view>
 
-namespace headroom::trace {
+namespace headroom::trace::readers {
 
 /// The bytes of one JSON value as the file has them, a string with its quotes.
 using Raw = std::string_view;
 
 /// The inside of a string; any other value as it stands. Nothing is unescaped.
-Raw without_quotes(Raw value);
+inline Raw without_quotes(Raw value) {
+  return value.size() < 2 || value.front() != '"' ? value : value.substr(1, value.size() - 2);
+}
 
 /// A time of an event, a base time, and a duration may each be this far from zero (73 years): their sum and
 /// the difference of two such sums have room in 64 bits.
@@ -40,4 +42,4 @@ struct CleanText {
 };
 CleanText clean_text(std::string_view inside);
 
-}  // namespace headroom::trace
+}  // namespace headroom::trace::readers

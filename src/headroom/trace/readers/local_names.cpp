@@ -7,7 +7,7 @@
 #include "headroom/trace/readers/json_text.h"
 #include "headroom/trace/readers/utf8.h"
 
-namespace headroom::trace {
+namespace headroom::trace::readers {
 namespace {
 
 CleanText meaning(std::string_view raw, LocalNames::Form form) {
@@ -41,4 +41,4 @@ NameId NameTranslation::translate_new(NameId id, Names& names) {
   return translated_[id] = names.intern(meaning(raws_[id], form_).text);
 }
 
-}  // namespace headroom::trace
+}  // namespace headroom::trace::readers

@@ -6,7 +6,7 @@
 
 #include "headroom/trace/names.h"
 
-namespace headroom::trace {
+namespace headroom::trace::readers {
 
 /// Texts as the file has them, numbered by one reading thread for itself. The views that it hands out are
 /// good as long as it lives, also to other threads while it goes on.
@@ -51,4 +51,4 @@ class NameTranslation {
   std::vector<NameId> translated_;
 };
 
-}  // namespace headroom::trace
+}  // namespace headroom::trace::readers

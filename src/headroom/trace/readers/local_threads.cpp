@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom/trace/readers/local_threads.h"
 
-namespace headroom::trace {
+namespace headroom::trace::readers {
 namespace {
 
 constexpr char kBetween = '\x1f';  // Proper JSON has none.
@@ -30,4 +30,4 @@ ThreadKey split_key(std::string_view key) {
   return {key.substr(0, between), key.substr(between + 1)};
 }
 
-}  // namespace headroom::trace
+}  // namespace headroom::trace::readers

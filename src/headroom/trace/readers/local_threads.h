@@ -8,7 +8,7 @@
 
 #include "headroom/trace/names.h"
 
-namespace headroom::trace {
+namespace headroom::trace::readers {
 
 /// The (pid, tid) pairs that one reading thread has met, as the file writes them but without quotes.
 class LocalThreads {
@@ -30,4 +30,4 @@ struct ThreadKey {
 };
 ThreadKey split_key(std::string_view key);
 
-}  // namespace headroom::trace
+}  // namespace headroom::trace::readers

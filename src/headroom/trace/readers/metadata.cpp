@@ -10,7 +10,7 @@
 #include "headroom/trace/rank_numbers.h"
 #include "headroom/trace/readers/json_text.h"
 
-namespace headroom::trace {
+namespace headroom::trace::readers {
 namespace {
 
 /// A member as a whole number, which may stand in a string; the first of the keys that is there.
@@ -83,4 +83,4 @@ void read_rank_from_name(Trace& trace) {
   if (!trace.rank) trace.rank = rank_in_name(trace.source);
 }
 
-}  // namespace headroom::trace
+}  // namespace headroom::trace::readers

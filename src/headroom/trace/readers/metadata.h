@@ -7,7 +7,7 @@
 
 #include "headroom/trace/trace.h"
 
-namespace headroom::trace {
+namespace headroom::trace::readers {
 
 /// True for the members of the outermost object, beside the events, that say something about the trace.
 bool is_metadata_key(std::string_view key);
@@ -19,4 +19,4 @@ void read_metadata(std::string_view key, std::string_view value, std::uint64_t o
 /// The rank in a file's name (rank_numbers.h) into trace.rank, where the file itself said none.
 void read_rank_from_name(Trace& trace);
 
-}  // namespace headroom::trace
+}  // namespace headroom::trace::readers

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace headroom::trace {
+namespace headroom::trace::readers {
 namespace {
 
 template <typename Value>
@@ -50,4 +50,4 @@ void remove_events(Trace& trace, const std::vector<bool>& is_dropped) {
   keep_details(trace.syncs, new_rows, events);
 }
 
-}  // namespace headroom::trace
+}  // namespace headroom::trace::readers

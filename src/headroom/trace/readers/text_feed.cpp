@@ -7,7 +7,7 @@
 
 #include "headroom/trace/readers/event_boundary.h"
 
-namespace headroom::trace {
+namespace headroom::trace::readers {
 namespace {
 
 void append_to(PaddedText& text, std::string_view more) {
@@ -74,4 +74,4 @@ void TextFeed::put_back(const std::vector<Window>& windows, std::size_t from) {
   start_ = 0;
 }
 
-}  // namespace headroom::trace
+}  // namespace headroom::trace::readers

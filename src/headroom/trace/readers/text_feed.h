@@ -10,7 +10,7 @@
 #include "headroom/base/padded_text.h"
 #include "headroom/trace/readers/byte_source.h"
 
-namespace headroom::trace {
+namespace headroom::trace::readers {
 
 /// A piece of the file, with its place in it.
 struct Window {
@@ -53,4 +53,4 @@ class TextFeed {
   bool ended_ = false;
 };
 
-}  // namespace headroom::trace
+}  // namespace headroom::trace::readers

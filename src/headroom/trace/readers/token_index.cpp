@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <new>
 
-namespace headroom::trace {
+namespace headroom::trace::readers {
 
 struct TokenIndex::Parser {
   std::unique_ptr<simdjson::internal::dom_parser_implementation> stages;
@@ -30,4 +30,4 @@ std::span<const std::uint32_t> TokenIndex::find(std::string_view text) {
   return {stages->structural_indexes.get(), stages->n_structural_indexes + 1};
 }
 
-}  // namespace headroom::trace
+}  // namespace headroom::trace::readers

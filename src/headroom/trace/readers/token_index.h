@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-namespace headroom::trace {
+namespace headroom::trace::readers {
 
 /// simdjson's first stage: where the tokens of a text start, found 64 bytes at a time. Its second stage,
 /// which looks at every token, is what reading a trace can do without.
@@ -25,4 +25,4 @@ class TokenIndex {
   std::unique_ptr<Parser> parser_;
 };
 
-}  // namespace headroom::trace
+}  // namespace headroom::trace::readers

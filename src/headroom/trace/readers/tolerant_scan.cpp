@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom/trace/readers/tolerant_scan.h"
 
-namespace headroom::trace {
+namespace headroom::trace::readers {
 namespace {
 
 bool is_space(char c) {
@@ -143,4 +143,4 @@ std::uint32_t skip_space(std::string_view text, std::uint32_t at) {
   return at;
 }
 
-}  // namespace headroom::trace
+}  // namespace headroom::trace::readers

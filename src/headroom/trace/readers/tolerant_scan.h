@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-namespace headroom::trace {
+namespace headroom::trace::readers {
 
 /// Where the tokens of a text start: each of { } [ ] : , and the first byte of each string (its quote) and of
 /// each other scalar. simdjson's first stage makes the same from whole windows.
@@ -32,4 +32,4 @@ Scan scan_value(std::string_view text, std::uint32_t at, Structurals& structural
 /// The first byte that is no white space, from `at` on; text.size() when there is none.
 std::uint32_t skip_space(std::string_view text, std::uint32_t at);
 
-}  // namespace headroom::trace
+}  // namespace headroom::trace::readers

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-namespace headroom::trace {
+namespace headroom::trace::readers {
 namespace {
 
 /// Bytes of the well-formed sequence at the front (table 3-7 of the Unicode standard), 0 where there is none.
@@ -45,4 +45,4 @@ bool append_valid_utf8(std::string_view text, std::string& out) {
   return valid;
 }
 
-}  // namespace headroom::trace
+}  // namespace headroom::trace::readers

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom/trace/readers/value_skip.h"
 
-namespace headroom::trace {
+namespace headroom::trace::readers {
 
 std::size_t ValueSkip::take_string(std::string_view piece, std::size_t at) {
   for (; at < piece.size(); ++at) {
@@ -49,4 +49,4 @@ std::size_t ValueSkip::take(std::string_view piece) {
   return at;
 }
 
-}  // namespace headroom::trace
+}  // namespace headroom::trace::readers

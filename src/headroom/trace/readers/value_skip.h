@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace headroom::trace {
+namespace headroom::trace::readers {
 
 /// Goes past a JSON value of any size that comes in pieces, by its brackets and quotes alone.
 class ValueSkip {
@@ -21,4 +21,4 @@ class ValueSkip {
   bool has_begun_ = false, in_string_ = false, after_backslash_ = false, is_over_ = false;
 };
 
-}  // namespace headroom::trace
+}  // namespace headroom::trace::readers

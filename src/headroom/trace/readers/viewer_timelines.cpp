@@ -6,7 +6,7 @@
 #include <optional>
 #include <string_view>
 
-namespace headroom::trace {
+namespace headroom::trace::readers {
 namespace {
 
 /// The whole number right after `before` in `text`.
@@ -76,4 +76,4 @@ void categorize_by_timeline(Trace& trace, const std::vector<std::uint32_t>& rows
   }
 }
 
-}  // namespace headroom::trace
+}  // namespace headroom::trace::readers

@@ -11,7 +11,7 @@
 #include "headroom/base/text.h"
 #include "headroom/trace/readers/file_source.h"
 
-namespace headroom::trace {
+namespace headroom::trace::readers {
 namespace {
 
 constexpr std::string_view kEndRecord = "PK\5\6", kEndLocator64 = "PK\6\7", kEndRecord64 = "PK\6\6";
@@ -131,4 +131,4 @@ std::unique_ptr<ByteSource> open_zip_member(const std::filesystem::path& path) {
   return Archive(path).open_first_json();
 }
 
-}  // namespace headroom::trace
+}  // namespace headroom::trace::readers

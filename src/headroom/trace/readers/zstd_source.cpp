@@ -7,7 +7,7 @@
 
 #include "headroom/trace/readers/byte_source.h"
 
-namespace headroom::trace {
+namespace headroom::trace::readers {
 namespace {
 
 class ZstdSource : public ByteSource {
@@ -67,4 +67,4 @@ std::unique_ptr<ByteSource> unpack_zstd(std::unique_ptr<ByteSource> packed) {
   return std::make_unique<ZstdSource>(std::move(packed));
 }
 
-}  // namespace headroom::trace
+}  // namespace headroom::trace::readers

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/trace/readers/trace_builder.h"
+#include "headroom/trace/readers/trace_assembly.h"
 
 #include <algorithm>
 #include <utility>
@@ -9,7 +9,7 @@
 #include "headroom/trace/readers/row_removal.h"
 #include "headroom/trace/readers/viewer_timelines.h"
 
-namespace headroom::trace {
+namespace headroom::trace::readers {
 namespace {
 
 template <typename Value>
@@ -26,15 +26,25 @@ std::uint32_t size_of(const Rows& rows) {
   return static_cast<std::uint32_t>(rows.size());
 }
 
+void resize(Events& events, std::size_t size) {
+  events.start_ns.resize(size);
+  events.duration_ns.resize(size);
+  events.name.resize(size);
+  events.thread.resize(size);
+  events.category.resize(size);
+  events.correlation.resize(size);
+  events.detail.resize(size);
+}
+
 }  // namespace
 
-void TraceBuilder::append(Batch& batch, Translations& known) {
+void TraceAssembly::append(Batch& batch, Translations& known) {
   learn(batch, known);
   const std::uint32_t first_event = size_of(trace_.events);
   trace_.events_seen += batch.seen;
   trace_.events_skipped_by_need += batch.skipped_by_need;
   trace_.events_without_columns += batch.without_columns;
-  trace::append(trace_.problems, std::move(batch.problems));
+  readers::append(trace_.problems, std::move(batch.problems));
   append_details(batch, known);
   append_events(batch, known);
   append_others(batch, known);
@@ -46,35 +56,36 @@ void TraceBuilder::append(Batch& batch, Translations& known) {
   }
 }
 
-void TraceBuilder::learn(const Batch& batch, Translations& known) {
+void TraceAssembly::learn(const Batch& batch, Translations& known) {
   known.texts.learn(batch.new_texts);
   known.json.learn(batch.new_json);
   append_column(known.thread_keys, batch.new_threads);
   known.thread_rows.resize(known.thread_keys.size(), kNone);
 }
 
-void TraceBuilder::append_events(const Batch& batch, Translations& known) {
+void TraceAssembly::append_events(const Batch& batch, Translations& known) {
   Events& events = trace_.events;
   // The details of this batch are in place already.
   const auto first_gpu = static_cast<std::uint32_t>(trace_.gpu.size() - batch.gpu.size());
   const auto first_op = static_cast<std::uint32_t>(trace_.ops.size() - batch.ops.size());
   const auto first_sync = static_cast<std::uint32_t>(trace_.syncs.size() - batch.syncs.size());
-  append_column(events.start_ns, batch.events.start_ns);
-  append_column(events.duration_ns, batch.events.duration_ns);
-  append_column(events.category, batch.events.category);
-  append_column(events.correlation, batch.events.correlation);
-  for (std::size_t row = 0; row < batch.events.size(); ++row) {
-    events.name.push_back(known.texts.translate(batch.events.name[row], trace_.names));
-    events.thread.push_back(thread_row(batch.events.thread[row], known));
-    const Category category = batch.events.category[row];
-    const std::uint32_t first = is_gpu_work(category)            ? first_gpu
-                                : category == Category::kGpuSync ? first_sync
-                                                                 : first_op;
-    events.detail.push_back(shifted(batch.events.detail[row], first));
+  std::size_t at = events.size();
+  resize(events, at + batch.events.size());
+  for (const EventRow& row : batch.events) {
+    events.start_ns[at] = row.start_ns;
+    events.duration_ns[at] = row.duration_ns;
+    events.name[at] = known.texts.translate(row.name, trace_.names);
+    events.thread[at] = thread_row(row.thread, known);
+    events.category[at] = row.category;
+    events.correlation[at] = row.correlation;
+    const std::uint32_t first = is_gpu_work(row.category)            ? first_gpu
+                                : row.category == Category::kGpuSync ? first_sync
+                                                                     : first_op;
+    events.detail[at++] = shifted(row.detail, first);
   }
 }
 
-void TraceBuilder::append_details(const Batch& batch, Translations& known) {
+void TraceAssembly::append_details(const Batch& batch, Translations& known) {
   const std::uint32_t first_event = size_of(trace_.events);
   const std::uint32_t first_collective = size_of(trace_.collectives);
   const auto text = [&](NameId id) { return known.texts.translate(id, trace_.names); };
@@ -108,7 +119,7 @@ void TraceBuilder::append_details(const Batch& batch, Translations& known) {
   }
 }
 
-void TraceBuilder::append_others(const Batch& batch, Translations& known) {
+void TraceAssembly::append_others(const Batch& batch, Translations& known) {
   append_column(trace_.memory, batch.memory);
   for (Flow flow : batch.flows) {
     flow.thread = thread_row(flow.thread, known);
@@ -117,7 +128,7 @@ void TraceBuilder::append_others(const Batch& batch, Translations& known) {
   }
 }
 
-void TraceBuilder::append_marks(const Batch& batch, Translations& known, std::uint32_t first_event) {
+void TraceAssembly::append_marks(const Batch& batch, Translations& known, std::uint32_t first_event) {
   for (const Mark& mark : batch.marks) {
     const std::uint32_t thread = thread_row(mark.thread, known);
     if (mark.row != kNone) {
@@ -129,12 +140,12 @@ void TraceBuilder::append_marks(const Batch& batch, Translations& known, std::ui
     if (pairs_.end(mark, thread, name, trace_.events, trace_.problems)) {
       ++trace_.events_without_columns;
     } else {
-      trace::append(trace_.problems, {1, 1, {{mark.offset, "an E event without a B event before it"}}});
+      readers::append(trace_.problems, {1, 1, {{mark.offset, "an E event without a B event before it"}}});
     }
   }
 }
 
-void TraceBuilder::append_namings(const Batch& batch, Translations& known) {
+void TraceAssembly::append_namings(const Batch& batch, Translations& known) {
   for (const Naming& naming : batch.namings) {
     const std::string text(trace_.names[known.texts.translate(naming.text, trace_.names)]);
     if (naming.what == Naming::What::kThread) {
@@ -146,7 +157,7 @@ void TraceBuilder::append_namings(const Batch& batch, Translations& known) {
   }
 }
 
-std::uint32_t TraceBuilder::thread_row(std::uint32_t local, Translations& known) {
+std::uint32_t TraceAssembly::thread_row(std::uint32_t local, Translations& known) {
   std::uint32_t& row = known.thread_rows[local];
   if (row != kNone) return row;
   const ThreadKey key = split_key(known.thread_keys[local]);
@@ -157,7 +168,7 @@ std::uint32_t TraceBuilder::thread_row(std::uint32_t local, Translations& known)
   return row = entry->second;
 }
 
-void TraceBuilder::finish() {
+void TraceAssembly::finish() {
   name_threads();
   categorize_by_timeline(trace_, uncategorized_);
   drop_rows();
@@ -166,7 +177,7 @@ void TraceBuilder::finish() {
   if (trace_.problems.first.size() > Problems::kShown) trace_.problems.first.resize(Problems::kShown);
 }
 
-void TraceBuilder::name_threads() {
+void TraceAssembly::name_threads() {
   for (Thread& thread : trace_.threads) {
     if (const auto name = process_names_.find(thread.pid); name != process_names_.end())
       thread.process_name = name->second;
@@ -175,7 +186,7 @@ void TraceBuilder::name_threads() {
   }
 }
 
-void TraceBuilder::drop_rows() {
+void TraceAssembly::drop_rows() {
   std::vector<bool> is_dropped(provisional_.empty() ? 0 : trace_.events.size());
   bool any = false;
   for (const BeginEndPairs::Begin& begin : pairs_.open()) {
@@ -192,7 +203,7 @@ void TraceBuilder::drop_rows() {
   if (any) remove_events(trace_, is_dropped);
 }
 
-void TraceBuilder::add_base_time() {
+void TraceAssembly::add_base_time() {
   // Both are within their limits (json_text.h), so that no sum leaves 64 bits.
   const std::int64_t base = trace_.base_time_ns;
   if (base == 0) return;
@@ -201,4 +212,4 @@ void TraceBuilder::add_base_time() {
   for (Flow& flow : trace_.flows) flow.at_ns += base;
 }
 
-}  // namespace headroom::trace
+}  // namespace headroom::trace::readers

@@ -11,12 +11,12 @@
 #include "headroom/trace/readers/begin_end_pairs.h"
 #include "headroom/trace/trace.h"
 
-namespace headroom::trace {
+namespace headroom::trace::readers {
 
 /// Joins batches, in the order of the file, into a trace.
-class TraceBuilder {
+class TraceAssembly {
  public:
-  TraceBuilder(Trace& trace, Needs needs) : trace_(trace), needs_(needs) {}
+  TraceAssembly(Trace& trace, Needs needs) : trace_(trace), needs_(needs) {}
 
   /// Takes the rows of a batch; `known` is what its reading thread's earlier batches explained.
   void append(Batch& batch, Translations& known);
@@ -47,4 +47,4 @@ class TraceBuilder {
   std::unordered_map<std::string, std::string> process_names_, process_labels_;
 };
 
-}  // namespace headroom::trace
+}  // namespace headroom::trace::readers
