@@ -96,19 +96,17 @@ const Key* find_key(std::string_view text) {
 
 }  // namespace
 
-bool Arguments::read(Walk& walk, ArgumentMask wanted) {
+Walk Arguments::read(Walk walk, ArgumentMask wanted) {
   present_ = 0;
-  if (walk.token() != '{') return skip_value(walk);
-  return walk_object(walk, [&](std::string_view text) {
+  if (walk.token() != '{' || wanted == 0) return past_value(walk);
+  return walk_object(walk, [&](std::string_view text, Walk at) -> AfterMember {
     const Key* const key = find_key(text);
-    if (key == nullptr || (wanted & mask_of(key->argument)) == 0) {
-      return skip_value(walk) ? Member::kTaken : Member::kBroken;
-    }
-    if (!take_value(walk, values_[static_cast<unsigned>(key->argument)])) return Member::kBroken;
+    if (key == nullptr || (wanted & mask_of(key->argument)) == 0) return {past_value(at)};
+    at = take_value(at, values_[static_cast<unsigned>(key->argument)]);
     present_ |= mask_of(key->argument);
-    if ((present_ & wanted) != wanted) return Member::kTaken;
+    if ((present_ & wanted) != wanted || at.at == nullptr) return {at};
     // The rest is of no interest.
-    return skip_to_close(walk, 1, Role::kValue) ? Member::kLast : Member::kBroken;
+    return {past_close(at, 1, kValue), true};
   });
 }
 

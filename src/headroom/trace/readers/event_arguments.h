@@ -71,9 +71,9 @@ class Arguments {
   }
   void clear() { present_ = 0; }
 
-  /// Takes those that are wanted from the value that the walk is on, and moves past it; anything that is no
-  /// object has no arguments. False when it is broken.
-  bool read(Walk& walk, ArgumentMask wanted);
+  /// Takes those that are wanted from the value that the walk is on; anything that is no object has no
+  /// arguments. Gives the walk after it.
+  Walk read(Walk walk, ArgumentMask wanted);
 
  private:
   ArgumentMask present_ = 0;

@@ -89,6 +89,9 @@ std::unique_ptr<EventPipeline::Reading> EventPipeline::take_next() {
   reading->window = feed_.take_window(std::move(reading->window.text));
   reading->sequence = next_sequence_++;
   bytes_done_ = feed_.source().done();
+  reading->share = feed_.source().size() == 0 ? 0.0
+                                              : static_cast<double>(feed_.source().done()) /
+                                                    static_cast<double>(feed_.source().size());
   if (reading->window.is_last) {
     const std::scoped_lock lock(mutex_);
     exhausted_ = true;
@@ -134,6 +137,7 @@ void EventPipeline::append(Reading& reading) {
   }
   if (open_.text.size() > 0 && !join_with_open_event(reading)) return;
   assembly_.append(reading.batch, readers_[reading.reader]->translations);
+  assembly_.expect(reading.share);
   switch (reading.end) {
     case EventList::End::kTextEnd:
       break;

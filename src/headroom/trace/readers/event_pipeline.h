@@ -38,6 +38,7 @@ class EventPipeline {
     std::uint32_t at = 0;
     std::size_t reader = 0;
     std::uint64_t sequence = 0;
+    double share = 0;  ///< of the file that was read up to its end
   };
   /// What one thread reads with.
   struct Reader {

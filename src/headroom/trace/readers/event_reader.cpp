@@ -5,6 +5,7 @@
 
 #include "headroom/base/text.h"
 #include "headroom/trace/readers/categories.h"
+#include "headroom/trace/readers/quick_compare.h"
 
 namespace headroom::trace::readers {
 namespace {
@@ -28,13 +29,14 @@ EventReader::EventReader(Needs needs) : needs_(needs) {
   for (std::size_t i = 0; i < kCategories; ++i) wanted_[i] = arguments_of(static_cast<Category>(i), needs);
 }
 
-bool EventReader::read(Walk& walk, std::uint64_t offset, Batch& batch) {
+Walk EventReader::read(Walk walk, std::uint64_t offset, Batch& batch) {
   fields_ = {};
   later_ = {};
   arguments_.clear();
   phase_ = '\0';
   category_ = Category::kOther;
-  if (!walk_event(walk)) return false;
+  const Walk after = walk_event(walk);
+  if (after.at == nullptr) return after;
   offset_ = offset;
   ++batch.seen;
   if (fields_.phase.size() > 3) {
@@ -42,43 +44,42 @@ bool EventReader::read(Walk& walk, std::uint64_t offset, Batch& batch) {
         offset_, fmt::format("a phase of more than one letter, {}, read as its first", shown(fields_.phase)));
   }
   add_event(batch);
-  return true;
+  return after;
 }
 
-bool EventReader::walk_event(Walk& walk) {
-  if (!walk_object(walk, [&](Raw key) { return read_member(key, walk); })) return false;
-  return later_.at == nullptr || arguments_.read(later_, wanted_arguments());
-}
-
-Member EventReader::read_member(Raw key, Walk& walk) {
-  if (Raw* const slot = slot_of(fields_, key)) {
-    if (!take_value(walk, *slot)) return Member::kBroken;
+Walk EventReader::walk_event(Walk walk) {
+  const Walk after = walk_object(walk, [this](Raw key, Walk at) -> AfterMember {
+    Raw* const slot = slot_of(fields_, key);
+    if (slot == nullptr) return key == "args" ? read_arguments(at) : AfterMember{past_value(at)};
+    at = take_value(at, *slot);
     if (slot == &fields_.phase) {
-      phase_ = without_quotes(fields_.phase).empty() ? '\0' : without_quotes(fields_.phase).front();
+      const Raw letters = without_quotes(fields_.phase);
+      phase_ = letters.empty() ? '\0' : letters.front();
     } else if (slot == &fields_.category) {
       category_ = cached_category();
     } else {
-      return Member::kTaken;
+      return {at};
     }
-    return is_skipped() ? skip_rest(walk) : Member::kTaken;
-  }
-  if (key != "args") return skip_value(walk) ? Member::kTaken : Member::kBroken;
-  // Nearly every writer puts phase and category first; what an X event without a category is, other events
-  // may say.
-  const bool is_known = phase_ != '\0' && (phase_ != 'X' || !fields_.category.empty());
-  if (!is_known) later_ = walk;
-  const bool is_read = is_known ? arguments_.read(walk, wanted_arguments()) : skip_value(walk);
-  return is_read ? Member::kTaken : Member::kBroken;
+    if (at.at == nullptr || !is_skipped()) return {at};
+    return {past_close(at, 1, kValue), true};
+  });
+  if (after.at == nullptr || later_.at == nullptr) return after;
+  return arguments_.read(later_, wanted_arguments()).at == nullptr ? Walk{} : after;
 }
 
-Member EventReader::skip_rest(Walk& walk) {
-  return skip_to_close(walk, 1, Role::kValue) ? Member::kLast : Member::kBroken;
+AfterMember EventReader::read_arguments(Walk walk) {
+  // Nearly every writer puts phase and category first.
+  const bool is_known = phase_ != '\0' && (phase_ != 'X' || !fields_.category.empty());
+  if (is_known) return {arguments_.read(walk, wanted_arguments())};
+  later_ = walk;
+  return {past_value(walk)};
 }
 
 Category EventReader::cached_category() {
   const Raw text = without_quotes(fields_.category);
-  if (text != category_text_) {
-    category_text_ = text;
+  if (text.size() != category_size_ || !are_equal(text.data(), category_text_.data(), text.size())) {
+    if (text.size() > category_text_.size() - 8) return category_of(text);
+    category_size_ = text.copy(category_text_.data(), text.size());
     category_of_text_ = category_of(text);
   }
   return category_of_text_;

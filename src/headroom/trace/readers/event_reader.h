@@ -27,18 +27,16 @@ class EventReader {
  public:
   explicit EventReader(Needs needs);
 
-  /// Reads the event whose { the walk is on, and moves past it; `offset` is its place in the file. False,
-  /// with nothing added to the batch, when its tokens make no object.
-  bool read(Walk& walk, std::uint64_t offset, Batch& batch);
+  /// Reads the event whose { the walk is on; `offset` is its place in the file. Gives the walk after it; a
+  /// broken one, with nothing added to the batch, when its tokens make no object.
+  Walk read(Walk walk, std::uint64_t offset, Batch& batch);
 
   /// Before a batch is handed on: says what its numbers stand for.
   void explain(Batch& batch);
 
  private:
-  bool walk_event(Walk& walk);
-  Member read_member(Raw key, Walk& walk);
-  /// The rest of an event that nobody needs.
-  Member skip_rest(Walk& walk);
+  Walk walk_event(Walk walk);
+  AfterMember read_arguments(Walk walk);
   Category cached_category();
   bool is_skipped() const;
   /// Arguments of the event at hand that some column holds.
@@ -72,7 +70,8 @@ class EventReader {
   std::array<ArgumentMask, kCategories> wanted_;
   LocalTables tables_;
   /// The last "cat" and what it is: neighbours mostly share it.
-  std::string category_text_;
+  std::array<char, 40> category_text_{};
+  std::size_t category_size_ = 0;
   Category category_of_text_ = Category::kOther;
   // The event at hand.
   EventFields fields_;

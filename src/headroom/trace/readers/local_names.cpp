@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "headroom/trace/readers/json_text.h"
+#include "headroom/trace/readers/quick_compare.h"
 #include "headroom/trace/readers/utf8.h"
 
 namespace headroom::trace::readers {
@@ -19,7 +20,24 @@ CleanText meaning(std::string_view raw, LocalNames::Form form) {
 
 }  // namespace
 
+/// Of the size and both ends: names of kernels are long, and differ there.
 NameId LocalNames::intern(std::string_view raw) {
+  const std::uint64_t size = raw.size();
+  const std::uint64_t front = first_bytes(raw.data(), size);
+  const std::uint64_t back = size > 8 ? first_bytes(raw.data() + size - 8, 8) : 0;
+  const std::uint64_t middle = size > 24 ? first_bytes(raw.data() + size / 2, 8) : 0;
+  const std::uint64_t hash = (front ^ (back << 3) ^ (middle << 7) ^ size) * 0x9e3779b97f4a7c15U;
+  NameId& recent = recent_[hash >> 52];
+  static_assert(kRecent == std::size_t{1} << (64 - 52));
+  if (recent != kNoName) {
+    const std::string_view text = raw_[recent];
+    // Compared with memcmp: the table's own texts have nothing behind them.
+    if (text == raw) return recent;
+  }
+  return recent = intern_slowly(raw);
+}
+
+NameId LocalNames::intern_slowly(std::string_view raw) {
   const NameId id = raw_.intern(raw);
   if (id == dirty_.size()) {
     dirty_.push_back(!meaning(raw, form_).is_clean);

@@ -18,6 +18,7 @@ class LocalNames {
   };
   explicit LocalNames(Form form) : form_(form) {}
 
+  /// Eight bytes of the text may be read, whatever its size.
   NameId intern(std::string_view raw);
   /// True when the text has a bad escape or is no UTF-8.
   bool is_dirty(NameId id) const { return any_dirty_ && dirty_[id]; }
@@ -25,8 +26,12 @@ class LocalNames {
   void take_new(std::vector<std::string_view>& out);
 
  private:
+  NameId intern_slowly(std::string_view raw);
+
+  static constexpr std::size_t kRecent = 4096;
   Form form_;
   Names raw_;
+  std::vector<NameId> recent_ = std::vector<NameId>(kRecent, kNoName);  ///< by a quick hash
   std::vector<bool> dirty_;
   bool any_dirty_ = false;
   std::size_t taken_ = 0;

@@ -13,20 +13,22 @@ namespace headroom::trace::readers {
 /// with one more, the end of the text, and the text with a zero that may be read: there every walk stops.
 struct Walk {
   const char* text = nullptr;
-  const std::uint32_t* at = nullptr;  ///< the token here
+  const std::uint32_t* at = nullptr;  ///< the token here; nullptr: what was walked over is broken
 
   char token() const { return text[*at]; }
+  char next_token() const { return text[at[1]]; }
 };
 
-/// What a token does, by its first character.
-enum class Role : std::uint8_t { kValue, kOpen, kClose, kSeparator, kEnd };
+/// What a token does, by its first character, one bit each.
+enum Role : std::uint8_t { kSeparator = 0, kValue = 1, kOpen = 2, kClose = 4, kEnd = 8 };
 
 inline constexpr std::array<Role, 256> kRoles = [] {
   std::array<Role, 256> roles{};
-  roles['{'] = roles['['] = Role::kOpen;
-  roles['}'] = roles[']'] = Role::kClose;
-  roles[':'] = roles[','] = Role::kSeparator;
-  roles[0] = Role::kEnd;
+  roles.fill(kValue);
+  roles['{'] = roles['['] = kOpen;
+  roles['}'] = roles[']'] = kClose;
+  roles[':'] = roles[','] = kSeparator;
+  roles[0] = kEnd;
   return roles;
 }();
 
@@ -43,88 +45,71 @@ inline Raw scalar_at(const Walk& walk) {
   return {first, static_cast<std::size_t>(last - first + 1)};
 }
 
-/// Moves past the end of the array or object that is `depth` levels out, from the inside; `before` is the
-/// role of the token before. False when it has no end or two values stand side by side without an operator:
+/// Past the end of the array or object that is `depth` levels out, from the inside; `before` is the role of
+/// the token before. Broken when it has no end, or when two values stand side by side without an operator:
 /// then a quote is missing or too many somewhere, and the rest means nothing.
-inline bool skip_to_close(Walk& walk, std::int64_t depth, Role before) {
+inline Walk past_close(Walk walk, std::int64_t depth, Role before) {
+  unsigned side_by_side = 0;
   for (;; ++walk.at) {
     const Role role = role_of(walk);
-    switch (role) {
-      case Role::kClose:
-        if (--depth == 0) {
-          ++walk.at;
-          return true;
-        }
-        break;
-      case Role::kOpen:
-        ++depth;
-        break;
-      case Role::kValue:
-        if (before == Role::kValue) return false;
-        break;
-      case Role::kSeparator:
-        break;
-      case Role::kEnd:
-        return false;
-    }
+    // No branch but for the end: what a token is cannot be foreseen.
+    depth += (role >> 1 & 1) - (role >> 2 & 1);
+    side_by_side |= before & role & kValue;
+    if (depth == 0 || role == kEnd) break;
     before = role;
   }
-}
-
-/// Moves past the value that starts here. False when it is broken, as above.
-inline bool skip_value(Walk& walk) {
-  const Role role = role_of(walk);
-  if (role == Role::kValue) {
-    ++walk.at;
-    return true;
-  }
-  if (role != Role::kOpen) return false;
+  if (depth != 0 || side_by_side != 0) return {};
   ++walk.at;
-  return skip_to_close(walk, 1, Role::kOpen);
+  return walk;
 }
 
-/// Moves past the value and gives its bytes.
-inline bool take_value(Walk& walk, Raw& value) {
-  const std::uint32_t first = *walk.at;
+/// Past the value that starts here. Broken as above.
+inline Walk past_value(Walk walk) {
   const Role role = role_of(walk);
-  if (role == Role::kValue) {
+  ++walk.at;
+  if (role == kValue) return walk;
+  return role == kOpen ? past_close(walk, 1, kOpen) : Walk{};
+}
+
+/// The same, and its bytes.
+inline Walk take_value(Walk walk, Raw& value) {
+  if (role_of(walk) == kValue) {
     value = scalar_at(walk);
     ++walk.at;
-    return !value.empty();
+    return value.empty() ? Walk{} : walk;
   }
-  if (!skip_value(walk)) return false;
-  value = Raw(walk.text + first, walk.at[-1] + 1 - first);
-  return true;
+  const Walk after = past_value(walk);
+  if (after.at != nullptr) value = Raw(walk.text + *walk.at, after.at[-1] + 1 - *walk.at);
+  return after;
 }
 
-/// What a member of an object made of its value.
-enum class Member {
-  kTaken,   ///< moved past it
-  kBroken,  ///< could not
-  kLast     ///< moved past the end of the whole object
+/// What a member of an object made of its value: the walk after it, or after the whole object.
+struct AfterMember {
+  Walk walk;
+  bool is_last = false;
 };
 
-/// The members of the object whose { is here: calls `member(key)` with the walk on the value's first token.
-/// Afterwards the walk is past the }. Trailing commas are forgiven. False when the object is broken.
+/// The members of the object whose { is here: calls `on_member(key, walk)` with the walk on the value's first
+/// token. Trailing commas are forgiven. Gives the walk after the }.
 template <typename OnMember>
-inline bool walk_object(Walk& walk, OnMember on_member) {
+inline Walk walk_object(Walk walk, OnMember on_member) {
   ++walk.at;
   while (walk.token() == '"') {
     const Raw key = scalar_at(walk);
-    if (key.empty() || walk.text[walk.at[1]] != ':') return false;
+    if (key.empty() || walk.next_token() != ':') return {};
     walk.at += 2;
-    const Member member = on_member(Raw(key.data() + 1, key.size() - 2));
-    if (member == Member::kBroken) return false;
-    if (member == Member::kLast) return true;
+    const AfterMember after = on_member(Raw(key.data() + 1, key.size() - 2), walk);
+    if (after.walk.at == nullptr || after.is_last) return after.walk;
+    walk.at = after.walk.at;
     if (walk.token() == ',') {
       ++walk.at;
     } else if (walk.token() != '}') {
-      return false;
+      return {};
     }
   }
-  if (walk.token() != '}') return false;
+  if (walk.token() != '}') return {};
   ++walk.at;
-  return true;
+  return walk;
 }
 
 }  // namespace headroom::trace::readers

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "headroom/trace/readers/categories.h"
+#include "headroom/trace/readers/column_room.h"
 #include "headroom/trace/readers/json_text.h"
 #include "headroom/trace/readers/row_removal.h"
 #include "headroom/trace/readers/viewer_timelines.h"
@@ -54,6 +55,15 @@ void TraceAssembly::append(Batch& batch, Translations& known) {
     uncategorized_.push_back(first_event + row);
     provisional_.push_back(first_event + row);
   }
+}
+
+void TraceAssembly::expect(double share) {
+  // A little more than the first events make likely.
+  constexpr double kMargin = 1.25;
+  if (has_room_ || share <= 0 || trace_.events_seen == 0) return;
+  has_room_ = true;
+  make_room(trace_, needs_,
+            static_cast<std::size_t>(kMargin * static_cast<double>(trace_.events_seen) / share));
 }
 
 void TraceAssembly::learn(const Batch& batch, Translations& known) {

@@ -20,6 +20,8 @@ class TraceAssembly {
 
   /// Takes the rows of a batch; `known` is what its reading thread's earlier batches explained.
   void append(Batch& batch, Translations& known);
+  /// Makes room for the whole of a file of which `share` (0..1) has been appended.
+  void expect(double share);
   /// Takes no rows, only what the batch explains: later ones of the same thread build on it.
   static void learn(const Batch& batch, Translations& known);
 
@@ -40,6 +42,7 @@ class TraceAssembly {
 
   Trace& trace_;
   Needs needs_;
+  bool has_room_ = false;
   std::unordered_map<std::string, std::uint32_t> thread_rows_;
   BeginEndPairs pairs_;
   std::vector<std::uint32_t> provisional_;    ///< rows that were kept without asking whether they are needed
