@@ -23,7 +23,7 @@ struct Window {
 /// windows.
 class TextFeed {
  public:
-  static constexpr std::size_t kWindowBytes = std::size_t{1} << 20;
+  static constexpr std::size_t kWindowBytes = std::size_t{1} << 19;
 
   explicit TextFeed(ByteSource& source) : source_(source) {}
 
