@@ -101,6 +101,7 @@ class PairRunner {
   /// Throws Error where the model fails, PairInterrupted on Ctrl-C.
   CachePair run(const std::string& model, std::uint32_t round, CacheStep step) {
     step.model = model;
+    step.round = round;
     CachePair pair;
     pair.round = round;
     work_ = folder_.path() / "work";
@@ -123,7 +124,7 @@ class PairRunner {
     step.phase = phase;
     if (observer_.on_step) observer_.on_step(step);
     try {
-      return with_context(fmt::format("{} run of pair {}", phase, step.pair),
+      return with_context(fmt::format("{} run of pair {}", phase, step.round + 1),
                           [&] { return measured(step.model); });
     } catch (const Error& error) {
       throw Error(error.what() + layers_.full_disk());
@@ -216,7 +217,7 @@ CacheRun run_cache(const CacheRequest& request, const CacheObserver& observer,
     }
     try {
       const auto round = static_cast<std::uint32_t>(model.pairs.size());
-      model.pairs.push_back(runner.run(model.model, round, {"", "", i + 1, order.size()}));
+      model.pairs.push_back(runner.run(model.model, round, {"", "", 0, i + 1, order.size()}));
     } catch (const Error& error) {
       model.failure = error.what();
     } catch (const PairInterrupted&) {

@@ -55,6 +55,7 @@ struct CacheRun {
 struct CacheStep {
   std::string model;
   const char* phase = "";           ///< "cold", "warm", "warm again"
+  std::uint32_t round = 0;          ///< pairs of this model before it
   std::size_t pair = 0, pairs = 0;  ///< of all models together
 };
 

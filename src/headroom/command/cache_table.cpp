@@ -25,6 +25,15 @@ std::string half_width(const CacheEstimate& estimate) {
   return format_percent(relative_half_width(*estimate.interval, estimate.value));
 }
 
+/// The begin of a name that is a whole command line.
+std::string shortened(const std::string& name) {
+  constexpr std::size_t kShown = 48;
+  if (display_width(name) <= kShown) return name;
+  std::size_t end = kShown - 1;
+  while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xC0U) == 0x80) --end;
+  return name.substr(0, end) + "…";
+}
+
 std::string factor(double value) {
   return format_number(value) + "x";
 }
@@ -86,7 +95,7 @@ Table model_table(const CacheRequest& request, const CacheRun& run) {
     const CacheEstimate cold = estimate_of(cold_values(model)), warm = estimate_of(warm_values(model));
     const auto gain = speed_up(model, metric.direction);
     const auto saved = saved_percent(model);
-    std::vector<std::string> cells{model.model,
+    std::vector<std::string> cells{shortened(model.model),
                                    with_unit(cold.value, metric.unit),
                                    half_width(cold),
                                    with_unit(warm.value, metric.unit),
@@ -188,7 +197,7 @@ std::string cache_report(const CacheRequest& request, const CacheRun& run) {
   for (const ModelRun& model : run.models) {
     if (model.failure.empty()) continue;
     text +=
-        fmt::format("FAILED: {}: {}{}\n", model.model, model.failure,
+        fmt::format("FAILED: {}: {}{}\n", shortened(model.model), model.failure,
                     model.pairs.empty() ? "" : fmt::format(" ({} pairs before that)", model.pairs.size()));
   }
   return text;
