@@ -32,6 +32,25 @@ std::uint32_t index_of(std::vector<std::int32_t>& devices, std::int32_t device) 
   return static_cast<std::uint32_t>(found - devices.begin());
 }
 
+Breakdown worked_out(const DeviceTimes& times) {
+  Breakdown sums;
+  const std::array<Spans, 3> sets{times.compute, times.communication, times.memory};
+  std::ranges::copy(time_by_combination(sets), sums.combinations.begin());
+  sums.span_ns = times.extent.length_ns();
+  for (std::size_t mask = 1; mask < sums.combinations.size(); ++mask) {
+    const std::int64_t time = sums.combinations[mask];
+    const bool computing = (mask & kComputeBit) != 0, communicating = (mask & kCommunicationBit) != 0;
+    sums.busy_ns += time;
+    if (communicating) sums.communication_ns += time;
+    if (computing && communicating) sums.overlapped_ns += time;
+    (computing       ? sums.compute_ns
+     : communicating ? sums.exposed_communication_ns
+                     : sums.exposed_memory_ns) += time;
+  }
+  sums.idle_ns = sums.span_ns - sums.busy_ns;
+  return sums;
+}
+
 }  // namespace
 
 DeviceWork device_work(const Trace& trace) {
@@ -95,6 +114,7 @@ std::vector<DeviceTimes> device_times(const Trace& trace, const DeviceWork& work
                                                 : times.memory,
            item.start_ns, item.end_ns);
   }
+  for (DeviceTimes& times : by_device) times.breakdown = worked_out(times);
   return by_device;
 }
 
@@ -110,25 +130,6 @@ Breakdown& Breakdown::operator+=(const Breakdown& other) {
   add(overlapped_ns, other.overlapped_ns);
   for (std::size_t i = 0; i < combinations.size(); ++i) add(combinations[i], other.combinations[i]);
   return *this;
-}
-
-Breakdown breakdown(const DeviceTimes& times) {
-  Breakdown sums;
-  const std::array<Spans, 3> sets{times.compute, times.communication, times.memory};
-  std::ranges::copy(time_by_combination(sets), sums.combinations.begin());
-  sums.span_ns = times.extent.length_ns();
-  for (std::size_t mask = 1; mask < sums.combinations.size(); ++mask) {
-    const std::int64_t time = sums.combinations[mask];
-    const bool computing = (mask & kComputeBit) != 0, communicating = (mask & kCommunicationBit) != 0;
-    sums.busy_ns += time;
-    if (communicating) sums.communication_ns += time;
-    if (computing && communicating) sums.overlapped_ns += time;
-    (computing       ? sums.compute_ns
-     : communicating ? sums.exposed_communication_ns
-                     : sums.exposed_memory_ns) += time;
-  }
-  sums.idle_ns = sums.span_ns - sums.busy_ns;
-  return sums;
 }
 
 Breakdown total(std::span<const DeviceTimes> devices) {

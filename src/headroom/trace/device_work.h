@@ -29,18 +29,6 @@ DeviceWork device_work(const Trace& trace);
 /// When any of the marked rows of trace.gpu ran, by device.
 std::vector<Spans> busy_times(const DeviceWork& work, const std::vector<bool>& rows);
 
-/// What a device did when, by kind of work.
-struct DeviceTimes {
-  std::int32_t device = -1;
-  Extent extent;  ///< first start to last end of its work
-  std::size_t kernels = 0, copies = 0, sets = 0;
-  Spans compute, communication, memory;
-  Spans busy() const { return unite(unite(compute, communication), memory); }
-};
-/// By device, ascending. `types` are kernel_types(trace).
-std::vector<DeviceTimes> device_times(const Trace& trace, const DeviceWork& work,
-                                      const std::vector<KernelType>& types);
-
 /// Where a device's time went. compute + exposed_communication + exposed_memory + idle = span, exactly. Adds
 /// up over devices.
 struct Breakdown {
@@ -58,7 +46,22 @@ struct Breakdown {
     return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0.0;
   }
 };
-Breakdown breakdown(const DeviceTimes& times);
+/// What a device did when, by kind of work.
+struct DeviceTimes {
+  std::int32_t device = -1;
+  Extent extent;  ///< first start to last end of its work
+  std::size_t kernels = 0, copies = 0, sets = 0;
+  Spans compute, communication, memory;
+  Breakdown breakdown;
+  Spans busy() const { return unite(unite(compute, communication), memory); }
+};
+/// By device, ascending. `types` are kernel_types(trace).
+std::vector<DeviceTimes> device_times(const Trace& trace, const DeviceWork& work,
+                                      const std::vector<KernelType>& types);
+
+inline const Breakdown& breakdown(const DeviceTimes& times) {
+  return times.breakdown;
+}
 Breakdown total(std::span<const DeviceTimes> devices);
 
 /// "0", or "?" where the file does not say.
