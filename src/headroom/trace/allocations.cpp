@@ -5,6 +5,7 @@
 #include <map>
 #include <tuple>
 #include <utility>
+#include "headroom/trace/duration_stats.h"
 
 namespace headroom::trace {
 namespace {
@@ -46,13 +47,15 @@ MemoryHistory memory_history(const Trace& trace) {
     const AddressKey address{event->device_type, event->device, event->address};
     if (event->bytes >= 0) {
       ++memory.allocations;
-      memory.allocated_bytes += event->bytes;
+      memory.allocated_bytes = saturating_add(memory.allocated_bytes, event->bytes);
       if (event->address != 0) open[address] = history.allocations.size();
       history.allocations.push_back(
           {event->device_type, event->device, event->bytes, event->at_ns, Allocation::kNotFreed});
     } else {
       ++memory.frees;
-      memory.freed_bytes -= event->bytes;
+      // The number without its sign: the least of 64 bits has none of the other sign.
+      memory.freed_bytes = saturating_add(memory.freed_bytes,
+                                          -std::max(event->bytes, -std::numeric_limits<std::int64_t>::max()));
       if (const auto found = open.find(address); found != open.end()) {
         history.allocations[found->second].freed_ns = event->at_ns;
         open.erase(found);

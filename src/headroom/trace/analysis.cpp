@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <cmath>
 
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
@@ -35,6 +36,12 @@ double AnalysisOptions::time_ns(const std::string& name, double fallback_ns) con
 
 Needs needs_of(const Analysis& analysis, const AnalysisOptions& options) {
   return analysis.needs_with == nullptr ? analysis.needs : analysis.needs | analysis.needs_with(options);
+}
+
+std::int64_t AnalysisOptions::whole_time_ns(const std::string& name, std::int64_t fallback_ns) const {
+  if (!values_.contains(name)) return fallback_ns;
+  constexpr double kMost = 9.2e18;
+  return std::llround(std::clamp(time_ns(name, 0), -kMost, kMost));
 }
 
 std::size_t keep_top(DataTable& table, std::size_t top) {

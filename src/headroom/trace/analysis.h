@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <span>
 #include <string>
@@ -62,6 +63,8 @@ class AnalysisOptions {
   /// As a number, a time (ns; "10us") or a size. Throws Error naming the option and the value.
   double number(const std::string& name, double fallback) const;
   double time_ns(const std::string& name, double fallback_ns) const;
+  /// The same as a whole number; what 64 bits do not hold is the last that they do.
+  std::int64_t whole_time_ns(const std::string& name, std::int64_t fallback_ns) const;
 
  private:
   std::map<std::string, std::string> values_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "headroom/stats/quantile.h"
+#include "headroom/trace/duration_stats.h"
 
 namespace headroom::trace {
 
@@ -15,7 +16,7 @@ TimeSpread time_spread(const std::vector<std::int64_t>& times_ns) {
   std::vector<double> values;
   values.reserve(times_ns.size());
   for (const std::int64_t time : times_ns) {
-    spread.total_ns += time;
+    spread.total_ns = saturating_add(spread.total_ns, time);
     values.push_back(static_cast<double>(time));
   }
   spread.median_ns = quantile(values, 0.5);

@@ -10,6 +10,7 @@
 #include "headroom/trace/analysis.h"
 #include "headroom/trace/cells.h"
 #include "headroom/trace/device_work.h"
+#include "headroom/trace/duration_stats.h"
 
 namespace headroom::trace {
 namespace {
@@ -47,7 +48,7 @@ DataTable launch_spread_table(const Launches& launches) {
       delays.push_back(launches.delay_ns(call));
       signed_delays.push_back(launches.signed_delay(call));
       std::int64_t gpu_ns = 0;
-      for (const std::uint32_t row : call.rows) gpu_ns += launches.gpu_ns(row);
+      for (const std::uint32_t row : call.rows) gpu_ns = saturating_add(gpu_ns, launches.gpu_ns(row));
       gpu_times.push_back(gpu_ns);
     }
     add_spread(table, kind, "call", call_times);
@@ -115,7 +116,7 @@ DataTable launch_graphs_table(const Launches& launches, std::size_t top) {
     const std::int64_t start = events.start_ns[launches.trace.gpu[call.rows.front()].event];
     std::int64_t gpu_ns = 0, end = start;
     for (const std::uint32_t row : call.rows) {
-      gpu_ns += launches.gpu_ns(row);
+      gpu_ns = saturating_add(gpu_ns, launches.gpu_ns(row));
       end = std::max(end, events.end_ns(launches.trace.gpu[row].event));
     }
     table.rows.push_back({event_cell(launches.trace, call.call), events.start_ns[call.call],
@@ -137,8 +138,8 @@ DataTable short_kernels_table(const Launches& launches, std::size_t top) {
     Sum& sum = by_name[launches.trace.events.name[launches.trace.gpu[call.rows.front()].event]];
     ++sum.launches;
     sum.is_short += launches.is_short(call);
-    sum.gpu_ns += launches.gpu_ns(call.rows.front());
-    sum.call_ns += launches.call_ns(call);
+    sum.gpu_ns = saturating_add(sum.gpu_ns, launches.gpu_ns(call.rows.front()));
+    sum.call_ns = saturating_add(sum.call_ns, launches.call_ns(call));
   }
   std::vector<std::pair<NameId, Sum>> sorted(by_name.begin(), by_name.end());
   std::erase_if(sorted, [](const auto& entry) { return entry.second.is_short == 0; });

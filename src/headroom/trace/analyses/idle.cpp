@@ -10,6 +10,7 @@
 #include "headroom/trace/attribution.h"
 #include "headroom/trace/cells.h"
 #include "headroom/trace/device_work.h"
+#include "headroom/trace/duration_stats.h"
 #include "headroom/trace/gpu_work.h"
 #include "headroom/trace/idle_gaps.h"
 #include "headroom/trace/reading_notes.h"
@@ -19,7 +20,7 @@ namespace {
 
 constexpr std::size_t kCauses = 3;
 // What HTA's default of 30 comes to: its help calls it nanoseconds, its times are microseconds.
-constexpr double kDefaultThresholdNs = 30'000;
+constexpr std::int64_t kDefaultThresholdNs = 30'000;
 
 constexpr AnalysisOption kOptions[] = {
     {"threshold", "TIME", "30us",
@@ -50,8 +51,8 @@ IdleWork idle_work(const Trace& trace, const GpuWork& work, const std::vector<st
   for (const IdleGap& gap : idle.gaps) {
     CauseSum& cause = idle.causes[static_cast<std::size_t>(gap.cause)];
     ++cause.gaps;
-    cause.time_ns += gap.length_ns();
-    idle.idle_ns += gap.length_ns();
+    cause.time_ns = saturating_add(cause.time_ns, gap.length_ns());
+    idle.idle_ns = saturating_add(idle.idle_ns, gap.length_ns());
   }
   return idle;
 }
@@ -100,7 +101,7 @@ void add_causes(DataTable& table, const char* scope, const std::vector<IdleWork>
   std::array<std::vector<std::int64_t>, kCauses> lengths;
   std::int64_t idle_ns = 0;
   for (const IdleWork& idle : works) {
-    idle_ns += idle.idle_ns;
+    idle_ns = saturating_add(idle_ns, idle.idle_ns);
     for (const IdleGap& gap : idle.gaps)
       lengths[static_cast<std::size_t>(gap.cause)].push_back(gap.length_ns());
   }
@@ -190,13 +191,14 @@ DataTable ops_table(const Trace& trace, const std::vector<IdleWork>& devices,
   std::map<NameId, Sum> by_op;
   std::int64_t idle_ns = 0;
   for (const IdleWork& idle : devices) {
-    idle_ns += idle.idle_ns;
+    idle_ns = saturating_add(idle_ns, idle.idle_ns);
     for (const IdleGap& gap : idle.gaps) {
       const std::uint32_t event = op[gap.next];
       Sum& sum = by_op[event == kNone ? kNoName : trace.events.name[event]];
       ++sum.gaps;
-      sum.idle_ns += gap.length_ns();
-      if (gap.cause == IdleCause::kHostWait) sum.host_wait_ns += gap.length_ns();
+      sum.idle_ns = saturating_add(sum.idle_ns, gap.length_ns());
+      if (gap.cause == IdleCause::kHostWait)
+        sum.host_wait_ns = saturating_add(sum.host_wait_ns, gap.length_ns());
     }
   }
   std::vector<std::pair<NameId, Sum>> sorted(by_op.begin(), by_op.end());
@@ -224,7 +226,7 @@ void add_headlines(AnalysisResult& result, const std::string& device, std::int64
   };
   constexpr const char* kMetrics[] = {"host_wait_share", "kernel_wait_share", "other_wait_share"};
   std::int64_t idle_ns = 0;
-  for (const std::int64_t time : causes) idle_ns += time;
+  for (const std::int64_t time : causes) idle_ns = saturating_add(idle_ns, time);
   result.headlines.push_back({"idle_share", Kind::kShare, true, share(idle_ns), device});
   for (std::size_t cause = 0; cause < kCauses; ++cause)
     result.headlines.push_back({kMetrics[cause], Kind::kShare, true, share(causes[cause]), device});
@@ -238,14 +240,15 @@ void sum_up(const Trace& trace, const std::vector<IdleWork>& devices,
     std::array<std::int64_t, kCauses> causes{};
     for (std::size_t cause = 0; cause < kCauses; ++cause) {
       causes[cause] = idle.causes[cause].time_ns;
-      all[cause] += causes[cause];
+      all[cause] = saturating_add(all[cause], causes[cause]);
     }
-    span_ns += idle.span_ns;
+    span_ns = saturating_add(span_ns, idle.span_ns);
     if (devices.size() > 1) add_headlines(result, device_text(idle.work->device), idle.span_ns, causes);
   }
   add_headlines(result, "", span_ns, all);
-  const std::int64_t idle_ns = all[0] + all[1] + all[2];
-  if (2 * all[0] > idle_ns && 10 * idle_ns > span_ns)
+  std::int64_t idle_ns = 0;
+  for (const std::int64_t time : all) idle_ns = saturating_add(idle_ns, time);
+  if (all[0] > idle_ns / 2 && idle_ns > span_ns / 10)
     result.notes.push_back(fmt::format(
         "{} of the idle time is host wait: the CPU launches too late. Look at `headroom trace launch` and "
         "`headroom trace ops`; fewer, larger kernels, CUDA graphs or less Python between launches help",
@@ -264,7 +267,7 @@ AnalysisResult analyze(const Trace& trace, const AnalysisOptions& options) {
     result.notes.push_back(no_gpu_work(trace));
     return result;
   }
-  const auto threshold_ns = static_cast<std::int64_t>(options.time_ns("threshold", kDefaultThresholdNs));
+  const auto threshold_ns = options.whole_time_ns("threshold", kDefaultThresholdNs);
   const std::vector<std::uint32_t> launch = launches(trace);
   const std::vector<std::uint32_t> op = launching_ops(trace);
   const std::vector<GpuWork> on_devices = work_by_device(trace), on_streams = work_by_stream(trace);

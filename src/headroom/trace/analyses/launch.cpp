@@ -13,7 +13,7 @@
 namespace headroom::trace {
 namespace {
 
-constexpr double kDefaultCallCutoffNs = 50'000, kDefaultDelayCutoffNs = 100'000;
+constexpr std::int64_t kDefaultCallCutoffNs = 50'000, kDefaultDelayCutoffNs = 100'000;
 
 constexpr AnalysisOption kOptions[] = {
     {"call-cutoff", "TIME", "50us", "a call that takes longer is an outlier"},
@@ -65,8 +65,8 @@ AnalysisResult analyze(const Trace& trace, const AnalysisOptions& options) {
     result.notes.push_back(no_gpu_work(trace));
     return result;
   }
-  const auto call_cutoff = static_cast<std::int64_t>(options.time_ns("call-cutoff", kDefaultCallCutoffNs));
-  const auto delay_cutoff = static_cast<std::int64_t>(options.time_ns("delay-cutoff", kDefaultDelayCutoffNs));
+  const auto call_cutoff = options.whole_time_ns("call-cutoff", kDefaultCallCutoffNs);
+  const auto delay_cutoff = options.whole_time_ns("delay-cutoff", kDefaultDelayCutoffNs);
   const Launches found(trace);
   result.tables = {launch_spread_table(found),
                    launch_functions_table(found, call_cutoff, delay_cutoff),

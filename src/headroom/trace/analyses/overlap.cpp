@@ -8,6 +8,7 @@
 #include "headroom/trace/analysis.h"
 #include "headroom/trace/cells.h"
 #include "headroom/trace/device_work.h"
+#include "headroom/trace/duration_stats.h"
 #include "headroom/trace/kernel_type.h"
 #include "headroom/trace/reading_notes.h"
 #include "headroom/trace/spans.h"
@@ -63,7 +64,7 @@ std::vector<KernelRow> communication_kernels(const Trace& trace, const DeviceWor
   std::vector<KernelRow> rows;
   for (auto& [key, spans] : calls) {
     KernelRow row{key.first, key.second, spans.size()};
-    for (const Span& span : spans) row.total_ns += span.end - span.start;
+    for (const Span& span : spans) row.total_ns = saturating_add(row.total_ns, span.end - span.start);
     const Spans together = merged(std::move(spans));
     row.union_ns = length(together);
     row.hidden_ns = length(intersect(together, devices[row.device].compute));
@@ -125,7 +126,7 @@ AnalysisResult analyze(const Trace& trace, const AnalysisOptions& options) {
   add_headlines(sum, "", result);
   if (sum.communication_ns == 0) {
     result.notes.emplace_back("no communication in this trace: there is no overlap to speak of");
-  } else if (10 * sum.exposed_communication_ns > sum.span_ns) {
+  } else if (sum.exposed_communication_ns > sum.span_ns / 10) {
     result.notes.push_back(fmt::format(
         "communication that nothing hides takes {} of the time: larger buckets, an earlier start of the "
         "collectives, or more computation per step would hide it",

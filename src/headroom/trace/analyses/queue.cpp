@@ -11,6 +11,7 @@
 #include "headroom/trace/attribution.h"
 #include "headroom/trace/cells.h"
 #include "headroom/trace/device_work.h"
+#include "headroom/trace/duration_stats.h"
 #include "headroom/trace/queue_length.h"
 #include "headroom/trace/reading_notes.h"
 
@@ -66,11 +67,11 @@ DataTable series_table(const std::vector<StreamQueue>& queues) {
 }
 
 void add(QueueSummary& sum, const QueueSummary& one) {
-  sum.span_ns += one.span_ns;
+  sum.span_ns = saturating_add(sum.span_ns, one.span_ns);
   sum.max_length = std::max(sum.max_length, one.max_length);
   sum.length_ns += one.length_ns;
-  sum.empty_ns += one.empty_ns;
-  sum.blocked_ns += one.blocked_ns;
+  sum.empty_ns = saturating_add(sum.empty_ns, one.empty_ns);
+  sum.blocked_ns = saturating_add(sum.blocked_ns, one.blocked_ns);
 }
 
 /// Over several streams: weighted by the time of each.

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// A file may say anything of an event that its numbers can hold. Built with the sanitizers, this shows that
+// no analysis of the devices leaves what is defined on it.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "result_view.h"
+#include "trace_builder.h"
+
+namespace headroom::trace {
+namespace {
+
+constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
+// The readers keep times, durations and the base time within 2^61 each.
+constexpr std::int64_t kFar = std::int64_t{1} << 61;
+
+Trace extreme_trace() {
+  TraceBuilder builder;
+  std::int64_t correlation = 1;
+  for (const std::int64_t start : {-kFar, std::int64_t{0}, kFar, kFar}) {
+    for (int device = 0; device < 4; ++device) {
+      builder.runtime("cudaGraphLaunch", -start, kFar, correlation);
+      builder.kernel("gemm", start, kFar, correlation, device, device);
+      builder.kernel("ncclKernel", start, kFar, correlation, device, kMost);
+      builder.runtime("cudaLaunchKernel", start, kFar, ++correlation);
+      builder.kernel("gemm", -start, 0, correlation, device, kLeast);
+      GpuDetail& copy = builder.copy(-start, kFar, ++correlation, device);
+      copy.bytes = 1e308;
+      copy.bandwidth_gb_s = 1e308;
+      ++correlation;
+    }
+  }
+  for (const std::int64_t bytes : {kMost, kMost, kLeast, kLeast, std::int64_t{0}})
+    builder.trace.memory.push_back({bytes, -5, 3, bytes, 7, kMost, kMost});
+  return std::move(builder.trace);
+}
+
+TEST(ExtremeValues, NoAnalysisOfDevicesFails) {
+  const Trace trace = extreme_trace();
+  for (const char* name : {"idle", "launch", "queue", "memory", "overlap"}) {
+    AnalysisOptions options;
+    options.top = 0;
+    for (const char* flag : {"each", "series"}) options.set(flag, "");
+    const ResultView view = run_analysis(name, trace, options);
+    EXPECT_FALSE(view.result.tables.empty()) << name;
+    for (const Headline& headline : view.result.headlines)
+      EXPECT_FALSE(std::isnan(headline.value)) << name << " " << headline.metric;
+  }
+}
+
+TEST(ExtremeValues, OptionsBeyondAllTimes) {
+  TraceBuilder builder;
+  builder.kernel("a", 0, 1);
+  builder.kernel("b", 5, 1);
+  EXPECT_EQ(run_analysis("idle", builder.trace, option("threshold", "1e300s"))
+                .integer("streams", 0, "kernel_wait_gaps"),
+            1);
+  EXPECT_FALSE(run_analysis("launch", builder.trace, option("call-cutoff", "1e300s")).result.tables.empty());
+}
+
+}  // namespace
+}  // namespace headroom::trace
