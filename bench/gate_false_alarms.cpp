@@ -35,6 +35,8 @@ int main(int argc, char** argv) {
       {"30 pairs", {}},
       {"100 pairs", {.rounds = 100}},
       {"5 % spikes of twice the time, 30 pairs", {.spikes = 0.05}},
+      {"neighbours correlated by .3, 30 pairs", {.correlation = 0.3}},
+      {"neighbours correlated by .5, 30 pairs", {.correlation = 0.5}},
       {"neighbours correlated by .3, 60 pairs", {.rounds = 60, .correlation = 0.3}},
       {"neighbours correlated by .5, 60 pairs", {.rounds = 60, .correlation = 0.5}},
       {"the same with a margin of 0.5 %", {.rounds = 60, .correlation = 0.5}, 0.005},

@@ -76,15 +76,14 @@ void compare_numbers(Comparison& result) {
   result.verdict = Verdict::kNoSamples;
 }
 
-RatioEstimate estimate_ratio(const Comparison& result, const SampleSeries& before, const SampleSeries& after,
-                             double confidence, Estimator& estimator) {
+RatioSeries series_of(const Comparison& result, const SampleSeries& before, const SampleSeries& after,
+                      Estimator& estimator) {
   if (const auto pairs = paired_series(*result.test, after, *result.baseline, before)) {
     estimator = Estimator::kPaired;
-    return paired_ratio(pairs->a, pairs->b, pairs->group_sizes, confidence);
+    return RatioSeries::paired(pairs->a, pairs->b, pairs->group_sizes);
   }
   estimator = Estimator::kUnpaired;
-  return unpaired_series_ratio(after.values, after.group_sizes, before.values, before.group_sizes,
-                               confidence);
+  return RatioSeries::unpaired(after.values, after.group_sizes, before.values, before.group_sizes);
 }
 
 std::size_t advised_pairs(const RatioEstimate& ratio) {
@@ -150,18 +149,20 @@ Comparison compare_records(const Record& baseline, const Record& test) {
   if (!result.problem.empty()) return result;
   result.baseline_value = median(before.values);
   result.test_value = median(after.values);
-  result.ratio = estimate_ratio(result, before, after, kConfidence, result.estimator);
+  const RatioSeries series = series_of(result, before, after, result.estimator);
+  result.ratio = series.at(kConfidence);
+  result.neighbour_correlation = series.neighbour_correlation();
   result.samples = result.ratio->pairs;
   result.verdict = Verdict::kInconclusive;
   result.more_pairs = advised_pairs(*result.ratio);
   return result;
 }
 
-RatioEstimate ratio_at(const Comparison& comparison, double confidence) {
+RatioSeries ratio_series(const Comparison& comparison) {
   const SampleSeries before = sample_series(*comparison.baseline);
   const SampleSeries after = sample_series(*comparison.test, comparison.test_factor);
   Estimator ignored = Estimator::kNone;
-  return estimate_ratio(comparison, before, after, confidence, ignored);
+  return series_of(comparison, before, after, ignored);
 }
 
 RatioEstimate worsening(const RatioEstimate& ratio, Direction direction) {

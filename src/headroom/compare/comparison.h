@@ -45,8 +45,9 @@ struct Comparison {
   double test_factor = 1;              ///< from the test's unit to the baseline's
   std::optional<RatioEstimate> ratio;  ///< test over baseline
   Estimator estimator = Estimator::kNone;
-  std::size_t samples = 0;  ///< pairs, or the samples of the side that has fewer
-  std::string problem;      ///< why there is no ratio; a sentence
+  std::size_t samples = 0;           ///< pairs, or the samples of the side that has fewer
+  std::string problem;               ///< why there is no ratio; a sentence
+  double neighbour_correlation = 0;  ///< of the log ratios of neighbouring rounds
 
   double margin = 0;  ///< what judge() held it against
   Verdict verdict = Verdict::kNotCompared;
@@ -60,8 +61,8 @@ struct Comparison {
 /// are of one session, of unpaired_series_ratio() otherwise.
 Comparison compare_records(const Record& baseline, const Record& test);
 
-/// The ratio with its interval at another confidence. Only for comparisons that have one.
-RatioEstimate ratio_at(const Comparison& comparison, double confidence);
+/// What the ratio was estimated from. Only for comparisons with an estimator.
+RatioSeries ratio_series(const Comparison& comparison);
 
 /// The ratio turned so that more than 1 is worse.
 RatioEstimate worsening(const RatioEstimate& ratio, Direction direction);

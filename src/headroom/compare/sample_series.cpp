@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <utility>
 
 namespace headroom {
 namespace {
@@ -26,18 +27,53 @@ bool has_rounds(const Record& record) {
   });
 }
 
+/// What tells the round of each value of sample_series(); empty where rounds are not known.
+std::vector<std::uint64_t> slots_of(const Record& record) {
+  std::vector<std::uint64_t> slots;
+  if (!has_rounds(record)) return slots;
+  const bool unique = rounds_are_unique(record);
+  for (std::size_t p = 0; p < record.samples.size(); ++p) {
+    const ProcessSamples& process = record.samples[p];
+    for (std::size_t i = process.warmup; i < process.rounds.size(); ++i) {
+      slots.push_back((unique ? 0 : std::uint64_t{p} << 32) | process.rounds[i]);
+    }
+  }
+  return slots;
+}
+
+/// Finds the value of a round. Rounds nearly always ascend; then nothing is built for it.
+class PartnerSearch {
+ public:
+  explicit PartnerSearch(std::vector<std::uint64_t> slots)
+      : slots_(std::move(slots)), ascending_(std::ranges::is_sorted(slots_)) {
+    if (ascending_) return;
+    for (std::size_t i = 0; i < slots_.size(); ++i) places_.emplace(slots_[i], i);
+  }
+
+  std::optional<std::size_t> of(std::uint64_t slot) const {
+    if (ascending_) {
+      const auto found = std::ranges::lower_bound(slots_, slot);
+      if (found == slots_.end() || *found != slot) return std::nullopt;
+      return static_cast<std::size_t>(found - slots_.begin());
+    }
+    const auto found = places_.find(slot);
+    return found == places_.end() ? std::nullopt : std::optional(found->second);
+  }
+
+ private:
+  std::vector<std::uint64_t> slots_;
+  bool ascending_;
+  std::unordered_map<std::uint64_t, std::size_t> places_;
+};
+
 }  // namespace
 
 SampleSeries sample_series(const Record& record, double factor) {
   SampleSeries series;
-  const bool rounds = has_rounds(record);
-  const bool unique = rounds && rounds_are_unique(record);
-  for (std::size_t p = 0; p < record.samples.size(); ++p) {
-    const ProcessSamples& process = record.samples[p];
+  for (const ProcessSamples& process : record.samples) {
     const std::size_t first = std::min(process.warmup, process.values.size());
     for (std::size_t i = first; i < process.values.size(); ++i) {
       series.values.push_back(process.values[i] * factor);
-      if (rounds) series.slots.push_back((unique ? 0 : std::uint64_t{p} << 32) | process.rounds[i]);
     }
     if (first < process.values.size()) series.group_sizes.push_back(process.values.size() - first);
   }
@@ -55,19 +91,18 @@ bool same_session(const Record& a, const Record& b) {
 
 std::optional<PairedSeries> paired_series(const Record& a, const SampleSeries& in_a, const Record& b,
                                           const SampleSeries& in_b) {
-  if (!same_session(a, b) || in_a.slots.empty() || in_b.slots.empty()) return std::nullopt;
-  if (rounds_are_unique(a) != rounds_are_unique(b)) return std::nullopt;
-  std::unordered_map<std::uint64_t, double> found;
-  for (std::size_t i = 0; i < in_b.values.size(); ++i) found.emplace(in_b.slots[i], in_b.values[i]);
+  if (!same_session(a, b) || rounds_are_unique(a) != rounds_are_unique(b)) return std::nullopt;
+  const std::vector<std::uint64_t> slots = slots_of(a);
+  const PartnerSearch partners(slots_of(b));
   PairedSeries pairs;
   std::size_t i = 0;
   for (const std::size_t size : in_a.group_sizes) {
     const std::size_t before = pairs.a.size();
-    for (const std::size_t end = i + size; i < end; ++i) {
-      const auto partner = found.find(in_a.slots[i]);
-      if (partner == found.end()) continue;
+    for (const std::size_t end = std::min(i + size, slots.size()); i < end; ++i) {
+      const auto partner = partners.of(slots[i]);
+      if (!partner) continue;
       pairs.a.push_back(in_a.values[i]);
-      pairs.b.push_back(partner->second);
+      pairs.b.push_back(in_b.values[*partner]);
     }
     if (pairs.a.size() > before) pairs.group_sizes.push_back(pairs.a.size() - before);
   }

@@ -15,7 +15,6 @@ namespace headroom {
 struct SampleSeries {
   std::vector<double> values;            ///< in the record's unit, times the factor asked for
   std::vector<std::size_t> group_sizes;  ///< how many of them each process gave; no zeros
-  std::vector<std::uint64_t> slots;  ///< what tells the round of each value; empty where rounds are not known
 };
 
 SampleSeries sample_series(const Record& record, double factor = 1);

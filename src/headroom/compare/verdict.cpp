@@ -24,24 +24,42 @@ Verdict claim_of(const Comparison& comparison) {
   return inside ? Verdict::kSame : Verdict::kInconclusive;
 }
 
-/// Whether the interval at confidence 1 - 2p still makes the claim.
-bool holds_at(const Comparison& comparison, Verdict claim, double p) {
-  const RatioEstimate ratio = ratio_at(comparison, 1 - 2 * p);
-  if (!ratio.interval) return false;
-  Comparison at = comparison;
-  at.ratio = ratio;
-  return claim_of(at) == claim;
+/// By how much neighbouring rounds are correlated over the whole suite: what the machine does to one case it
+/// does to the others, and many short series tell it far better than one. A mean within its own standard
+/// error counts only in part.
+double shared_correlation(std::span<const Comparison* const> suite) {
+  double sum = 0;
+  double samples = 0;
+  for (const Comparison* comparison : suite) {
+    const auto weight = static_cast<double>(comparison->samples);
+    sum += weight * comparison->neighbour_correlation;
+    samples += weight;
+  }
+  if (sum <= 0) return 0;
+  const double mean = sum / samples;
+  return mean * std::min(1.0, mean * std::sqrt(samples));
 }
 
-/// The smallest p at which the claim holds, to within 2 %; it holds at .025.
-double p_value_of(const Comparison& comparison, Verdict claim) {
-  constexpr double kSmallest = 1e-9;
-  if (holds_at(comparison, claim, kSmallest)) return kSmallest;
-  double holds = std::log(0.025);
+/// Whether the interval at confidence 1 - 2p still makes the claim.
+bool holds_at(const Comparison& comparison, const RatioSeries& series, Verdict claim, double p) {
+  Comparison at = comparison;
+  at.ratio = series.at(1 - 2 * p);
+  return at.ratio->interval && claim_of(at) == claim;
+}
+
+/// The smallest p at which the claim holds, to within 2 %; it holds at .025 unless the neighbours are
+/// correlated by more than its own interval knows.
+double p_value_of(const Comparison& comparison, Verdict claim, double correlation) {
+  constexpr double kSmallest = 1e-9, kLargest = 0.025;
+  RatioSeries series = ratio_series(comparison);
+  series.expect_correlation(correlation);
+  if (holds_at(comparison, series, claim, kSmallest)) return kSmallest;
+  if (!holds_at(comparison, series, claim, kLargest)) return 1;
+  double holds = std::log(kLargest);
   double fails = std::log(kSmallest);
   while (holds - fails > 0.02) {
     const double middle = 0.5 * (holds + fails);
-    (holds_at(comparison, claim, std::exp(middle)) ? holds : fails) = middle;
+    (holds_at(comparison, series, claim, std::exp(middle)) ? holds : fails) = middle;
   }
   return std::exp(holds);
 }
@@ -52,10 +70,10 @@ std::vector<double> adjusted(const std::vector<double>& p_values, Multiplicity m
 }
 
 /// Withdraws the claims of one kind that do not survive the correction.
-void correct(std::span<Comparison* const> suite, Verdict claim, const JudgeRule& rule) {
+void correct(std::span<Comparison* const> suite, Verdict claim, double correlation, const JudgeRule& rule) {
   std::vector<double> p_values;
   for (const Comparison* comparison : suite) {
-    p_values.push_back(comparison->verdict == claim ? p_value_of(*comparison, claim) : 1);
+    p_values.push_back(comparison->verdict == claim ? p_value_of(*comparison, claim, correlation) : 1);
   }
   const std::vector<double> corrected = adjusted(p_values, rule.multiplicity);
   for (std::size_t i = 0; i < suite.size(); ++i) {
@@ -80,8 +98,9 @@ void judge(std::span<Comparison> comparisons, const JudgeRule& rule) {
     comparison->verdict =
         reachable && comparison->ratio->interval ? claim_of(*comparison) : Verdict::kUnderpowered;
   }
-  correct(suite, Verdict::kRegression, rule);
-  correct(suite, Verdict::kImprovement, rule);
+  const double correlation = shared_correlation(suite);
+  correct(suite, Verdict::kRegression, correlation, rule);
+  correct(suite, Verdict::kImprovement, correlation, rule);
 }
 
 }  // namespace headroom

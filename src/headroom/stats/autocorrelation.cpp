@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
-#include <numeric>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 namespace headroom {
@@ -56,16 +56,6 @@ double sign_correlation(double rho) {
   return 2 / std::numbers::pi * std::asin(std::clamp(rho, -1.0, 1.0));
 }
 
-double inflation_from_first_lag(double rho, double length) {
-  rho = std::min(rho, 0.98);
-  double sum = 0;
-  double power = rho;
-  for (double lag = 1; lag < length && power > 1e-4; ++lag, power *= rho) {
-    sum += (1 - lag / length) * sign_correlation(power);
-  }
-  return 1 + 2 * sum;
-}
-
 double inflation_from_all_lags(const RankSeries& series, double rho) {
   const double length = series.length();
   rho = std::min(rho, 0.95);
@@ -91,34 +81,53 @@ double inflation_from_all_lags(const RankSeries& series, double rho) {
 }  // namespace
 
 void mid_ranks(std::span<const double> values, std::span<double> ranks) {
-  std::vector<std::size_t> order(values.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
   if (!std::all_of(values.begin(), values.end(), [](double value) { return std::isfinite(value); })) {
     throw std::invalid_argument("statistics of a value that is not finite");
   }
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
+  // The values beside their places: sorting places alone looks all over the memory for each comparison.
+  std::vector<std::pair<double, std::size_t>> order;
+  order.reserve(values.size());
+  for (const double value : values) order.emplace_back(value, order.size());
+  std::sort(order.begin(), order.end());
   for (std::size_t first = 0; first < order.size();) {
     std::size_t last = first;
-    while (last + 1 < order.size() && values[order[last + 1]] == values[order[first]]) ++last;
+    while (last + 1 < order.size() && order[last + 1].first == order[first].first) ++last;
     const double rank = 1 + 0.5 * static_cast<double>(first + last);
-    for (std::size_t i = first; i <= last; ++i) ranks[order[i]] = rank;
+    for (std::size_t i = first; i <= last; ++i) ranks[order[i].second] = rank;
     first = last + 1;
   }
 }
 
-double autocorrelation_inflation(std::span<const double> values, std::span<const std::size_t> group_sizes) {
+double first_lag_inflation(double rho, double length) {
+  rho = std::min(rho, 0.98);
+  double sum = 0;
+  double power = rho;
+  for (double lag = 1; lag < length && power > 1e-4; ++lag, power *= rho) {
+    sum += (1 - lag / length) * sign_correlation(power);
+  }
+  return 1 + 2 * sum;
+}
+
+Autocorrelation autocorrelation(std::span<const double> values, std::span<const std::size_t> group_sizes) {
   const std::size_t whole[] = {values.size()};
   const bool split =
       !group_sizes.empty() && *std::min_element(group_sizes.begin(), group_sizes.end()) >= kShortestSeries;
   const RankSeries series(values, split ? group_sizes : std::span<const std::size_t>(whole));
-  const double length = series.length();
-  if (length < 4 || series.constant()) return 1;
-  const double rho = (length * series.autocorrelation(1) + 1) / (length - 3);
-  if (rho <= 0) return 1;
+  Autocorrelation result;
+  result.length = series.length();
+  if (result.length < 4 || series.constant()) return result;
+  const double rho = (result.length * series.autocorrelation(1) + 1) / (result.length - 3);
+  result.first_lag = std::clamp(rho, -1.0, 1.0);
+  if (rho <= 0) return result;
   const double inflation =
-      std::max(inflation_from_first_lag(rho, length), inflation_from_all_lags(series, rho));
+      std::max(first_lag_inflation(rho, result.length), inflation_from_all_lags(series, rho));
   const double weight = std::min(1.0, rho * std::sqrt(series.total()));
-  return std::max(1.0, 1 + weight * (inflation - 1));
+  result.inflation = std::max(1.0, 1 + weight * (inflation - 1));
+  return result;
+}
+
+double autocorrelation_inflation(std::span<const double> values, std::span<const std::size_t> group_sizes) {
+  return autocorrelation(values, group_sizes).inflation;
 }
 
 }  // namespace headroom

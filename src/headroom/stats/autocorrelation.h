@@ -6,6 +6,13 @@
 
 namespace headroom {
 
+/// How much the values of a series resemble their neighbours.
+struct Autocorrelation {
+  double inflation = 1;  ///< n / n_eff: by how much it multiplies the variance of the median; at least 1
+  double first_lag = 0;  ///< correlation of the ranks of neighbours; 0 where the series is too short to say
+  double length = 0;     ///< values that the processes gave on average
+};
+
 /// By how much autocorrelation multiplies the variance of the median: n / n_eff >= 1; 1 for independent
 /// values. Differences between processes are not in it: ranks are taken within each process.
 ///
@@ -20,8 +27,15 @@ namespace headroom {
 ///
 /// `group_sizes`: how many consecutive values each process gave; empty means one process. Processes too short
 /// to show a correlation (fewer than 8 values in the shortest) are read as one series.
+Autocorrelation autocorrelation(std::span<const double> values,
+                                std::span<const std::size_t> group_sizes = {});
+
+/// The inflation alone.
 double autocorrelation_inflation(std::span<const double> values,
                                  std::span<const std::size_t> group_sizes = {});
+
+/// The inflation of AR(1) series of that length whose neighbours are correlated by `rho`; 1 for rho <= 0.
+double first_lag_inflation(double rho, double length);
 
 /// Ranks 1 .. n of the values; ties get the mean of their ranks.
 /// Throws std::invalid_argument where a value is not finite.

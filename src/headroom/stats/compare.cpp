@@ -24,18 +24,50 @@ std::vector<double> logarithms(std::span<const double> values) {
 
 }  // namespace
 
-RatioEstimate paired_ratio(std::span<const double> a, std::span<const double> b,
-                           std::span<const std::size_t> group_sizes, double confidence) {
+RatioSeries RatioSeries::paired(std::span<const double> a, std::span<const double> b,
+                                std::span<const std::size_t> group_sizes) {
   if (a.size() != b.size() || a.empty()) throw std::invalid_argument("paired ratio needs as many of each");
   std::vector<double> differences = logarithms(a);
   const std::vector<double> base = logarithms(b);
   for (std::size_t i = 0; i < differences.size(); ++i) differences[i] -= base[i];
+  return {SeriesMedian(differences, group_sizes), std::nullopt, a.size()};
+}
 
-  RatioEstimate result{std::exp(median(differences)), std::nullopt, a.size()};
-  if (const auto interval = series_median_interval(differences, group_sizes, confidence)) {
-    result.interval = Interval{std::exp(interval->low), std::exp(interval->high), confidence};
+RatioSeries RatioSeries::unpaired(std::span<const double> a, std::span<const std::size_t> group_sizes_a,
+                                  std::span<const double> b, std::span<const std::size_t> group_sizes_b) {
+  if (a.empty() || b.empty()) throw std::invalid_argument("ratio of no values");
+  SeriesMedian above(logarithms(a), group_sizes_a);
+  return {std::move(above), SeriesMedian(logarithms(b), group_sizes_b), std::min(a.size(), b.size())};
+}
+
+RatioEstimate RatioSeries::at(double confidence) const {
+  const double difference = above_.value() - (below_ ? below_->value() : 0);
+  RatioEstimate result{std::exp(difference), std::nullopt, pairs_};
+  const auto above = above_.interval(confidence);
+  const auto below = below_ ? below_->interval(confidence) : std::nullopt;
+  if (above && !below_) {
+    result.interval = Interval{std::exp(above->low), std::exp(above->high), confidence};
+  } else if (above && below) {
+    const double down = std::hypot(above_.value() - above->low, below->high - below_->value());
+    const double up = std::hypot(above->high - above_.value(), below_->value() - below->low);
+    result.interval = Interval{std::exp(difference - down), std::exp(difference + up), confidence};
   }
   return result;
+}
+
+double RatioSeries::neighbour_correlation() const {
+  if (!below_) return above_.neighbour_correlation();
+  return 0.5 * (above_.neighbour_correlation() + below_->neighbour_correlation());
+}
+
+void RatioSeries::expect_correlation(double rho) {
+  above_.expect_correlation(rho);
+  if (below_) below_->expect_correlation(rho);
+}
+
+RatioEstimate paired_ratio(std::span<const double> a, std::span<const double> b,
+                           std::span<const std::size_t> group_sizes, double confidence) {
+  return RatioSeries::paired(a, b, group_sizes).at(confidence);
 }
 
 RatioEstimate unpaired_ratio(std::span<const double> a, std::span<const double> b, double confidence) {
@@ -57,22 +89,7 @@ RatioEstimate unpaired_ratio(std::span<const double> a, std::span<const double> 
 RatioEstimate unpaired_series_ratio(std::span<const double> a, std::span<const std::size_t> group_sizes_a,
                                     std::span<const double> b, std::span<const std::size_t> group_sizes_b,
                                     double confidence) {
-  if (a.empty() || b.empty()) throw std::invalid_argument("ratio of no values");
-  const std::vector<double> log_a = logarithms(a);
-  const std::vector<double> log_b = logarithms(b);
-  const double median_a = median(log_a);
-  const double median_b = median(log_b);
-
-  RatioEstimate result{std::exp(median_a - median_b), std::nullopt, std::min(a.size(), b.size())};
-  const auto in_a = series_median_interval(log_a, group_sizes_a, confidence);
-  const auto in_b = series_median_interval(log_b, group_sizes_b, confidence);
-  if (in_a && in_b) {
-    const double down = std::hypot(median_a - in_a->low, in_b->high - median_b);
-    const double up = std::hypot(in_a->high - median_a, median_b - in_b->low);
-    result.interval =
-        Interval{std::exp(median_a - median_b - down), std::exp(median_a - median_b + up), confidence};
-  }
-  return result;
+  return RatioSeries::unpaired(a, group_sizes_a, b, group_sizes_b).at(confidence);
 }
 
 }  // namespace headroom

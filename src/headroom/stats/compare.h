@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <optional>
 #include <span>
+#include <utility>
 
 #include "headroom/stats/interval.h"
 
@@ -14,6 +15,29 @@ struct RatioEstimate {
   double ratio = 1;
   std::optional<Interval> interval;  ///< nothing where there are too few pairs
   std::size_t pairs = 0;
+};
+
+/// The ratio a/b of two series of values > 0 (std::invalid_argument otherwise), worked out once for intervals
+/// at any confidence: paired_ratio and unpaired_series_ratio say how.
+class RatioSeries {
+ public:
+  static RatioSeries paired(std::span<const double> a, std::span<const double> b,
+                            std::span<const std::size_t> group_sizes = {});
+  static RatioSeries unpaired(std::span<const double> a, std::span<const std::size_t> group_sizes_a,
+                              std::span<const double> b, std::span<const std::size_t> group_sizes_b);
+
+  RatioEstimate at(double confidence) const;
+  /// See SeriesMedian; the mean of both sides where they are not paired.
+  double neighbour_correlation() const;
+  void expect_correlation(double rho);
+
+ private:
+  SeriesMedian above_;                 ///< of ln a, or of ln a - ln b where they are paired
+  std::optional<SeriesMedian> below_;  ///< of ln b
+  std::size_t pairs_ = 0;
+
+  RatioSeries(SeriesMedian above, std::optional<SeriesMedian> below, std::size_t pairs)
+      : above_(std::move(above)), below_(std::move(below)), pairs_(pairs) {}
 };
 
 /// a[i] and b[i] come from the same round. ratio = exp(median(ln a - ln b)); interval from

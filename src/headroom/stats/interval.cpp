@@ -9,7 +9,6 @@
 #include <stdexcept>
 #include <vector>
 
-#include "headroom/stats/autocorrelation.h"
 #include "headroom/stats/distribution.h"
 #include "headroom/stats/quantile.h"
 
@@ -62,9 +61,8 @@ double estimation_factor(double effective) {
 }
 
 /// The sign interval of a sample of `effective` values, read off the order statistics of the values there
-/// are.
-Interval effective_interval(std::span<const double> values, double effective, double confidence) {
-  const std::vector<double> sorted = sorted_copy(values);
+/// are, sorted.
+Interval effective_interval(const std::vector<double>& sorted, double effective, double confidence) {
   const auto count = static_cast<double>(sorted.size());
   const double z =
       normal_quantile(0.5 + 0.5 * confidence) * estimation_factor(effective) / estimation_factor(count);
@@ -75,19 +73,13 @@ Interval effective_interval(std::span<const double> values, double effective, do
 
 /// What the medians of the processes say by themselves: with six or more, their sign interval; with fewer,
 /// Student's t on them, laid around the median of all values.
-Interval between_interval(std::span<const double> values, const std::vector<std::size_t>& sizes,
-                          double confidence) {
-  std::vector<double> medians;
-  std::size_t start = 0;
-  for (const std::size_t size : sizes) {
-    medians.push_back(median(values.subspan(start, size)));
-    start += size;
-  }
+Interval between_interval(const std::vector<double>& medians, double center, double confidence) {
   const auto count = static_cast<double>(medians.size());
-  if (enough_for_median(medians.size(), confidence)) return effective_interval(medians, count, confidence);
+  if (enough_for_median(medians.size(), confidence)) {
+    return effective_interval(sorted_copy(medians), count, confidence);
+  }
   const double half_width = student_t_quantile(0.5 + 0.5 * confidence, medians.size() - 1) *
                             standard_deviation(medians) / std::sqrt(count);
-  const double center = median(values);
   return {center - half_width, center + half_width, confidence};
 }
 
@@ -135,25 +127,59 @@ std::optional<Interval> median_interval(std::span<const double> values, double c
   return quantile_interval(values, 0.5, confidence);
 }
 
+SeriesMedian::SeriesMedian(std::span<const double> values, std::span<const std::size_t> group_sizes)
+    : sorted_(sorted_copy(values)) {
+  if (values.empty()) throw std::invalid_argument("median of no values");
+  const std::vector<std::size_t> sizes = processes(values.size(), group_sizes);
+  autocorrelation_ = autocorrelation(values, sizes);
+  if (sizes.size() < 2) return;
+  std::size_t start = 0;
+  for (const std::size_t size : sizes) {
+    process_medians_.push_back(median(values.subspan(start, size)));
+    start += size;
+  }
+}
+
+double SeriesMedian::value() const {
+  return std::midpoint(sorted_[(sorted_.size() - 1) / 2], sorted_[sorted_.size() / 2]);
+}
+
+void SeriesMedian::expect_correlation(double rho) {
+  autocorrelation_.inflation =
+      std::max(autocorrelation_.inflation, first_lag_inflation(rho, autocorrelation_.length));
+}
+
+std::optional<Interval> SeriesMedian::sampling_interval(double confidence) const {
+  require_confidence(confidence);
+  if (!enough_for_median(sorted_.size(), confidence)) return std::nullopt;
+  const double effective = static_cast<double>(sorted_.size()) / autocorrelation_.inflation;
+  if (effective < 2) return std::nullopt;
+  return effective_interval(sorted_, effective, confidence);
+}
+
+std::optional<Interval> SeriesMedian::interval(double confidence) const {
+  std::optional<Interval> interval = sampling_interval(confidence);
+  if (!interval || process_medians_.size() < 2) return interval;
+  const Interval between = between_interval(process_medians_, value(), confidence);
+  interval->low = std::min(interval->low, between.low);
+  interval->high = std::max(interval->high, between.high);
+  return interval;
+}
+
 std::optional<Interval> sampling_interval(std::span<const double> values,
                                           std::span<const std::size_t> group_sizes, double confidence) {
   require_confidence(confidence);
-  const std::vector<std::size_t> sizes = processes(values.size(), group_sizes);
+  processes(values.size(), group_sizes);
   if (!enough_for_median(values.size(), confidence)) return std::nullopt;
-  const double effective = static_cast<double>(values.size()) / autocorrelation_inflation(values, sizes);
-  if (effective < 2) return std::nullopt;
-  return effective_interval(values, effective, confidence);
+  return SeriesMedian(values, group_sizes).sampling_interval(confidence);
 }
 
 std::optional<Interval> series_median_interval(std::span<const double> values,
                                                std::span<const std::size_t> group_sizes, double confidence) {
-  std::optional<Interval> interval = sampling_interval(values, group_sizes, confidence);
-  const std::vector<std::size_t> sizes = processes(values.size(), group_sizes);
-  if (!interval || sizes.size() < 2) return interval;
-  const Interval between = between_interval(values, sizes, confidence);
-  interval->low = std::min(interval->low, between.low);
-  interval->high = std::max(interval->high, between.high);
-  return interval;
+  require_confidence(confidence);
+  processes(values.size(), group_sizes);
+  if (!enough_for_median(values.size(), confidence)) return std::nullopt;
+  return SeriesMedian(values, group_sizes).interval(confidence);
 }
 
 double effective_sample_size(std::span<const double> values, std::span<const std::size_t> group_sizes) {

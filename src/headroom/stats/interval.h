@@ -4,6 +4,9 @@
 #include <cstddef>
 #include <optional>
 #include <span>
+#include <vector>
+
+#include "headroom/stats/autocorrelation.h"
 
 namespace headroom {
 
@@ -25,6 +28,29 @@ std::optional<Interval> quantile_interval(std::span<const double> values, double
 
 /// The same for the median (the sign interval).
 std::optional<Interval> median_interval(std::span<const double> values, double confidence = 0.95);
+
+/// The median of values in the order in which they were measured, with what its intervals at any confidence
+/// are made of: series_median_interval and sampling_interval, worked out once for many confidences.
+class SeriesMedian {
+ public:
+  /// All finite, at least one; `group_sizes` as in series_median_interval. std::invalid_argument otherwise.
+  explicit SeriesMedian(std::span<const double> values, std::span<const std::size_t> group_sizes = {});
+
+  double value() const;
+  /// Of the ranks of neighbours within a process; 0 where there are too few values to say.
+  double neighbour_correlation() const { return autocorrelation_.first_lag; }
+  /// Takes neighbours to be correlated by at least `rho`, which was learned from elsewhere: other series of
+  /// the same session tell more about what the machine does to neighbours than one short series can.
+  void expect_correlation(double rho);
+
+  std::optional<Interval> sampling_interval(double confidence) const;
+  std::optional<Interval> interval(double confidence) const;
+
+ private:
+  std::vector<double> sorted_;
+  std::vector<double> process_medians_;
+  Autocorrelation autocorrelation_;
+};
 
 /// Sign interval of the median of values in the order in which they were measured, widened for what the sign
 /// test takes for granted and benchmarks do not give: neighbours that are alike (autocorrelation) and

@@ -15,6 +15,7 @@ namespace {
 
 using test::Noise;
 using Values = std::vector<double>;
+using Sizes = std::vector<std::size_t>;
 
 /// 1 + 2 sum 2/pi asin(rho^k): what the variance of the median of a long AR(1) series is multiplied by.
 double exact_inflation(double rho) {
@@ -36,6 +37,28 @@ TEST(AutocorrelationInflation, OfALongAr1SeriesIsTheExactOne) {
     const double inflation = autocorrelation_inflation(noise.series(20'000, rho));
     EXPECT_NEAR(inflation / exact_inflation(rho), 1, 0.12) << rho;
   }
+}
+
+TEST(Autocorrelation, KnowsTheCorrelationOfNeighbours) {
+  Noise noise(8);
+  for (const double rho : {-0.4, 0.0, 0.3, 0.8}) {
+    const Values values = noise.series(20'000, rho);
+    // Of ranks: 6/pi asin(rho/2) for normal values.
+    const double expected = 6 / std::numbers::pi * std::asin(rho / 2);
+    EXPECT_NEAR(autocorrelation(values).first_lag, expected, 0.03) << rho;
+    const Sizes halves{10'000, 10'000};
+    EXPECT_NEAR(autocorrelation(values, halves).first_lag, expected, 0.03) << rho;
+    EXPECT_EQ(autocorrelation(values, halves).length, 10'000);
+  }
+  EXPECT_EQ(autocorrelation(Values{1, 2, 3}).first_lag, 0);
+}
+
+TEST(FirstLagInflation, IsThatOfAnAr1Series) {
+  for (const double rho : {0.3, 0.5, 0.7}) {
+    EXPECT_NEAR(first_lag_inflation(rho, 1e6) / exact_inflation(rho), 1, 0.001) << rho;
+  }
+  EXPECT_LT(first_lag_inflation(0.9, 10), exact_inflation(0.9)) << "a short series ends before it forgets";
+  EXPECT_EQ(first_lag_inflation(-0.5, 100), 1);
 }
 
 TEST(AutocorrelationInflation, OfIndependentValuesIsNearlyOne) {

@@ -50,6 +50,35 @@ Coverage simulate(int repetitions, double truth, const Sizes& sizes, const std::
           width / plain};
 }
 
+TEST(SeriesMedian, GivesTheIntervalsOfTheFunctions) {
+  Noise noise(12);
+  const Values values = noise.series(60, 0.4);
+  for (const Sizes& sizes : {Sizes{}, Sizes{20, 25, 15}, Sizes(6, 10)}) {
+    const SeriesMedian series(values, sizes);
+    EXPECT_DOUBLE_EQ(series.value(), median(values));
+    for (const double confidence : {0.8, 0.95, 0.999}) {
+      const auto whole = series_median_interval(values, sizes, confidence);
+      ASSERT_TRUE(whole && series.interval(confidence));
+      EXPECT_EQ(series.interval(confidence)->low, whole->low);
+      EXPECT_EQ(series.interval(confidence)->high, whole->high);
+      EXPECT_EQ(series.sampling_interval(confidence)->low, sampling_interval(values, sizes, confidence)->low);
+    }
+  }
+  EXPECT_THROW(SeriesMedian(Values{}), std::invalid_argument);
+}
+
+TEST(SeriesMedian, WidensForACorrelationLearnedElsewhereAndNeverNarrows) {
+  Noise noise(13);
+  SeriesMedian series(noise.series(60, 0.2));
+  const Interval before = *series.interval(0.95);
+  series.expect_correlation(-0.5);
+  EXPECT_EQ(series.interval(0.95)->low, before.low);
+  series.expect_correlation(0.6);
+  const Interval after = *series.interval(0.95);
+  EXPECT_LT(after.low, before.low);
+  EXPECT_GT(after.high, before.high);
+}
+
 TEST(SeriesMedianInterval, NeedsSixValuesAt95Percent) {
   EXPECT_FALSE(series_median_interval(Values{}));
   EXPECT_FALSE(series_median_interval(Values{1, 3, 2, 5, 4}));
