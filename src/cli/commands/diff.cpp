@@ -48,6 +48,10 @@ Side read_side(const std::string& operand, const DiffOptions& options) {
   for (const std::string& note : joined.notes)
     std::fprintf(stderr, "headroom: %s: %s\n", operand.c_str(), note.c_str());
   side.records = std::move(joined.records);
+  // What the kernel said about each sample is no part of a comparison, and most of what large records weigh.
+  for (Record& record : side.records) {
+    for (ProcessSamples& process : record.samples) std::vector<SampleNoise>().swap(process.noise);
+  }
   if (side.records.empty()) {
     throw Error(operand + ": --metric and --filter leave no result; its metrics are " +
                 join(side.metrics, ", "));

@@ -13,7 +13,7 @@
 #include "headroom/history/packed_text.h"
 #include "headroom/history/run_insertion.h"
 #include "headroom/record/environment_json.h"
-#include "headroom/record/record_json.h"
+#include "headroom/record/record_stream.h"
 
 namespace headroom {
 namespace {
@@ -142,7 +142,9 @@ std::vector<Record> Store::records(std::int64_t run) {
   std::vector<Record> found;
   for (const std::string& content : stored.records) {
     const std::string where = fmt::format("{}: run {}: record {}", name(), run, found.size());
-    found.push_back(record_json::read_record(parse_json(content, where), where));
+    const PaddedText text(content);
+    JsonStream stream(text, where);
+    found.push_back(record_json::read_record(stream, where).record);
     found.back().environment = environment;
   }
   return found;

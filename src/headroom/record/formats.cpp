@@ -2,6 +2,8 @@
 #include "headroom/record/formats.h"
 
 #include <cstring>
+#include <fstream>
+#include <system_error>
 
 #include "headroom/base/compressed_file.h"
 #include "headroom/base/error.h"
@@ -27,6 +29,23 @@ std::string names(bool only_readable) {
     if (!only_readable || format.read != nullptr) all.emplace_back(format.name);
   }
   return join(all, ", ");
+}
+
+/// The format of a plain file that can be read without holding all of it, told by its first bytes; nullptr
+/// where there is none, and where reading it is to say what is wrong with it.
+const Format* format_by_head(const std::filesystem::path& path) {
+  constexpr std::size_t kHead = std::size_t{64} << 10;
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return nullptr;
+  if (std::filesystem::file_size(path, ignored) > kMaxFileBytes || ignored) return nullptr;
+  std::ifstream file(path, std::ios::binary);
+  std::string head(kHead, '\0');
+  file.read(head.data(), static_cast<std::streamsize>(head.size()));
+  head.resize(static_cast<std::size_t>(file.gcount()));
+  for (const Format& format : all_formats()) {
+    if (format.read_file != nullptr && format.recognises(head)) return &format;
+  }
+  return nullptr;
 }
 
 }  // namespace
@@ -82,6 +101,7 @@ const Format* format_of_text(std::string_view text) {
 }
 
 std::vector<Record> read_records(const std::filesystem::path& path) {
+  if (const Format* format = format_by_head(path)) return format->read_file(path);
   return records_from_text(read_compressed_file(path), path.string());
 }
 

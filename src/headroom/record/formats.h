@@ -30,6 +30,8 @@ struct Format {
   /// `source` is the path: it names the text in errors, and a format whose samples are in files of their own
   /// finds them beside it. Throws Error. nullptr: this format is only written.
   std::vector<Record> (*read)(const PaddedText& text, const std::string& source) = nullptr;
+  /// The same for a plain file that need not be in memory as a whole. nullptr: it is read first.
+  std::vector<Record> (*read_file)(const std::filesystem::path& path) = nullptr;
 };
 
 std::span<const Format> all_formats();

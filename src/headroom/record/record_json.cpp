@@ -52,55 +52,6 @@ Json write_process(const ProcessSamples& process) {
   return json;
 }
 
-template <typename Field>
-void read_noise_column(const Json& noise, const char* key, Field SampleNoise::*field,
-                       std::vector<SampleNoise>& into, const std::string& where) {
-  if (optional_member(noise, key, where) == nullptr) return;
-  const Json& column = json_array(noise, key, where);
-  if (column.size() != into.size()) {
-    refuse(where, key, fmt::format("has {} values where the samples are {}", column.size(), into.size()));
-  }
-  const std::string path = where + "/" + key;
-  for (std::size_t i = 0; i < column.size(); ++i) {
-    if constexpr (std::is_same_v<Field, double>) {
-      into[i].*field = number_or_nan(column[i], path);
-    } else {
-      into[i].*field = read_whole<Field>(column[i], path);
-    }
-  }
-}
-
-ProcessSamples read_process(const Json& object, const std::string& where) {
-  ProcessSamples process;
-  process.pid = read_whole_member<std::int64_t>(object, "pid", where);
-  process.iterations = read_whole_member<std::uint64_t>(object, "iterations", where);
-  process.warmup = read_whole_member<std::size_t>(object, "warmup", where);
-  json_array(object, "values", where);
-  process.values = read_numbers(object, "values", where);
-  if (process.warmup > process.values.size()) refuse(where, "warmup", "is more than there are samples");
-  if (optional_member(object, "rounds", where) != nullptr) {
-    for (const Json& round : json_array(object, "rounds", where)) {
-      process.rounds.push_back(read_whole<std::uint32_t>(round, where + "/rounds"));
-    }
-  }
-  if (!process.rounds.empty() && process.rounds.size() != process.values.size()) {
-    refuse(
-        where, "rounds",
-        fmt::format("has {} values where the samples are {}", process.rounds.size(), process.values.size()));
-  }
-  if (const Json* noise = optional_member(object, "noise", where)) {
-    const std::string path = where + "/noise";
-    process.noise.resize(process.values.size());
-    read_noise_column(*noise, "steal_ms", &SampleNoise::steal_ms, process.noise, path);
-    read_noise_column(*noise, "involuntary_switches", &SampleNoise::involuntary_switches, process.noise,
-                      path);
-    read_noise_column(*noise, "page_faults", &SampleNoise::page_faults, process.noise, path);
-    read_noise_column(*noise, "frequency_mhz", &SampleNoise::frequency_mhz, process.noise, path);
-    read_noise_column(*noise, "placement_ns", &SampleNoise::placement_ns, process.noise, path);
-  }
-  return process;
-}
-
 Json write_limit(const Limit& limit) {
   Json json{{"name", limit.name},
             {"value", limit.value},
@@ -229,12 +180,6 @@ Record read_record(const Json& object, const std::string& where) {
     record.max_error = number_or_nan(*error, where + "/max_error");
   }
   record.notes = read_strings(object, "notes", where);
-  if (optional_member(object, "samples", where) != nullptr) {
-    for (const Json& process : json_array(object, "samples", where)) {
-      record.samples.push_back(
-          read_process(process, where + "/samples/" + std::to_string(record.samples.size())));
-    }
-  }
   return record;
 }
 

@@ -11,7 +11,8 @@ namespace headroom::record_json {
 /// The record as it stands in a headroom file, without its environment.
 Json write_record(const Record& record);
 
-/// `where` is the path of `object` in errors. Throws Error.
+/// All but the samples and the environment: record_stream.h reads a record with its samples. `where` is the
+/// path of `object` in errors. Throws Error.
 Record read_record(const Json& object, const std::string& where);
 
 }  // namespace headroom::record_json

@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "headroom/base/error.h"
+#include "headroom/base/json_stream.h"
 #include "headroom/base/text.h"
-#include "headroom/report/decimal_sample.h"
-#include "headroom/report/json_stream.h"
+#include "headroom/report/decimal_text.h"
 #include "headroom/report/python_text.h"
 
 namespace headroom {
@@ -116,7 +116,7 @@ class Reader {
       } else if (key == "measurements") {
         require('[', path + "/measurements", "a list");
         sample_.clear();
-        stream_.numbers(sample_);
+        read_numbers(stream_, sample_);
         round.measurements = sample_.size();
         if (sample_.size() > 0)
           std::ranges::copy(sample_.percentiles(DdpReport::kPercentiles), round.percentiles.begin());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/report/decimal_sample.h"
+#include "headroom/report/decimal_text.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -11,8 +11,6 @@
 #include <fstream>
 #include <random>
 #include <string>
-
-#include "headroom/report/json_stream.h"
 
 namespace headroom {
 namespace {
@@ -43,7 +41,7 @@ std::vector<double> read_back(const std::vector<std::string>& texts, const char*
   file.close();
   JsonStream stream(path);
   DecimalSample sample;
-  stream.numbers(sample);
+  read_numbers(stream, sample);
   stream.finish();
   std::filesystem::remove(path);
   EXPECT_EQ(sample.size(), texts.size());

@@ -3,7 +3,6 @@
 
 #include "headroom/base/text.h"
 #include "headroom/record/codec.h"
-#include "headroom/record/samples_json.h"
 
 namespace headroom {
 namespace {
@@ -21,8 +20,7 @@ bool recognises(std::string_view text) {
 }
 
 std::vector<Record> read(const PaddedText& text, const std::string& source) {
-  if (auto records = fast_records_from_json(text, source)) return std::move(*records);
-  return records_from_json_text(text.view(), source);
+  return records_from_json_text(text, source);
 }
 
 }  // namespace
@@ -33,7 +31,8 @@ Format headroom_json_format() {
           .endings = {".json"},
           .write = write,
           .recognises = recognises,
-          .read = read};
+          .read = read,
+          .read_file = records_from_json_file};
 }
 
 }  // namespace headroom

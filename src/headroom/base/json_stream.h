@@ -10,18 +10,21 @@
 #include <string_view>
 #include <vector>
 
+#include "headroom/base/json.h"
 #include "headroom/base/padded_text.h"
-#include "headroom/report/decimal_sample.h"
 
 namespace headroom {
 
-/// Reads a JSON file from front to back through a small window, so that a report of any size takes the memory
-/// of what is kept of it. Made for long lists of numbers. Everything passed over is checked to be JSON. All
-/// functions throw Error with the path and the byte offset where the text is not what was asked for.
+/// Reads a JSON file from front to back through a small window, so that a file of any size takes the memory
+/// of what is kept of it; or a text that is in memory already. Made for long lists of numbers. Everything
+/// passed over is checked to be JSON. All functions throw Error with the path and the byte offset where the
+/// text is not what was asked for.
 class JsonStream {
  public:
   /// A plain file, a pipe, or one compressed with gzip or zstd (those are unpacked into memory).
   explicit JsonStream(const std::filesystem::path& path);
+  /// `text` must stay as long as this; `source` names it in errors.
+  JsonStream(const PaddedText& text, std::string source);
   ~JsonStream();
   JsonStream(const JsonStream&) = delete;
   JsonStream& operator=(const JsonStream&) = delete;
@@ -34,24 +37,38 @@ class JsonStream {
   void members(const std::function<void(const std::string& key)>& visit);
   /// Goes through an array; `visit` must take each element.
   void elements(const std::function<void()>& visit);
-  /// Takes an array of numbers and adds them.
-  void numbers(DecimalSample& sample);
-  /// Takes any value and returns its text.
+  /// Takes as many numbers, each with the comma behind it, as it can from the text in [begin, end) and
+  /// returns where the next one begins: `begin` where it could take none. A zero byte stands at `end`.
+  using TakeMany = std::function<const char*(const char* begin, const char* end)>;
+  /// Takes one number, or "null", whose text it is given; an empty text says that something else stands
+  /// there, and then it must throw.
+  using TakeOne = std::function<void(std::string_view token)>;
+  /// Goes through an array of numbers. `many` is for speed: what it leaves, `one` gets.
+  void numbers(const TakeMany& many, const TakeOne& one);
+
+  /// Takes any value and returns its text, without the white space between its parts.
   std::string raw_value();
+  /// Takes any value.
+  Json value();
   /// Takes any value.
   void skip_value();
   /// Nothing but white space may follow.
   void finish();
 
+  /// Bytes of the text before what comes next.
+  std::uint64_t offset() const { return offset_ - static_cast<std::uint64_t>(end_ - at_); }
+  /// "FILE: at byte N: WHAT", thrown as an Error.
   [[noreturn]] void refuse(const std::string& what) const;
 
  private:
+  [[noreturn]] void not_json(const std::string& what) const;
+  void hold(const PaddedText& text);
   bool refill();
   void take(char expected);
   void take_string();
+  std::string take_key();
   void take_literal(std::string_view literal);
   void take_any();
-  void take_plain_decimals(DecimalSample& sample);
   std::string_view number_token();
   void record(std::string_view text);
 

@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Time, CPU time and peak memory of `headroom diff` on large files of our own records.
+
+Writes records as `headroom run --json` does (values, rounds, and what the kernel said about each sample), lets
+`headroom diff` compare them, and prints them beside the size of one file. Exits 1 when a peak is
+above 3 times the size of one file, or an answer is not the right one.
+
+  bench/records_memory.py build/release/bin [--scratch FOLDER] [--scale 1] [--huge]
+
+--scale .1 makes everything ten times smaller. --huge adds a file of about 2 GB against a small one.
+"""
+import argparse
+import json
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+import time
+
+HEAD = ('{"headroom": {"schema": 1, "version": "0.1.0"},\n"environments": [\n{"timestamp":%d,'
+        '"fingerprint":"machine-a"}],\n"records": [')
+
+
+def write_samples(file, count, source, factor, block=10_000):
+    """One process with `count` samples; the noise columns are those of a quiet machine."""
+    values = [factor * 12.5 * (1 + 0.01 * source.gauss(0, 1)) for _ in range(block)]
+    texts = [repr(value) for value in values]
+
+    def column(parts):
+        done = 0
+        while done < count:
+            size = min(block, count - done)
+            file.write(("," if done else "") + ",".join(parts(done, size)))
+            done += size
+
+    def shuffled(_, size):
+        start = source.randrange(block)
+        return (texts[start:] + texts[:start])[:size]
+
+    file.write('{"pid":4711,"iterations":100,"warmup":0,"values":[')
+    column(shuffled)
+    file.write('],"rounds":[')
+    column(lambda done, size: map(str, range(done, done + size)))
+    file.write('],"noise":{')
+    for place, (name, text) in enumerate((("steal_ms", "0.0"), ("involuntary_switches", "0"), ("page_faults", "0"),
+                                          ("frequency_mhz", "2600.0"), ("placement_ns", "61.5"))):
+        file.write(("," if place else "") + f'"{name}":[')
+        column(lambda _, size, text=text: [text] * size)
+        file.write("]")
+    file.write("}}")
+
+
+def write_file(path, cases, samples, factor, seed):
+    source = random.Random(seed)
+    with open(path, "w") as file:
+        file.write(HEAD % (1_790_000_000 + seed))
+        for case in range(cases):
+            file.write((",\n" if case else "\n") + json.dumps({
+                "benchmark": {"name": "headroom", "mode": "inference", "dtype": "bf16", "extra_info": {}},
+                "model": {"name": f"case{case}", "type": "micro-benchmark", "backend": "native", "origins": [],
+                          "extra_info": {}},
+                "metric": {"name": "latency", "unit": "us", "direction": "lower", "value": 12.5 * factor,
+                           "extra_info": {"headline": "true"}},
+                "axes": {"D": "4096", "dtype": "bf16"}, "device": "cpu", "runner": "native", "caches": "cold",
+                "threads": 2, "outcome": {"kind": "measured", "reason": ""}, "stop": "precision", "verified": True,
+                "max_error": 0.0009, "notes": [], "environment": 0})[:-1] + ', "samples": [')
+            write_samples(file, samples, source, factor)
+            file.write("]}")
+        file.write("]}\n")
+
+
+def diff(program, baseline, test):
+    start = time.perf_counter()
+    process = subprocess.Popen([program, "diff", baseline, test, "--json", "-"], stdout=subprocess.PIPE)
+    output = process.stdout.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    seconds = time.perf_counter() - start
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        sys.exit(f"headroom diff {baseline} {test}: ended with {process.returncode}")
+    return json.loads(output)["comparisons"], (seconds, usage.ru_utime + usage.ru_stime), usage.ru_maxrss * 1024
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("bin", type=pathlib.Path)
+    parser.add_argument("--scratch", type=pathlib.Path)
+    parser.add_argument("--scale", type=float, default=1)
+    parser.add_argument("--huge", action="store_true")
+    options = parser.parse_args()
+    shapes = [("10^7 samples", 1, 10_000_000, None), ("100,000 cases", 100_000, 10, None),
+              ("100 MB of records", 5_000, 350, None)]
+    if options.huge:
+        shapes.append(("2 GB against 10^4 samples", 1, 42_000_000, 10_000))
+    fine = True
+    for name, cases, samples, other in shapes:
+        cases = max(1, int(cases * options.scale)) if cases > 1 else 1
+        samples = max(10, int(samples * options.scale)) if cases == 1 else samples
+        with tempfile.TemporaryDirectory(dir=options.scratch) as scratch:
+            a, b = pathlib.Path(scratch) / "a.json", pathlib.Path(scratch) / "b.json"
+            # In a process of its own: what this one once held would count as the peak of all that it starts.
+            for path, count, factor, seed in ((a, samples, 1, 1), (b, other or samples, 1.05, 2)):
+                if os.fork() == 0:
+                    write_file(path, cases, count, factor, seed)
+                    os._exit(0)
+                if os.wait()[1] != 0:
+                    sys.exit("a file could not be written")
+            size = a.stat().st_size
+            comparisons, (seconds, cpu), peak = diff(options.bin / "headroom", a, b)
+            right = len(comparisons) == cases and all(1.03 < c["ratio"] < 1.07 for c in comparisons)
+            fine = fine and right and peak <= 3 * size
+            print(f"{name:>26}: {size / 1e6:7.1f} MB a file   {seconds:6.2f} s ({cpu:.2f} s of CPU)   peak {peak / 1e6:7.1f} MB, "
+                  f"{peak / size:.2f} x one file   {'right' if right else 'WRONG'}", flush=True)
+    return 0 if fine else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

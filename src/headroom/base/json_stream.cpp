@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/base/json_stream.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "headroom/base/compressed_file.h"
+#include "headroom/base/error.h"
+#include "headroom/base/json_number.h"
+
+namespace headroom {
+namespace {
+
+/// Small enough to stay in a cache, large enough that reading it costs nothing per byte.
+constexpr std::size_t kWindow = std::size_t{1} << 17;
+constexpr std::size_t kDeepest = 900;
+constexpr std::string_view kEscapes = "\"\\/bfnrtu";
+constexpr std::string_view kGzip = "\x1f\x8b", kZstd = "\x28\xb5\x2f\xfd";
+
+bool is_space(char c) {
+  return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
+
+}  // namespace
+
+JsonStream::JsonStream(const std::filesystem::path& path) : source_(path.string()), window_(kWindow + 1) {
+  const auto cannot = [&] { return Error(source_ + ": cannot be read: " + std::strerror(errno)); };
+  file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file_ < 0) throw cannot();
+  struct stat status {};
+  const bool is_folder = ::fstat(file_, &status) == 0 && S_ISDIR(status.st_mode);
+  try {
+    if (is_folder) throw Error(source_ + ": is a folder, not a file");
+    at_ = end_ = window_.data();
+    refill();
+    const std::string_view first(at_, static_cast<std::size_t>(end_ - at_));
+    if (S_ISREG(status.st_mode) && (first.starts_with(kGzip) || first.starts_with(kZstd))) {
+      unpacked_ = read_compressed_file(path);
+      hold(unpacked_);
+    }
+    if (peek() == '\0' && at_ == end_) throw Error(source_ + ": the file is empty");
+  } catch (...) {
+    ::close(file_);
+    throw;
+  }
+}
+
+JsonStream::JsonStream(const PaddedText& text, std::string source) : source_(std::move(source)) {
+  hold(text);
+}
+
+JsonStream::~JsonStream() {
+  if (file_ >= 0) ::close(file_);
+}
+
+void JsonStream::hold(const PaddedText& text) {
+  at_ = text.view().data();
+  end_ = at_ + text.size();
+  offset_ = text.size();
+  at_end_ = true;
+}
+
+/// Reads on behind what is not yet taken. False where there is no more.
+bool JsonStream::refill() {
+  if (at_end_) return false;
+  const auto kept = static_cast<std::size_t>(end_ - at_);
+  std::memmove(window_.data(), at_, kept);
+  // One token longer than the window.
+  if (kept + 1 >= window_.size()) window_.resize(2 * window_.size());
+  ssize_t got = 0;
+  do {
+    got = ::read(file_, window_.data() + kept, window_.size() - 1 - kept);
+  } while (got < 0 && errno == EINTR);
+  if (got < 0) throw Error(source_ + ": cannot be read: " + std::strerror(errno));
+  at_end_ = got == 0;
+  at_ = window_.data();
+  end_ = at_ + kept + static_cast<std::size_t>(got);
+  window_[static_cast<std::size_t>(end_ - at_)] = '\0';
+  offset_ += static_cast<std::uint64_t>(got);
+  return got > 0;
+}
+
+void JsonStream::refuse(const std::string& what) const {
+  throw Error(fmt::format("{}: at byte {}: {}", source_, offset(), what));
+}
+
+void JsonStream::not_json(const std::string& what) const {
+  const bool over = at_end_ && at_ == end_;
+  throw Error(fmt::format("{}: not JSON at byte {}: {}{}", source_, offset(), what,
+                          over ? ", but the file ends there" : ""));
+}
+
+char JsonStream::peek() {
+  while (true) {
+    while (at_ < end_ && is_space(*at_)) ++at_;
+    if (at_ < end_) return *at_;
+    if (!refill()) return '\0';
+  }
+}
+
+void JsonStream::record(std::string_view text) {
+  if (recorded_ != nullptr) recorded_->append(text);
+}
+
+void JsonStream::take(char expected) {
+  if (peek() != expected) not_json(fmt::format("expected '{}'", expected));
+  record({at_, 1});
+  ++at_;
+}
+
+void JsonStream::take_string() {
+  take('"');
+  bool escaped = false;
+  int hex_digits = 0;  // that are still to come
+  while (true) {
+    if (at_ == end_ && !refill()) not_json("a string has no end");
+    const char* const start = at_;
+    bool closed = false;
+    for (; at_ < end_ && !closed; ++at_) {
+      const char c = *at_;
+      if (static_cast<unsigned char>(c) < 0x20) not_json("a control character in a string");
+      if (hex_digits > 0) {
+        if (std::isxdigit(static_cast<unsigned char>(c)) == 0) not_json("expected a hexadecimal digit");
+        --hex_digits;
+      } else if (escaped) {
+        if (kEscapes.find(c) == std::string_view::npos) not_json("no such escape in a string");
+        hex_digits = c == 'u' ? 4 : 0;
+        escaped = false;
+      } else {
+        closed = c == '"';
+        escaped = c == '\\';
+      }
+    }
+    record({start, static_cast<std::size_t>(at_ - start)});
+    if (closed) return;
+  }
+}
+
+void JsonStream::take_literal(std::string_view literal) {
+  for (const char c : literal) {
+    if (at_ == end_ && !refill()) not_json("expected a value");
+    if (*at_ != c) not_json("expected a value");
+    ++at_;
+  }
+  record(literal);
+}
+
+std::string_view JsonStream::number_token() {
+  peek();
+  while (true) {
+    const char* end = json_number_end(at_);
+    // What reaches to the end of the window may go on behind it. Reading on moves the window's text.
+    const bool unclear = end == nullptr ? end_ - at_ < 64 : end == end_;
+    if (unclear && !at_end_) {
+      refill();
+      continue;
+    }
+    if (end == nullptr) not_json("expected a value");
+    const std::string_view token(at_, static_cast<std::size_t>(end - at_));
+    at_ = end;
+    return token;
+  }
+}
+
+std::string JsonStream::take_key() {
+  std::string quoted;
+  std::string* const outer = std::exchange(recorded_, &quoted);
+  take_string();
+  recorded_ = outer;
+  record(quoted);
+  const bool plain =
+      std::ranges::all_of(quoted, [](char c) { return c != '\\' && static_cast<unsigned char>(c) < 0x80; });
+  if (plain) return quoted.substr(1, quoted.size() - 2);
+  return parse_json(quoted, fmt::format("{}: key before byte {}", source_, offset())).get<std::string>();
+}
+
+void JsonStream::members(const std::function<void(const std::string&)>& visit) {
+  take('{');
+  if (++depth_ > kDeepest) refuse("nested too deep");
+  while (peek() != '}') {
+    const std::string key = take_key();
+    take(':');
+    visit(key);
+    if (peek() == '}') break;
+    take(',');
+    if (peek() == '}') not_json("expected a key");
+  }
+  take('}');
+  --depth_;
+}
+
+void JsonStream::elements(const std::function<void()>& visit) {
+  take('[');
+  if (++depth_ > kDeepest) refuse("nested too deep");
+  while (peek() != ']') {
+    visit();
+    if (peek() == ']') break;
+    take(',');
+    if (peek() == ']') not_json("expected a value");
+  }
+  take(']');
+  --depth_;
+}
+
+void JsonStream::numbers(const TakeMany& many, const TakeOne& one) {
+  elements([&] {
+    peek();
+    at_ = many(at_, end_);
+    const char first = peek();
+    if (first == 'n') {
+      take_literal("null");
+      one("null");
+      return;
+    }
+    if (first == '\0' || first == ']' || first == ',' || first == '}') not_json("expected a value");
+    one(first == '-' || (first >= '0' && first <= '9') ? number_token() : std::string_view());
+  });
+}
+
+void JsonStream::take_any() {
+  switch (peek()) {
+    case '{':
+      members([this](const std::string&) { take_any(); });
+      break;
+    case '[':
+      elements([this] { take_any(); });
+      break;
+    case '"':
+      take_string();
+      break;
+    case 't':
+      take_literal("true");
+      break;
+    case 'f':
+      take_literal("false");
+      break;
+    case 'n':
+      take_literal("null");
+      break;
+    default:
+      record(number_token());
+  }
+}
+
+void JsonStream::skip_value() {
+  take_any();
+}
+
+Json JsonStream::value() {
+  const std::uint64_t start = offset();
+  const std::string text = raw_value();
+  return parse_json(text, fmt::format("{}: in the value at byte {}", source_, start));
+}
+
+std::string JsonStream::raw_value() {
+  std::string text;
+  recorded_ = &text;
+  take_any();
+  recorded_ = nullptr;
+  return text;
+}
+
+void JsonStream::finish() {
+  if (peek() != '\0' || at_ < end_) not_json("text behind the end of the value");
+}
+
+}  // namespace headroom

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/record/samples_stream.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <string_view>
+#include <utility>
+
+#include "headroom/base/error.h"
+#include "headroom/base/json_number.h"
+#include "headroom/record/json_fields.h"
+
+namespace headroom::record_json {
+namespace {
+
+bool append(std::string_view token, std::vector<double>& column) {
+  column.push_back(json_number_value(token));
+  return true;
+}
+
+bool append(std::string_view token, std::vector<std::uint32_t>& column) {
+  const auto whole = json_whole_number(token);
+  if (!whole || *whole > std::numeric_limits<std::uint32_t>::max()) return false;
+  column.push_back(static_cast<std::uint32_t>(*whole));
+  return true;
+}
+
+/// Takes numbers, each with the comma behind it and at most one blank.
+template <typename Number>
+const char* take_many(const char* at, const char* end, std::vector<Number>& column) {
+  while (at < end) {
+    const char* const stop = json_number_end(at);
+    if (stop == nullptr || *stop != ',') break;
+    if (!append({at, static_cast<std::size_t>(stop - at)}, column)) break;
+    at = stop + (stop[1] == ' ' ? 2 : 1);
+  }
+  return at;
+}
+
+[[noreturn]] void no_number(const std::vector<double>&, const std::string& where) {
+  throw Error(where + ": expected a number");
+}
+[[noreturn]] void no_number(const std::vector<std::uint32_t>&, const std::string& where) {
+  throw Error(fmt::format("{}: expected a whole number from 0 up to {}", where,
+                          std::numeric_limits<std::uint32_t>::max()));
+}
+
+void append_null(std::vector<double>& column, const std::string&) {
+  column.push_back(std::numeric_limits<double>::quiet_NaN());
+}
+void append_null(std::vector<std::uint32_t>& column, const std::string& where) {
+  no_number(column, where);
+}
+
+class SamplesReader {
+ public:
+  SamplesReader(JsonStream& stream, const std::string& where) : stream_(stream), where_(where + "/samples") {}
+
+  std::vector<ProcessSamples> read() {
+    require('[', where_, "an array");
+    stream_.elements([this] {
+      path_ = fmt::format("{}/{}", where_, samples_.size());
+      require('{', path_, "an object");
+      read_process(samples_.emplace_back());
+    });
+    return std::move(samples_);
+  }
+
+ private:
+  void require(char first, const std::string& path, const char* what) {
+    if (stream_.peek() != first) throw Error(path + ": expected " + what);
+  }
+
+  void read_process(ProcessSamples& process) {
+    bool has_values = false, has_noise = false;
+    noise_columns_.clear();
+    stream_.members([&](const std::string& key) {
+      const std::string path = path_ + "/" + key;
+      if (key == "values") {
+        process.values = column(doubles_, path);
+        has_values = true;
+      } else if (key == "rounds" && stream_.peek() != 'n') {
+        process.rounds = column(wholes_, path);
+      } else if (key == "noise" && stream_.peek() != 'n') {
+        require('{', path, "an object");
+        has_noise = true;
+        stream_.members([&](const std::string& name) { read_noise(name, path, process.noise); });
+      } else if (key == "pid" || key == "iterations" || key == "warmup") {
+        read_whole_one(key, path, process);
+      } else {
+        stream_.skip_value();
+      }
+    });
+    if (!has_values) throw Error(path_ + "/values: missing; expected an array");
+    check_lengths(process);
+    if (has_noise) process.noise.resize(process.values.size());
+  }
+
+  void read_whole_one(const std::string& key, const std::string& path, ProcessSamples& process) {
+    const Json value = stream_.value();
+    if (value.is_null()) return;
+    if (key == "pid") process.pid = read_whole<std::int64_t>(value, path);
+    if (key == "iterations") process.iterations = read_whole<std::uint64_t>(value, path);
+    if (key == "warmup") process.warmup = read_whole<std::size_t>(value, path);
+  }
+
+  void check_lengths(const ProcessSamples& process) const {
+    const std::size_t count = process.values.size();
+    if (process.warmup > count) refuse(path_, "warmup", "is more than there are samples");
+    const auto require_count = [&](std::size_t found, const std::string& name) {
+      if (found == count) return;
+      refuse(path_, name.c_str(), fmt::format("has {} values where the samples are {}", found, count));
+    };
+    if (!process.rounds.empty()) require_count(process.rounds.size(), "rounds");
+    for (const auto& [name, size] : noise_columns_) require_count(size, "noise/" + name);
+  }
+
+  /// The array as a column of its exact size; the buffer keeps its memory for the next one.
+  template <typename Number>
+  std::vector<Number> column(std::vector<Number>& buffer, const std::string& path) {
+    require('[', path, "an array");
+    buffer.clear();
+    stream_.numbers([&buffer](const char* begin, const char* end) { return take_many(begin, end, buffer); },
+                    [&](std::string_view token) {
+                      if (token == "null") {
+                        append_null(buffer, path);
+                      } else if (token.empty() || !append(token, buffer)) {
+                        no_number(buffer, path);
+                      }
+                    });
+    return {buffer.begin(), buffer.end()};
+  }
+
+  template <typename Field>
+  void read_column(std::vector<Field>& buffer, Field SampleNoise::*field, const std::string& path,
+                   std::vector<SampleNoise>& noise) {
+    const std::vector<Field> values = column(buffer, path);
+    if (noise.size() < values.size()) noise.resize(values.size());
+    for (std::size_t i = 0; i < values.size(); ++i) noise[i].*field = values[i];
+    noise_columns_.emplace_back(path.substr(path.rfind('/') + 1), values.size());
+  }
+
+  void read_noise(const std::string& key, const std::string& where, std::vector<SampleNoise>& noise) {
+    const std::string path = where + "/" + key;
+    if (stream_.peek() == 'n') {
+      stream_.skip_value();
+    } else if (key == "steal_ms") {
+      read_column(doubles_, &SampleNoise::steal_ms, path, noise);
+    } else if (key == "involuntary_switches") {
+      read_column(wholes_, &SampleNoise::involuntary_switches, path, noise);
+    } else if (key == "page_faults") {
+      read_column(wholes_, &SampleNoise::page_faults, path, noise);
+    } else if (key == "frequency_mhz") {
+      read_column(doubles_, &SampleNoise::frequency_mhz, path, noise);
+    } else if (key == "placement_ns") {
+      read_column(doubles_, &SampleNoise::placement_ns, path, noise);
+    } else {
+      stream_.skip_value();
+    }
+  }
+
+  JsonStream& stream_;
+  std::string where_;
+  std::string path_;
+  std::vector<ProcessSamples> samples_;
+  std::vector<std::pair<std::string, std::size_t>> noise_columns_;
+  std::vector<double> doubles_;
+  std::vector<std::uint32_t> wholes_;
+};
+
+}  // namespace
+
+std::vector<ProcessSamples> read_samples(JsonStream& stream, const std::string& where) {
+  return SamplesReader(stream, where).read();
+}
+
+}  // namespace headroom::record_json
