@@ -7,7 +7,7 @@ import subprocess
 import time
 import unittest
 
-from command_line import HEADROOM, CommandLineTest, headroom
+from command_line import BRIEF, FAULTY, HEADROOM, CommandLineTest, headroom
 
 
 def record(name, value, unit="us", metric="latency", direction="lower"):
@@ -66,6 +66,17 @@ class HistoryTest(CommandLineTest):
         self.assertIn("git revision: " + "a" * 40 + " -> " + "b" * 40, result.stdout)
         self.assertIn("┤", result.stdout)
         self.assertIn("no change found", self.history("layer_norm", "latency").stdout)
+
+    def test_two_runners_of_one_run_are_two_series(self):
+        for runners in ([FAULTY], [FAULTY, FAULTY]):
+            options = [option for runner in runners for option in ("--runner", runner)]
+            result = headroom("run", "fine", *options, "--no-limits", *BRIEF, "--store", self.store)
+            self.assert_exit(result, 0)
+        series = [s for s in json.loads(self.history("--json", "-").stdout)["series"] if s["metric"] == "latency"]
+        self.assertEqual(sorted(s["values"] for s in series), [1, 1, 1])
+        names = sorted(s["name"] for s in series)
+        self.assertEqual(names[1], f"{names[0]} runner={FAULTY}")
+        self.assertEqual(names[2], f"{names[0]} runner={FAULTY}#2")
 
     def test_json(self):
         self.fill()

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <map>
+#include <set>
 #include <stdexcept>
 #include <tuple>
 
@@ -36,21 +37,52 @@ const Environment& environment_of(const Record& record) {
 /// What makes two records values of the same series.
 using SeriesKey = std::tuple<std::string, std::string, std::string>;
 
-SeriesKey series_key(const Record& record) {
-  return {storable(identity(record)), storable(environment_of(record).fingerprint),
-          storable(record.metric.unit)};
+/// A record of a run, and whether the run has the same quantity from another runner too.
+struct RunRecord {
+  const Record& record;
+  bool compared;
+};
+
+/// Marks what two runners of one run measured: build A beside build B. Elsewhere the runner is left out, or a
+/// program that was moved to another folder would begin its history anew.
+std::vector<RunRecord> run_records(const std::vector<Record>& records) {
+  std::map<std::string, std::set<std::string>> runners;
+  std::vector<std::string> identities;
+  for (const Record& record : records) {
+    identities.push_back(identity(record));
+    runners[identities.back()].insert(record.runner);
+  }
+  std::vector<RunRecord> marked;
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    marked.push_back({records[i], runners.at(identities[i]).size() > 1});
+  }
+  return marked;
 }
 
-std::string series_name(const Record& record) {
+SeriesKey series_key(const RunRecord& of) {
+  const Record& record = of.record;
+  std::string name = identity(record);
+  if (of.compared) {
+    Json parts = Json::parse(name);
+    parts.push_back(record.runner);
+    name = dump_json(parts);
+  }
+  return {storable(name), storable(environment_of(record).fingerprint), storable(record.metric.unit)};
+}
+
+std::string series_name(const RunRecord& of) {
+  const Record& record = of.record;
   std::string name = case_name(record);
   for (const std::string& part : {record.model.backend, record.device, record.caches}) {
     if (!part.empty()) name += " " + part;
   }
   if (record.threads > 0) name += fmt::format(" {}t", record.threads);
+  if (of.compared) name += " runner=" + record.runner;
   return name;
 }
 
-std::int64_t series_id(Database& database, const SeriesKey& key, const Record& record) {
+std::int64_t series_id(Database& database, const SeriesKey& key, const RunRecord& of) {
+  const Record& record = of.record;
   const auto& [identity, fingerprint, unit] = key;
   std::optional<std::int64_t> id;
   const auto look_up = [&] {
@@ -64,16 +96,16 @@ std::int64_t series_id(Database& database, const SeriesKey& key, const Record& r
   database.execute(
       "INSERT INTO series (identity, fingerprint, unit, name, metric, lower_is_better) "
       "VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (identity, fingerprint, unit) DO NOTHING",
-      {identity, fingerprint, unit, storable(series_name(record)), storable(record.metric.name), lower});
+      {identity, fingerprint, unit, storable(series_name(of)), storable(record.metric.name), lower});
   look_up();
   return id.value();
 }
 
 /// The series of all records, made in the order of their keys: two processes that make the same new ones
 /// cannot block each other.
-std::map<SeriesKey, std::int64_t> series_ids(Database& database, const std::vector<Record>& records) {
-  std::map<SeriesKey, const Record*> keys;
-  for (const Record& record : records) keys.try_emplace(series_key(record), &record);
+std::map<SeriesKey, std::int64_t> series_ids(Database& database, const std::vector<RunRecord>& records) {
+  std::map<SeriesKey, const RunRecord*> keys;
+  for (const RunRecord& record : records) keys.try_emplace(series_key(record), &record);
   std::map<SeriesKey, std::int64_t> ids;
   for (const auto& [key, record] : keys) ids[key] = series_id(database, key, *record);
   return ids;
@@ -150,9 +182,10 @@ std::int64_t insert_run(Database& database, const std::vector<Record>& records, 
       [&run](const SqlRow& row) { run = std::get<std::int64_t>(row[0]); });
   database.execute("INSERT INTO environments (run, content) VALUES ($1, $2)",
                    {run, Blob{pack_text(text.environment)}});
-  const std::map<SeriesKey, std::int64_t> series = series_ids(database, records);
+  const std::vector<RunRecord> marked = run_records(records);
+  const std::map<SeriesKey, std::int64_t> series = series_ids(database, marked);
   for (std::size_t i = 0; i < records.size(); ++i) {
-    insert_record(database, records[i], run, i, series.at(series_key(records[i])), text.records[i]);
+    insert_record(database, records[i], run, i, series.at(series_key(marked[i])), text.records[i]);
   }
   return run;
 }

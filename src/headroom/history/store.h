@@ -31,10 +31,12 @@ struct StoredRun {
 /// One quantity on one machine in one unit, over time.
 struct StoredSeries {
   std::int64_t id = 0;
-  std::string identity;  ///< as record.h's identity()
+  /// As record.h's identity(); with the runner as one more part where two runners of one run measured the
+  /// same quantity (`headroom run --runner A --runner B`): each has a series of its own then.
+  std::string identity;
   std::string fingerprint;
   std::string unit;
-  std::string name;  ///< for people: case, backend, device, caches, threads
+  std::string name;  ///< for people: case, backend, device, caches, threads, the runner where it counts
   std::string metric;
   Direction direction = Direction::kLowerIsBetter;
 };

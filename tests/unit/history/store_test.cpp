@@ -97,6 +97,29 @@ TEST_P(StoreTest, MachinesUnitsAndCasesAreNeverPooled) {
   }
 }
 
+TEST_P(StoreTest, TwoRunnersThatMeasuredTheSameHaveASeriesEach) {
+  const auto by = [](const std::string& runner, const std::string& experiment, double value,
+                     const std::shared_ptr<Environment>& environment) {
+    Record record = record_of(experiment, value, environment);
+    record.runner = runner;
+    return record;
+  };
+  const auto store = open();
+  const auto alone = environment_at(1000), together = environment_at(2000), again = environment_at(3000);
+  store->append({by("a", "gemv", 10, alone)});
+  store->append(
+      {by("a", "gemv", 11, together), by("b", "gemv", 21, together), by("b", "norm", 5, together)});
+  store->append({by("b", "gemv", 22, again), by("a", "gemv", 12, again)});
+  store->append({by("moved/a", "gemv", 13, environment_at(4000))});
+  EXPECT_EQ(store->series().size(), 4u);
+  EXPECT_EQ(numbers(*store, series_named(*store, "gemv D=64 native cpu")), (std::vector<double>{10, 13}));
+  EXPECT_EQ(numbers(*store, series_named(*store, "gemv D=64 native cpu runner=a")),
+            (std::vector<double>{11, 12}));
+  EXPECT_EQ(numbers(*store, series_named(*store, "gemv D=64 native cpu runner=b")),
+            (std::vector<double>{21, 22}));
+  EXPECT_EQ(numbers(*store, series_named(*store, "norm D=64 native cpu")), (std::vector<double>{5}));
+}
+
 TEST_P(StoreTest, WhatWasNotMeasuredIsInTheRunButNotInTheSeries) {
   const auto store = open();
   Record failed = record_of("gemv", 0, environment_at(1));
