@@ -86,12 +86,14 @@ void Document::read_members() {
 bool Document::read_member() {
   const Scan key = scan_whole(kLongestKey);
   if (key.end != Scan::End::kComplete) {
+    if (key.end == Scan::End::kOpen) trace_.is_complete = false;
     add_problem("the name of a member has no end");
     return false;
   }
   const std::string name(without_quotes(feed_.text().substr(0, key.at)));
   feed_.consume(key.at);
-  if (peek() != ':') {
+  if (const int colon = peek(); colon != ':') {
+    if (colon == kEnd) trace_.is_complete = false;
     add_problem(fmt::format("{} has no value", in_quotes(name)));
     return false;
   }
@@ -104,6 +106,7 @@ bool Document::read_member() {
   if (!is_metadata_key(name)) return skip_value();
   const Scan value = scan_whole(kLongestMetadata);
   if (value.end != Scan::End::kComplete) {
+    if (value.end == Scan::End::kOpen) trace_.is_complete = false;
     add_problem(fmt::format("{} cannot be read: {}", in_quotes(name),
                             value.end == Scan::End::kBroken ? value.what : "it has no end"));
     return false;
