@@ -171,9 +171,12 @@ std::string proof(const CacheRequest& request, const CacheRun& run) {
       text += fmt::format("still filling: warm runs more than doubled what was in {}\n", layer.name);
     }
   }
+  const bool drops_pages = std::ranges::any_of(request.suite.layers, [](const LayerSpec& layer) {
+    return layer.kind == LayerSpec::Kind::kPages && layer.path.empty();
+  });
   if (all_cold) {
-    text = fmt::format("cold was cold: before each of the {} cold runs every layer was empty\n",
-                       pair_count(run)) +
+    text = fmt::format("cold was cold: before each of the {} cold runs every layer was {}\n", pair_count(run),
+                       drops_pages ? "empty or dropped" : "empty") +
            text;
   }
   return text;

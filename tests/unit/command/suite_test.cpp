@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "headroom/base/error.h"
+#include "headroom/base/files.h"
 #include "headroom/command/shipped_suites.h"
 
 namespace headroom {
@@ -130,6 +131,14 @@ TEST(Suite, SaysWhatAMachineLacks) {
   EXPECT_THAT(lacking_for(suite, {}), IsEmpty());
   suite.command.push_back("{suite_dir}/x");
   EXPECT_THAT(lacking_for(suite, {}), ElementsAre(HasSubstr("HEADROOM_SUITE_DIR")));
+}
+
+TEST(Suite, TheExampleOfTheDocumentIsOne) {
+  const std::string document = read_file(HEADROOM_TEST_DATA "/../../docs/cache.md");
+  const std::size_t begin = document.find("```toml\n") + 8;
+  const Suite suite = parsed(document.substr(begin, document.find("```", begin) - begin));
+  EXPECT_THAT(suite.models, ElementsAre("small", "large"));
+  EXPECT_EQ(suite.options.size(), 1U);
 }
 
 TEST(Suite, ThoseThatComeWithTheProgramAreSuites) {
