@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom_torch/experiments.h"
+
+#include "headroom/workload/seed_experiments.h"
+#include "headroom_torch/gather_gemv.h"
+#include "headroom_torch/gemv.h"
+#include "headroom_torch/layer_norm.h"
+#include "headroom_torch/mlp_layer_norm_gelu.h"
+
+namespace headroom::torch_runner {
+
+void register_torch_experiments(Registry& registry) {
+  add_seed_experiments(registry, {gemv, gather_gemv, layer_norm, mlp_layer_norm_gelu}, {"aten", "aten_out"});
+}
+
+}  // namespace headroom::torch_runner

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom_torch/layer_norm.h"
+
+#include "headroom/workload/layer_norm_workload.h"
+#include "headroom/workload/oracle.h"
+#include "headroom_torch/tensors.h"
+
+namespace headroom::torch_runner {
+
+void layer_norm(State& state) {
+  use_threads_of(state);
+  const Team team = fresh_threads(state.threads());
+  const auto inputs = layer_norm_workload(state, team);
+  const auto rows = static_cast<std::int64_t>(inputs->rows);
+  const auto columns = static_cast<std::int64_t>(inputs->columns);
+  const auto x = views_of(inputs->x, {rows, columns}, at::kBFloat16);
+  const at::Tensor gamma = at::tensor(inputs->gamma).to(at::kBFloat16);
+  const at::Tensor beta = at::tensor(inputs->beta).to(at::kBFloat16);
+  if (state.backend() == "aten") {
+    verify_and_measure(state, inputs->expected(team), LayerNormWorkload::kTolerance, [&](std::size_t copy) {
+      return at::layer_norm(x[copy], {columns}, gamma, beta, kNormEpsilon);
+    });
+    return;
+  }
+  auto y = views_of(inputs->y, {rows, columns}, at::kBFloat16);
+  at::Tensor mean = at::zeros({rows, 1}, at::kBFloat16);
+  at::Tensor reciprocal = at::zeros({rows, 1}, at::kBFloat16);
+  verify_and_measure(
+      state, inputs->expected(team), LayerNormWorkload::kTolerance, [&](std::size_t copy) -> at::Tensor& {
+        at::native_layer_norm_out(y[copy], mean, reciprocal, x[copy], {columns}, gamma, beta, kNormEpsilon);
+        return y[copy];
+      });
+}
+
+}  // namespace headroom::torch_runner
