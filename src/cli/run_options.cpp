@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "cli/limit_runner.h"
+#include "cli/known_runners.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/text.h"
@@ -20,7 +20,7 @@ constexpr const char* kExamples = R"(examples:
   headroom run                                   everything, against this machine's limits
   headroom run gemv -a D=4096,8192 -a dtype=int8 two shapes of one experiment
   headroom run gemv -a D=1024-16384*2 --hot      a range of sizes, inputs in cache
-  headroom run gemv --backend native,reference   two implementations, interleaved
+  headroom run gemv --backend native,aten        two implementations, interleaved
   headroom run --runner build/old/bin/mine --runner build/new/bin/mine
                                                  two builds of a runner, interleaved
   headroom run --quick --json result.json        a first look, kept as records
@@ -53,16 +53,20 @@ void declare_selection(CLI::App& app, RawOptions& raw, RunOptions& options) {
       ->allow_extra_args(false);
   app.add_option("--threads", raw.threads, "threads of a case (default: all CPUs of this process)")
       ->check(CLI::Range(1, 4096));
-  app.add_flag("--hot", raw.hot, "one copy of the inputs, in cache if it fits (default: cold, rotating copies)");
+  app.add_flag("--hot", raw.hot,
+               "one copy of the inputs, in cache if it fits (default: cold, rotating copies)");
   app.add_option("--seed", raw.seed, "of the random inputs and of the order of sampling");
 }
 
 void declare_measuring(CLI::App& app, RawOptions& raw) {
   app.add_option("--precision", raw.precision, "goal for the half-width of the 95 % interval (default 1%)");
-  app.add_option("--min-time", raw.min_time, "least time of sampling per group of compared cases (default 0.5s)");
-  app.add_option("--max-time", raw.max_time, "most time of sampling per group of compared cases (default 5s)");
-  app.add_option("--processes", raw.processes,
-                 "fresh runner processes that share the samples (default: 3 where cases are compared, else 1)")
+  app.add_option("--min-time", raw.min_time,
+                 "least time of sampling per group of compared cases (default 0.5s)");
+  app.add_option("--max-time", raw.max_time,
+                 "most time of sampling per group of compared cases (default 5s)");
+  app.add_option(
+         "--processes", raw.processes,
+         "fresh runner processes that share the samples (default: 3 where cases are compared, else 1)")
       ->check(CLI::Range(1, 1000));
   app.add_flag("--quick", raw.quick, "a first look: precision 3%, at most 1 s of sampling per group");
   app.add_flag("--no-limits", raw.no_limits, "do not sample this machine's limits");
@@ -75,8 +79,9 @@ void declare_output(CLI::App& app, RawOptions& raw, RunOptions& options) {
   app.add_option("--oss", options.oss, "PyTorch OSS benchmark database records, schema v3");
   app.add_option("--store", options.store, "history to append to (default: HEADROOM_STORE, or the user's)");
   app.add_flag("--no-store", raw.no_store, "keep no history of this run");
-  app.add_flag("--calibrate-noise", options.calibrate_noise,
-               "measure everything against itself, and store what this machine's noise makes of it for gates");
+  app.add_flag(
+      "--calibrate-noise", options.calibrate_noise,
+      "measure everything against itself, and store what this machine's noise makes of it for gates");
   app.add_option("--targets", options.targets, "TOML file of targets (default: the shipped ones)");
   app.add_flag("--fail-below-target", options.fail_below_target, "exit 1 when a target is missed");
 }
@@ -95,11 +100,11 @@ StopRule stop_rule(const RawOptions& raw) {
   return rule;
 }
 
-std::vector<RunnerCommand> runner_commands(const RawOptions& raw, const std::string& native) {
-  std::vector<std::string> paths = raw.runners;
-  if (paths.empty() && !native.empty()) paths.push_back(native);
+std::vector<RunnerCommand> runner_commands(const RawOptions& raw, const std::vector<std::string>& backends) {
+  const std::vector<std::string> paths = raw.runners.empty() ? runners_of_backends(backends) : raw.runners;
   if (paths.empty()) {
-    throw Error("headroom-native was not found beside this program or in PATH; name a runner with --runner PATH");
+    throw Error(
+        "headroom-native was not found beside this program or in PATH; name a runner with --runner PATH");
   }
   std::vector<RunnerCommand> commands;
   for (const std::string& path : paths) {
@@ -125,7 +130,7 @@ void fill_request(const RawOptions& raw, SessionRequest& request) {
   selection.caches = raw.hot ? Caches::kHot : Caches::kCold;
   selection.seed = raw.seed;
   const std::string native = find_native_runner();
-  request.runners = runner_commands(raw, native);
+  request.runners = runner_commands(raw, selection.backends);
   request.limits = !raw.no_limits;
   if (request.limits) request.limit_runner = native;
   request.stop = stop_rule(raw);
@@ -137,7 +142,8 @@ void fill_request(const RawOptions& raw, SessionRequest& request) {
 RunOptions parse_run_options(const Arguments& arguments) {
   RunOptions options;
   RawOptions raw;
-  CLI::App app("Measures experiments, interleaved with each other and with this machine's limits.", "headroom run");
+  CLI::App app("Measures experiments, interleaved with each other and with this machine's limits.",
+               "headroom run");
   app.footer(kExamples);
   // Of an option given twice the last one counts, so that a script's defaults can be overridden at its end.
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
@@ -153,7 +159,8 @@ RunOptions parse_run_options(const Arguments& arguments) {
   fill_request(raw, options.request);
   if (options.calibrate_noise) {
     std::vector<RunnerCommand>& runners = options.request.runners;
-    if (runners.size() != 1) throw Error("--calibrate-noise measures one runner against itself: give one --runner");
+    if (runners.size() != 1)
+      throw Error("--calibrate-noise measures one runner against itself: give one --runner");
     runners.push_back(runners.front());
   }
   if (options.store.empty()) options.store = default_store();

@@ -11,7 +11,7 @@
 #include <set>
 
 #include "cli/interrupt.h"
-#include "cli/limit_runner.h"
+#include "cli/known_runners.h"
 #include "cli/machine_sweep.h"
 #include "cli/terminal_progress.h"
 #include "headroom/base/error.h"

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace headroom::cli {
+
+/// Path of one of headroom's own runners ("headroom-native"): beside this executable, in the folder that this
+/// was installed to, or in PATH. Empty when there is none.
+std::string find_runner(const std::string& name);
+
+/// headroom-native, which holds the machine's limits and the CPU experiments. Empty when there is none.
+std::string find_native_runner();
+
+/// The runners of a run that names none: those that hold the backends asked for, the first backend's first;
+/// headroom-native when none is asked for. "all", and a name that no runner of ours has, take every runner
+/// that is there. Throws Error when a backend's runner is not there, saying what it needs.
+std::vector<std::string> runners_of_backends(const std::vector<std::string>& backends);
+
+}  // namespace headroom::cli
