@@ -6,6 +6,8 @@ PREFIX ?= /usr/local
 JOBS ?=
 # What `make run` passes to `headroom run`: make run ARGS="gemv --quick"
 ARGS ?=
+# headroom-torch: AUTO (libtorch is installed; built where it is found), OFF (neither)
+HEADROOM_TORCH ?= AUTO
 # What `make test` passes to ctest: make test CTEST_ARGS="-L unit"
 CTEST_ARGS ?=
 PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
@@ -29,16 +31,16 @@ test: build ## Build everything and run the tests (CTEST_ARGS="-L unit")
 	@PYTHON="$(PYTHON)" tools/run_tests.sh $(BUILD) $(CTEST_ARGS)
 
 setup: ## Install the system packages that are missing (packages/)
-	@tools/setup.sh build library test
+	@tools/setup.sh build library test $(if $(filter-out OFF,$(HEADROOM_TORCH)),torch)
 
 build: setup $(BUILD)/build.ninja ## Build everything; the programs are in build/release/bin
 	$(call build_tree,$(BUILD))
 
 programs: setup $(BUILD)/build.ninja
-	$(call build_tree,$(BUILD)) --target headroom_cli_program headroom_native_program
+	$(call build_tree,$(BUILD)) --target headroom_programs
 
 $(BUILD)/build.ninja: CMakePresets.json | setup
-	cmake --preset release
+	cmake --preset release -DHEADROOM_TORCH=$(HEADROOM_TORCH)
 	@touch $@
 
 soak: setup ## Build with the long tests and run only those (CTEST_ARGS=...)

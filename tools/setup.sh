@@ -40,7 +40,8 @@ present() {
   case $kind in
     command) command -v "$name" >/dev/null ;;
     pkg-config) command -v pkg-config >/dev/null && pkg-config --exists "$name" ;;
-    *) echo "setup: packages/: '$1' has no probe (command NAME | pkg-config MODULE)" >&2; exit 2 ;;
+    file) [[ -e $name ]] ;;
+    *) echo "setup: packages/: '$1' has no probe (command NAME | pkg-config MODULE | file PATH)" >&2; exit 2 ;;
   esac
 }
 

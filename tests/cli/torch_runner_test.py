@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Backends that live in headroom-torch, and what is said where it is absent."""
+import os
+import shutil
+import subprocess
+import unittest
+
+from command_line import BIN, BRIEF, HEADROOM, CommandLineTest, headroom, records_of
+
+TORCH = BIN / "headroom-torch"
+# Small sizes: the tests are about answers and wiring, not about speed. Not smaller: below some size ATen 1.13 sums
+# products of bf16 in bf16, and is rightly refused.
+SMALL = {"gemv": ["D=1024"], "gather_gemv": ["D=1024"], "layer_norm": ["D=64", "BS=32"],
+         "mlp_layer_norm_gelu": ["D=1024", "hidden=1024"]}
+
+
+@unittest.skipUnless(TORCH.exists(), "headroom-torch was not built: libtorch was not found")
+class TorchRunnerTest(CommandLineTest):
+    def test_every_experiment_is_right_and_in_one_table_with_native(self):
+        for name, axes in SMALL.items():
+            with self.subTest(experiment=name):
+                file = self.folder / f"{name}.json"
+                chosen = [part for axis in axes for part in ("-a", axis)]
+                result = headroom("run", name, *chosen, "--backend", "native,aten,aten_out", "--no-limits", "--no-store",
+                                  "--processes", "1", "--json", file, *BRIEF)
+                self.assert_exit(result, 0)
+                times = [record for record in records_of(file) if record["metric"]["name"] == "latency"]
+                self.assertEqual({record["model"]["backend"] for record in times}, {"native", "aten", "aten_out"})
+                for record in times:
+                    self.assertTrue(record["verified"], record)
+                # Rounds are shared: that is what makes the ratio of two runners a paired one.
+                self.assertIn("x the time of native", result.stdout)
+
+    def test_a_runner_that_no_backend_asks_for_is_not_started(self):
+        result = headroom("run", "--list", "--json", "-")
+        self.assert_exit(result, 0)
+        self.assertNotIn('"aten"', result.stdout)
+        result = headroom("run", "--list", "--backend", "aten", "--json", "-")
+        self.assert_exit(result, 0)
+        self.assertIn("aten_out", result.stdout)
+
+    def test_started_from_a_shell_it_measures_itself(self):
+        result = headroom("run", "--runner", TORCH, "gemv", "-a", "D=1024", "-a", "dtype=bf16", "--no-limits", "--no-store",
+                          "--processes", "1", *BRIEF)
+        self.assert_exit(result, 0)
+        self.assertIn("aten", result.stdout)
+
+    def test_the_command_line_does_not_load_torch(self):
+        listed = os.popen(f"ldd {HEADROOM}").read()
+        self.assertNotIn("torch", listed)
+
+
+class AbsentRunnerTest(CommandLineTest):
+    def test_a_backend_whose_runner_is_not_there_is_refused_with_what_it_needs(self):
+        alone = self.folder / "headroom"
+        shutil.copy(HEADROOM, alone)
+        shutil.copy(BIN / "headroom-native", self.folder / "headroom-native")
+        path = os.pathsep.join(folder for folder in os.environ["PATH"].split(os.pathsep)
+                               if not os.path.exists(os.path.join(folder, "headroom-torch")))
+        result = subprocess.run([str(alone), "run", "gemv", "--backend", "native,aten"], capture_output=True, text=True,
+                                timeout=60, env={**os.environ, "PATH": path})
+        self.assert_refused(result, "aten", "headroom-torch", "libtorch-dev")
+
+
+if __name__ == "__main__":
+    unittest.main()
