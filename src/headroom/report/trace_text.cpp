@@ -118,6 +118,7 @@ Table trace_table(const trace::DataTable& data, const TraceTextOptions& options)
 std::string trace_text(const trace::AnalysisResult& result, const TraceTextOptions& options) {
   std::string out;
   for (const trace::DataTable& data : result.tables) {
+    if (data.is_for_combining) continue;
     if (!out.empty()) out += "\n";
     out += (options.markdown ? "### " : "") + data.title + (data.rows.empty() ? ": none\n" : "\n");
     if (data.rows.empty()) continue;

@@ -48,7 +48,11 @@ Json table_json(const DataTable& table) {
     for (const Cell& cell : cells) row.push_back(cell_json(cell));
     rows.push_back(std::move(row));
   }
-  return {{"key", table.key}, {"title", table.title}, {"columns", columns}, {"rows", rows}};
+  return {{"key", table.key},
+          {"title", table.title},
+          {"columns", columns},
+          {"rows", rows},
+          {"for_combining", table.is_for_combining}};
 }
 
 DataTable table_of(const Json& json) {
@@ -60,6 +64,7 @@ DataTable table_of(const Json& json) {
     std::vector<Cell>& row = table.rows.emplace_back();
     for (const Json& cell : cells) row.push_back(cell_of(cell));
   }
+  table.is_for_combining = json.at("for_combining");
   return table;
 }
 

@@ -91,6 +91,14 @@ TEST(TraceText, ShowsTablesUnderTheirTitlesAndThenTheNotes) {
             "- the file has no steps\n");
 }
 
+TEST(TraceText, LeavesOutWhatIsForCombiningOnly) {
+  trace::AnalysisResult with = result();
+  with.tables.push_back(with.tables.front());
+  with.tables.back().title = "rows of one rank";
+  with.tables.back().is_for_combining = true;
+  EXPECT_EQ(trace_text(with), trace_text(result()));
+}
+
 TEST(TraceText, IsMarkdownWhereAsked) {
   EXPECT_EQ(trace_text(result(), {.markdown = true}),
             "### kernels by time\n\n"

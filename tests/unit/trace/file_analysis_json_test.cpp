@@ -38,6 +38,8 @@ FileAnalysis full_analysis() {
                 {std::string("gemm<float, 4>"), 1e300},
                 {std::string("big"), std::numeric_limits<std::int64_t>::min()}};
   analysis.result.tables.push_back(table);
+  table.is_for_combining = true;
+  analysis.result.tables.push_back(table);
   return analysis;
 }
 
@@ -90,6 +92,8 @@ TEST(FileAnalysisJson, KeepsWhatKindOfCellEachIs) {
   const auto after = file_analyses_from_text(to_text(std::vector{before}));
   const DataTable &a = before.result.tables[0], &b = after[0].result.tables.at(0);
   EXPECT_EQ(b.title, a.title);
+  EXPECT_FALSE(b.is_for_combining);
+  EXPECT_TRUE(after[0].result.tables.at(1).is_for_combining);
   EXPECT_EQ(b.columns[1].kind, Kind::kNumber);
   ASSERT_EQ(a.rows.size(), b.rows.size());
   for (std::size_t row = 0; row < a.rows.size(); ++row) {
