@@ -101,7 +101,7 @@ ExitCode answer(const TraceReport& report) {
 }  // namespace
 
 ExitCode analyze_traces(const TraceOptions& options, const TraceCrew& crew) {
-  static_cast<void>(interrupt_flag());  // from here on Ctrl-C is an answer, not the end
+  static_cast<void>(interrupt_flag());                  // from here on Ctrl-C is an answer, not the end
   if (crew.index == 0) check_outputs(options.outputs);  // the others write none
   check_values(options);
   const TraceFiles files = trace_files(options.operands);

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small traces for the tests of headroom trace, in the form that PyTorch's profiler writes."""
+"""What the tests of headroom trace share: small traces in the form that PyTorch's profiler writes, and how to ask."""
 import gzip
 import json
 import pathlib
+
+from command_line import headroom
 
 SHARED = pathlib.Path(__file__).resolve().parents[3] / "shared" / "traces"
 
@@ -49,3 +51,12 @@ def write_trace(path, events=None, **options):
     else:
         path.write_text(text)
     return path
+
+
+def trace(*arguments, **options):
+    """`headroom trace`, without a history."""
+    return headroom("trace", *arguments, "--no-store", **options)
+
+
+def tables_of(result):
+    return json.loads(result.stdout)["trace"]["tables"]

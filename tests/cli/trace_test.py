@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`headroom trace`: options, tables, files, exit codes, and several traces as the ranks of one job."""
+"""`headroom trace ANALYSIS FILE`: options, tables, files, records, exit codes, and what comes slowly."""
 import contextlib
 import csv
 import io
@@ -12,15 +12,7 @@ import time
 import unittest
 
 from command_line import HEADROOM, CommandLineTest, headroom
-from trace_files import SHARED, document, kernel, launch, step_events, write_trace
-
-
-def trace(*arguments, **options):
-    return headroom("trace", *arguments, "--no-store", **options)
-
-
-def tables_of(result):
-    return json.loads(result.stdout)["trace"]["tables"]
+from trace_files import document, kernel, step_events, trace, write_trace
 
 
 class OneTrace(CommandLineTest):
@@ -171,99 +163,6 @@ class OneTrace(CommandLineTest):
         self.assert_refused(trace("utilization", self.folder / "*.nothing"), "no file fits")
 
 
-class Validate(CommandLineTest):
-    def test_a_sound_file(self):
-        file = write_trace(self.folder / "sound.json")
-        result = trace("validate", file)
-        self.assert_exit(result, 0)
-        self.assertEqual(result.stderr, "")
-        self.assertIn("what could not be read as it stands: none", result.stdout)
-
-    def test_says_what_is_broken_and_where(self):
-        file = write_trace(self.folder / "bad.json", step_events() + [kernel("broken", "soon", 1, 5)])
-        result = trace("validate", file)
-        self.assert_exit(result, 1)
-        self.assertEqual(result.stderr, "")
-        offset = file.read_text().index('{"ph": "X", "cat": "kernel", "name": "broken"')
-        self.assertRegex(result.stdout, rf"\n{offset} +ts is not a number: .soon.")
-        result = trace("validate", file, "--json", "-")
-        self.assert_exit(result, 1)
-        self.assertEqual(tables_of(result)["problems"][0]["offset"], offset)
-
-    def test_events_that_contradict_each_other(self):
-        early = kernel("early", 1, 1, 2)
-        result = trace("validate", write_trace(self.folder / "odd.json", step_events() + [early]), "--json", "-")
-        self.assert_exit(result, 0)
-        wrong = {row["check"]: row for row in tables_of(result)["checks"] if row["verdict"] == "wrong"}
-        self.assertEqual(list(wrong), ["GPU work that starts before its launch"])
-        self.assertEqual(wrong["GPU work that starts before its launch"]["largest_ns"], 24000)
-
-    def test_one_bad_rank_is_enough(self):
-        write_trace(self.folder / "rank0.json")
-        write_trace(self.folder / "rank1.json")
-        write_trace(self.folder / "rank2.json", step_events() + [kernel("broken", "soon", 1, 5)])
-        result = trace("validate", self.folder, "--json", "-")
-        self.assert_exit(result, 1)
-        self.assertEqual([row["problems"] for row in tables_of(result)["ranks"]], [0, 0, 1])
-
-
-class Diff(CommandLineTest):
-    def setUp(self):
-        super().setUp()
-        self.before = write_trace(self.folder / "before.json")
-        extra = [launch(60, 2, 3), kernel("void new<int>(int)", 70, 7, 3)]
-        self.after = write_trace(self.folder / "after.json", step_events(slow=2) + extra)
-
-    def diff(self, *arguments):
-        return headroom("trace", "diff", *arguments)
-
-    def test_table(self):
-        result = self.diff(self.before, self.after)
-        self.assert_exit(result, 0)
-        self.assertEqual(result.stderr, "")
-        self.assertRegex(result.stdout, r"unchanged +1 +1 +20.0 µs +40.0 µs +20.0 µs  sgemm_128x64\n")
-        self.assertRegex(result.stdout, r"added +0 +1 +0 ns +7.00 µs +7.00 µs  new\n")
-        self.assertRegex(result.stdout, r"call +increased +2 +3 .* cudaLaunchKernel\n")
-        self.assertIn("ProfilerStep > aten::mm > sgemm_128x64", result.stdout)
-
-    def test_json_csv_and_whole_names(self):
-        path = self.folder / "diff.csv"
-        result = self.diff(self.before, self.after, "--whole-names", "--json", "-", "--csv", path)
-        self.assert_exit(result, 0)
-        rows = {row["name"]: row for row in tables_of(result)["kernels"]}
-        self.assertEqual(rows["void new<int>(int)"]["change"], "added")
-        self.assertEqual(rows["sgemm_128x64"]["difference_ns"], 20000)
-        with open(self.folder / "diff.kernels.csv") as file:
-            self.assertEqual(next(csv.DictReader(file))["name"], "sgemm_128x64")
-
-    def test_one_step_top_and_markdown(self):
-        result = self.diff(self.before, self.after, "--step", "1", "--top", "1", "--markdown")
-        self.assert_exit(result, 0)
-        self.assertIn("without 2 more that differ less", result.stdout)
-        self.assertRegex(self.diff(self.before, self.after, "--step", "9").stderr, "no ProfilerStep#9; its steps are 1")
-        self.assert_exit(self.diff(self.before, self.after, "--step", "9"), 2)
-
-    def test_jobs_are_sums_of_their_ranks(self):
-        for rank in range(3):
-            write_trace(self.folder / "job" / f"rank{rank}.json")
-        result = self.diff(self.before, self.folder / "job", "--json", "-")
-        self.assert_exit(result, 0)
-        rows = {row["name"]: row for row in tables_of(result)["kernels"]}
-        self.assertEqual((rows["sgemm_128x64"]["count_after"], rows["sgemm_128x64"]["time_after_ns"]), (3, 60000))
-        per_step = self.diff(self.before, self.folder / "job", "--per-step", "--json", "-")
-        rows = {row["name"]: row for row in tables_of(per_step)["kernels"]}
-        self.assertEqual(rows["sgemm_128x64"]["difference_ns"], 0)
-
-    def test_refuses(self):
-        self.assert_refused(self.diff(self.before), "give A and B")
-        self.assert_refused(self.diff(self.before, self.folder / "absent.json"), "absent.json")
-        no_steps = write_trace(self.folder / "no_steps.json", [kernel("k", 1, 1, 1)])
-        self.assert_refused(self.diff(no_steps, no_steps, "--per-step"), "--per-step")
-        help_text = self.diff("--help")
-        self.assert_exit(help_text, 0)
-        self.assertIn("headroom trace diff before.json.gz after.json.gz", help_text.stdout)
-
-
 class Records(CommandLineTest):
     def store(self, *arguments):
         return headroom(*arguments, "--store", self.folder / "history.sqlite")
@@ -304,90 +203,6 @@ class Records(CommandLineTest):
         result = headroom("trace", "utilization", file, "--store", file / "h.sqlite")
         self.assert_exit(result, 0)
         self.assertIn("not kept in the history", result.stderr)
-
-
-class ManyRanks(CommandLineTest):
-    def job(self, *names, **options):
-        for number, name in enumerate(names):
-            write_trace(self.folder / name, step_events(slow=number + 1), **options)
-        return self.folder
-
-    def ranks(self, result):
-        return {row["rank"]: row for row in tables_of(result)["ranks"]}
-
-    def test_a_folder_is_a_job(self):
-        self.job("job/rank-0.json", "job/rank-1.json.gz", "job/sub/rank_2.json")
-        (self.folder / "job" / "notes.txt").write_text("no trace")
-        result = trace("utilization", self.folder / "job", "--json", "-")
-        self.assert_exit(result, 0)
-        self.assertEqual(result.stderr, "")
-        ranks = self.ranks(result)
-        self.assertEqual(sorted(ranks), [0, 1, 2])
-        for rank, busy in enumerate((30, 50, 70)):
-            self.assertAlmostEqual(ranks[rank]["utilization"], busy / 90, places=12)
-        spread = {row["statistic"]: row["utilization"] for row in tables_of(result)["spread"]}
-        self.assertAlmostEqual(spread["min"], 30 / 90, places=12)
-        self.assertAlmostEqual(spread["median"], 50 / 90, places=12)
-        self.assertAlmostEqual(spread["max"], 70 / 90, places=12)
-
-    def test_the_records_have_an_axis_for_the_rank(self):
-        self.job("job/rank-0.json", "job/rank-1.json")
-        document = json.loads(trace("utilization", self.folder / "job", "--json", "-").stdout)
-        axes = [r["axes"] for r in document["records"] if r["metric"]["name"] == "utilization"]
-        self.assertEqual(axes, [{}, {"rank": "0"}, {"rank": "1"}])
-        self.assertEqual(document["records"][0]["model"]["name"], "job")
-
-    def test_a_pattern_is_a_job(self):
-        self.job("t.10.json", "t.9.json", "other.json")
-        result = trace("utilization", self.folder / "t.*.json", "--json", "-")
-        self.assert_exit(result, 0)
-        files = [row["file"] for row in tables_of(result)["ranks"]]
-        self.assertEqual([f.split("/")[-1] for f in files], ["t.9.json", "t.10.json"])
-
-    def test_what_the_trace_says_comes_before_its_name(self):
-        write_trace(self.folder / "rank-0.json", rank=1)
-        write_trace(self.folder / "rank-1.json", step_events(slow=2), rank=0)
-        ranks = self.ranks(trace("utilization", self.folder, "--json", "-"))
-        self.assertAlmostEqual(ranks[0]["utilization"], 50 / 90, places=12)
-
-    def test_ranks_that_are_not_told_or_told_twice_are_named(self):
-        self.job("a.json", "b.json")
-        result = trace("utilization", self.folder, "--json", "-")
-        self.assert_exit(result, 0)
-        self.assertIn("b.json does not tell its rank: taken as rank 1", result.stderr)
-        self.job("x/rank0.json", "y/rank0.json")
-        result = trace("utilization", self.folder / "x" / "rank0.json", self.folder / "y", "--json", "-")
-        self.assert_exit(result, 0)
-        self.assertIn("both say that they are rank 0", result.stderr)
-        self.assertEqual(sorted(self.ranks(result)), [0, 1])
-
-    def test_a_file_named_twice_is_read_once(self):
-        self.job("rank-0.json", "rank-1.json")
-        result = trace("utilization", self.folder / "rank-0.json", self.folder, "--json", "-")
-        self.assert_exit(result, 0)
-        self.assertIn("named twice", result.stderr)
-        self.assertEqual(sorted(self.ranks(result)), [0, 1])
-
-    def test_a_broken_file_does_not_keep_the_others(self):
-        self.job("rank-0.json", "rank-1.json")
-        (self.folder / "rank-2.json").write_text("no trace at all")
-        result = trace("utilization", self.folder, "--json", "-")
-        self.assert_exit(result, 2)
-        self.assertIn("rank-2.json", result.stderr)
-        self.assertEqual(sorted(self.ranks(result)), [0, 1])
-
-    def test_one_process_or_many_threads_give_the_same(self):
-        self.job(*(f"rank-{i}.json" for i in range(9)))
-        one = trace("utilization", self.folder, "--json", "-", "--threads", "1")
-        many = trace("utilization", self.folder, "--json", "-", "--threads", "7")
-        self.assert_exit(one, 0)
-        self.assertEqual(one.stdout, many.stdout)
-
-    @unittest.skipUnless(SHARED.is_dir(), "the shared traces are not here")
-    def test_two_ranks_of_a_real_job(self):
-        result = trace("utilization", *sorted(SHARED.glob("hta__trace_filter_sampled_rank-*")), "--json", "-")
-        self.assert_exit(result, 0)
-        self.assertEqual(sorted(self.ranks(result)), [0, 1])
 
 
 class SlowFiles(CommandLineTest):

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cli/trace_command.h"
+#include "cli/trace_convert.h"
 #include "cli/trace_diff.h"
 #include "cli/trace_options.h"
 #include "headroom/base/files.h"
@@ -16,6 +17,7 @@ namespace {
 
 constexpr TraceAction kActions[] = {
     {"diff", "A B", "two traces: which kernels and ops came, went, and take longer", trace_diff},
+    {"convert", "IN OUT", "a clean Chrome trace, or its events as CSV", trace_convert},
 };
 
 std::string option_text(const trace::AnalysisOption& option) {

@@ -19,6 +19,7 @@ void Batch::clear() {
   const auto empty = [](auto&... columns) { (columns.clear(), ...); };
   empty(events, gpu, ops, syncs, collectives, memory, flows, marks, namings, uncategorized, new_texts,
         new_json, new_threads);
+  rewritten.clear();
   seen = skipped_by_need = without_columns = 0;
   problems = {};
 }

@@ -9,6 +9,7 @@
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
 #include "headroom/trace/readers/event_boundary.h"
+#include "headroom/trace/readers/json_repair.h"
 #include "headroom/trace/readers/json_text.h"
 #include "headroom/trace/readers/metadata.h"
 #include "headroom/trace/readers/value_skip.h"
@@ -32,6 +33,15 @@ std::size_t find_list(std::string_view text) {
     if (after < text.size() && text[after] == '[') return at;
   }
   return text.npos;
+}
+
+/// A whole value as strict JSON; empty where its tokens make none.
+std::string strict(std::string_view value) {
+  const std::string text(value);  // a walk needs a zero after the end
+  Structurals tokens;
+  if (scan_value(text, 0, tokens).end != Scan::End::kComplete) return {};
+  std::string json;
+  return append_clean_value({text.data(), tokens.data()}, json).at != nullptr ? json : std::string();
 }
 
 }  // namespace
@@ -103,7 +113,7 @@ bool Document::read_member() {
     read_list();
     return true;
   }
-  if (!is_metadata_key(name)) return skip_value();
+  if (!is_metadata_key(name)) return (sink_ != nullptr && rewrite_member(name)) || skip_value();
   const Scan value = scan_whole(kLongestMetadata);
   if (value.end != Scan::End::kComplete) {
     if (value.end == Scan::End::kOpen) trace_.is_complete = false;
@@ -111,7 +121,19 @@ bool Document::read_member() {
                             value.end == Scan::End::kBroken ? value.what : "it has no end"));
     return false;
   }
+  if (sink_ != nullptr) sink_->member(name, strict(feed_.text().substr(0, value.at)));
   read_metadata(name, feed_.text().substr(0, value.at), feed_.offset(), trace_);
+  feed_.consume(value.at);
+  return true;
+}
+
+/// False, with nothing consumed, where the value is broken or too long to be held.
+bool Document::rewrite_member(const std::string& name) {
+  const Scan value = scan_whole(kLongestMetadata);
+  if (value.end != Scan::End::kComplete) return false;
+  const std::string json = strict(feed_.text().substr(0, value.at));
+  if (json.empty()) return false;
+  sink_->member(name, json);
   feed_.consume(value.at);
   return true;
 }

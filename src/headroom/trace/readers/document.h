@@ -17,8 +17,13 @@ namespace headroom::trace::readers {
 /// Reads a whole trace: an object with a list of events among its members, or the list alone.
 class Document {
  public:
-  Document(ByteSource& source, const ReadOptions& options, Trace& trace)
-      : trace_(trace), feed_(source), assembly_(trace, options.needs), events_(feed_, assembly_, options) {}
+  /// With a sink the events and the other members are written again for it, and no columns are made.
+  Document(ByteSource& source, const ReadOptions& options, Trace& trace, const RewriteSink* sink = nullptr)
+      : trace_(trace),
+        feed_(source),
+        assembly_(trace, options.needs),
+        events_(feed_, assembly_, options, sink),
+        sink_(sink) {}
 
   /// Throws Error when the text is no trace.
   void read();
@@ -34,6 +39,7 @@ class Document {
   /// The value that the feed is on, when all of it takes no more than `most` bytes.
   Scan scan_whole(std::size_t most);
   bool skip_value();
+  bool rewrite_member(const std::string& name);
   bool go_to_list_of_events();
   void add_problem(std::string what);
   [[noreturn]] void fail_as_no_trace() const;
@@ -42,6 +48,7 @@ class Document {
   TextFeed feed_;
   TraceAssembly assembly_;
   EventPipeline events_;
+  const RewriteSink* sink_;
   std::string first_text_;  ///< what the file starts with
   bool has_list_ = false;
 };

@@ -42,7 +42,7 @@ bool EventList::read_by_tokens() {
   if (tokens_.empty()) return false;
   while (token_ + 1 < tokens_.size() && tokens_[token_] < at_) ++token_;
   if (tokens_[token_] != at_) return false;
-  const Walk after = reader_.read({text_.data(), &tokens_[token_]}, offset_ + at_, batch_);
+  const Walk after = take({text_.data(), &tokens_[token_]}, at_);
   if (after.at == nullptr) return false;
   at_ = after.at[-1] + 1;
   token_ = static_cast<std::size_t>(after.at - tokens_.data());
@@ -58,7 +58,7 @@ bool EventList::scan_event() {
     if (!is_last_) return false;
     return recover(start, static_cast<std::uint32_t>(text_.size()), "the text ends inside it");
   }
-  if (reader_.read({text_.data(), structurals_.data()}, offset_ + start, batch_).at == nullptr) {
+  if (take({text_.data(), structurals_.data()}, start).at == nullptr) {
     ++batch_.seen;
     batch_.skip_event(offset_ + start, "an event that cannot be read");
   } else if (scan.had_control) {

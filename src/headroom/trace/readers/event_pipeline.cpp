@@ -29,8 +29,9 @@ std::size_t thread_count(const ReadOptions& options) {
 
 }  // namespace
 
-EventPipeline::EventPipeline(TextFeed& feed, TraceAssembly& assembly, const ReadOptions& options)
-    : feed_(feed), assembly_(assembly), options_(options) {
+EventPipeline::EventPipeline(TextFeed& feed, TraceAssembly& assembly, const ReadOptions& options,
+                             const RewriteSink* sink)
+    : feed_(feed), assembly_(assembly), options_(options), sink_(sink) {
   for (std::size_t i = 0; i <= thread_count(options); ++i) {
     readers_.push_back(std::make_unique<Reader>(options.needs));
   }
@@ -104,7 +105,8 @@ void EventPipeline::read(Reading& reading, std::size_t reader, bool is_last) {
   Reader& with = *readers_[reader];
   reading.reader = reader;
   reading.batch.clear();
-  EventList list(text, reading.window.offset, is_last, with.tokens.find(text), with.events, reading.batch);
+  EventList list(text, reading.window.offset, is_last, with.tokens.find(text), with.events, reading.batch,
+                 sink_ != nullptr ? &with.rewriter : nullptr);
   reading.end = list.read(0);
   reading.at = list.at();
   with.events.explain(reading.batch);
@@ -138,6 +140,7 @@ void EventPipeline::append(Reading& reading) {
   if (open_.text.size() > 0 && !join_with_open_event(reading)) return;
   assembly_.append(reading.batch, readers_[reading.reader]->translations);
   assembly_.expect(reading.share);
+  if (!reading.batch.rewritten.empty()) sink_->events(reading.batch.rewritten);
   switch (reading.end) {
     case EventList::End::kTextEnd:
       break;

@@ -24,7 +24,9 @@ namespace headroom::trace::readers {
 /// again with the rest of that event in front: guessing costs time when it goes wrong, never events.
 class EventPipeline {
  public:
-  EventPipeline(TextFeed& feed, TraceAssembly& assembly, const ReadOptions& options);
+  /// With a sink the events are written again for it, and no columns are made.
+  EventPipeline(TextFeed& feed, TraceAssembly& assembly, const ReadOptions& options,
+                const RewriteSink* sink = nullptr);
 
   /// Reads from where the feed is, inside the list, to one past its ], and leaves the feed there. False when
   /// the text ends before the ].
@@ -44,6 +46,7 @@ class EventPipeline {
   struct Reader {
     explicit Reader(Needs needs) : events(needs) {}
     EventReader events;
+    EventRewriter rewriter;
     TokenIndex tokens;
     Translations translations;  ///< used by whoever appends
   };
@@ -61,6 +64,7 @@ class EventPipeline {
   TextFeed& feed_;
   TraceAssembly& assembly_;
   const ReadOptions& options_;
+  const RewriteSink* sink_;
   std::vector<std::unique_ptr<Reader>> readers_;  ///< one a thread, and one more to read again with
 
   std::mutex taking_;  ///< held while the feed is read

@@ -3,19 +3,12 @@
 
 #include <fmt/format.h>
 
-#include "headroom/base/text.h"
 #include "headroom/trace/readers/categories.h"
+#include "headroom/trace/readers/event_complaints.h"
 #include "headroom/trace/readers/quick_compare.h"
 
 namespace headroom::trace::readers {
 namespace {
-
-/// A value in a message: enough of it to be found again.
-std::string shown(Raw value) {
-  constexpr std::size_t kMost = 60;
-  const std::string_view text = without_quotes(value);
-  return in_quotes(text.substr(0, kMost)) + (text.size() > kMost ? "..." : "");
-}
 
 /// Counters, asynchronous events, objects, marks, samples, memory dumps, contexts, clocks: the phases of the
 /// format that no column holds.
@@ -39,10 +32,7 @@ Walk EventReader::read(Walk walk, std::uint64_t offset, Batch& batch) {
   if (after.at == nullptr) return after;
   offset_ = offset;
   ++batch.seen;
-  if (fields_.phase.size() > 3) {
-    batch.add_problem(
-        offset_, fmt::format("a phase of more than one letter, {}, read as its first", shown(fields_.phase)));
-  }
+  if (fields_.phase.size() > 3) batch.add_problem(offset_, long_phase(fields_.phase));
   add_event(batch);
   return after;
 }
@@ -144,10 +134,8 @@ void EventReader::add_event(Batch& batch) {
       return add_flow(batch);
     case 'M':
       return add_naming(batch);
-    case '\0':
-      return batch.skip_event(offset_, "an event without a phase (ph)");
     default:
-      return batch.skip_event(offset_, fmt::format("an unknown phase (ph): {}", shown(fields_.phase)));
+      return batch.skip_event(offset_, no_phase(fields_.phase));
   }
 }
 
@@ -221,25 +209,15 @@ void EventReader::add_naming(Batch& batch) {
 
 std::optional<std::int64_t> EventReader::start(Batch& batch) {
   const auto at = fields_.ts.empty() ? std::nullopt : quick_microseconds(fields_.ts);
-  if (!at) {
-    batch.skip_event(offset_, fields_.ts.empty() ? "an event without a time (ts)"
-                                                 : fmt::format("ts is not a number: {}", shown(fields_.ts)));
-  }
+  if (!at) batch.skip_event(offset_, no_time(fields_.ts));
   return at;
 }
 
 std::int64_t EventReader::duration(Batch& batch) {
-  if (fields_.dur.empty()) {
-    batch.add_problem(offset_, "an X event without a duration (dur), read as 0");
-    return 0;
-  }
-  const auto length = quick_microseconds(fields_.dur);
-  if (!length || *length < 0) {
-    batch.add_problem(offset_, fmt::format("dur is {}: {}, read as 0", length ? "negative" : "not a number",
-                                           shown(fields_.dur)));
-    return 0;
-  }
-  return *length;
+  const auto length = fields_.dur.empty() ? std::nullopt : quick_microseconds(fields_.dur);
+  if (length && *length >= 0) return *length;
+  batch.add_problem(offset_, no_duration(fields_.dur));
+  return 0;
 }
 
 std::uint32_t EventReader::thread() {

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`headroom trace validate`, `diff` and `convert`."""
+import csv
+import json
+import subprocess
+import unittest
+
+from command_line import HEADROOM, CommandLineTest, headroom
+from trace_files import SHARED, kernel, launch, step_events, tables_of, trace, write_trace
+
+
+class Validate(CommandLineTest):
+    def test_a_sound_file(self):
+        file = write_trace(self.folder / "sound.json")
+        result = trace("validate", file)
+        self.assert_exit(result, 0)
+        self.assertEqual(result.stderr, "")
+        self.assertIn("what could not be read as it stands: none", result.stdout)
+
+    def test_says_what_is_broken_and_where(self):
+        file = write_trace(self.folder / "bad.json", step_events() + [kernel("broken", "soon", 1, 5)])
+        result = trace("validate", file)
+        self.assert_exit(result, 1)
+        self.assertEqual(result.stderr, "")
+        offset = file.read_text().index('{"ph": "X", "cat": "kernel", "name": "broken"')
+        self.assertRegex(result.stdout, rf"\n{offset} +ts is not a number: .soon.")
+        result = trace("validate", file, "--json", "-")
+        self.assert_exit(result, 1)
+        self.assertEqual(tables_of(result)["problems"][0]["offset"], offset)
+
+    def test_events_that_contradict_each_other(self):
+        early = kernel("early", 1, 1, 2)
+        result = trace("validate", write_trace(self.folder / "odd.json", step_events() + [early]), "--json", "-")
+        self.assert_exit(result, 0)
+        wrong = {row["check"]: row for row in tables_of(result)["checks"] if row["verdict"] == "wrong"}
+        self.assertEqual(list(wrong), ["GPU work that starts before its launch"])
+        self.assertEqual(wrong["GPU work that starts before its launch"]["largest_ns"], 24000)
+
+    def test_one_bad_rank_is_enough(self):
+        write_trace(self.folder / "rank0.json")
+        write_trace(self.folder / "rank1.json")
+        write_trace(self.folder / "rank2.json", step_events() + [kernel("broken", "soon", 1, 5)])
+        result = trace("validate", self.folder, "--json", "-")
+        self.assert_exit(result, 1)
+        self.assertEqual([row["problems"] for row in tables_of(result)["ranks"]], [0, 0, 1])
+
+
+class Diff(CommandLineTest):
+    def setUp(self):
+        super().setUp()
+        self.before = write_trace(self.folder / "before.json")
+        extra = [launch(60, 2, 3), kernel("void new<int>(int)", 70, 7, 3)]
+        self.after = write_trace(self.folder / "after.json", step_events(slow=2) + extra)
+
+    def diff(self, *arguments):
+        return headroom("trace", "diff", *arguments)
+
+    def test_table(self):
+        result = self.diff(self.before, self.after)
+        self.assert_exit(result, 0)
+        self.assertEqual(result.stderr, "")
+        self.assertRegex(result.stdout, r"unchanged +1 +1 +20.0 µs +40.0 µs +20.0 µs  sgemm_128x64\n")
+        self.assertRegex(result.stdout, r"added +0 +1 +0 ns +7.00 µs +7.00 µs  new\n")
+        self.assertRegex(result.stdout, r"call +increased +2 +3 .* cudaLaunchKernel\n")
+        self.assertIn("ProfilerStep > aten::mm > sgemm_128x64", result.stdout)
+
+    def test_json_csv_and_whole_names(self):
+        path = self.folder / "diff.csv"
+        result = self.diff(self.before, self.after, "--whole-names", "--json", "-", "--csv", path)
+        self.assert_exit(result, 0)
+        rows = {row["name"]: row for row in tables_of(result)["kernels"]}
+        self.assertEqual(rows["void new<int>(int)"]["change"], "added")
+        self.assertEqual(rows["sgemm_128x64"]["difference_ns"], 20000)
+        with open(self.folder / "diff.kernels.csv") as file:
+            self.assertEqual(next(csv.DictReader(file))["name"], "sgemm_128x64")
+
+    def test_one_step_top_and_markdown(self):
+        result = self.diff(self.before, self.after, "--step", "1", "--top", "1", "--markdown")
+        self.assert_exit(result, 0)
+        self.assertIn("without 2 more that differ less", result.stdout)
+        self.assertRegex(self.diff(self.before, self.after, "--step", "9").stderr, "no ProfilerStep#9; its steps are 1")
+        self.assert_exit(self.diff(self.before, self.after, "--step", "9"), 2)
+
+    def test_jobs_are_sums_of_their_ranks(self):
+        for rank in range(3):
+            write_trace(self.folder / "job" / f"rank{rank}.json")
+        result = self.diff(self.before, self.folder / "job", "--json", "-")
+        self.assert_exit(result, 0)
+        rows = {row["name"]: row for row in tables_of(result)["kernels"]}
+        self.assertEqual((rows["sgemm_128x64"]["count_after"], rows["sgemm_128x64"]["time_after_ns"]), (3, 60000))
+        per_step = self.diff(self.before, self.folder / "job", "--per-step", "--json", "-")
+        rows = {row["name"]: row for row in tables_of(per_step)["kernels"]}
+        self.assertEqual(rows["sgemm_128x64"]["difference_ns"], 0)
+
+    def test_refuses(self):
+        self.assert_refused(self.diff(self.before), "give A and B")
+        self.assert_refused(self.diff(self.before, self.folder / "absent.json"), "absent.json")
+        no_steps = write_trace(self.folder / "no_steps.json", [kernel("k", 1, 1, 1)])
+        self.assert_refused(self.diff(no_steps, no_steps, "--per-step"), "--per-step")
+        help_text = self.diff("--help")
+        self.assert_exit(help_text, 0)
+        self.assertIn("headroom trace diff before.json.gz after.json.gz", help_text.stdout)
+
+
+class Convert(CommandLineTest):
+    def convert(self, *arguments):
+        return headroom("trace", "convert", *arguments)
+
+    def broken(self):
+        """NaN, a trailing comma, quotes and control characters that are not escaped, bad UTF-8, a huge integer."""
+        path = self.folder / "broken.json"
+        path.write_bytes(b'{"traceEvents": [' + b",".join(json.dumps(e).encode() for e in step_events()) + b""",
+            {"ph": "X", "name": "say "hi"", "ts": "200.5", "dur": 3, "args": {"v": NaN, "big": 99999999999999999999,}},
+            {"ph": "X", "name": "tab\there \xff", "ts": 210, "dur": 1},
+            {"ph": "X", "name": "lost", "ts": "soon", "dur": 1},""")
+        return path
+
+    def test_a_broken_trace_becomes_strict_json(self):
+        path, out = self.broken(), self.folder / "clean.json"
+        result = self.convert(path, out)
+        self.assert_exit(result, 0)
+        self.assertEqual(result.stdout, "")
+        self.assertIn("9 of 10 events written to", result.stderr)
+        self.assertIn("1 event left out", result.stderr)
+        events = json.loads(out.read_text(), parse_constant=self.fail)["traceEvents"]
+        self.assertEqual(len(events), 9)
+        self.assertEqual((events[7]["name"], events[7]["ts"]), ('say "hi"', 200.5))
+        self.assertEqual(events[7]["args"], {"v": None, "big": 99999999999999999999})
+        self.assertEqual(events[8]["name"], "tab\there \ufffd")
+        self.assert_exit(trace("validate", out), 0)
+        self.assertEqual(tables_of(trace("kernels", path, "--json", "-")), tables_of(trace("kernels", out, "--json", "-")))
+
+    def test_packed_outputs_and_standard_streams(self):
+        path = write_trace(self.folder / "run.json")
+        for name in ("out.json", "out.json.gz", "out.json.zst"):
+            with self.subTest(name):
+                self.assert_exit(self.convert(path, self.folder / name), 0)
+                self.assertIn("33.3 %", trace("utilization", self.folder / name).stdout)
+        self.assertEqual((self.folder / "out.json.gz").read_bytes()[:2], b"\x1f\x8b")
+        self.assertEqual((self.folder / "out.json.zst").read_bytes()[:4], b"\x28\xb5\x2f\xfd")
+        piped = subprocess.run([HEADROOM, "trace", "convert", "-", "-"], input=path.read_bytes(), capture_output=True,
+                               timeout=60)
+        self.assertEqual(piped.returncode, 0, piped.stderr)
+        self.assertEqual(piped.stdout, (self.folder / "out.json").read_bytes())
+
+    def test_csv_of_the_events(self):
+        path, out = write_trace(self.folder / "run.json"), self.folder / "events.csv"
+        self.assert_exit(self.convert(path, out), 0)
+        with open(out, newline="") as file:
+            rows = list(csv.DictReader(file))
+        self.assertEqual(len(rows), 7)
+        kernel_row = next(row for row in rows if row["name"] == "sgemm_128x64")
+        self.assertEqual([kernel_row[k] for k in ("category", "start_ns", "duration_ns", "correlation", "device", "stream")],
+                         ["kernel", "10000", "20000", "1", "0", "7"])
+
+    def test_refuses_and_leaves_nothing(self):
+        path = write_trace(self.folder / "run.json")
+        before = sorted(self.folder.iterdir())
+        self.assert_refused(self.convert(path, path), "give another name")
+        self.assert_refused(self.convert(path), "give IN and OUT")
+        self.assert_refused(self.convert(self.folder / "absent.json", self.folder / "out.json"), "absent.json")
+        (self.folder / "text.json").write_text("hello")
+        self.assert_refused(self.convert(self.folder / "text.json", self.folder / "out.json"), "no Chrome trace")
+        (self.folder / "text.json").unlink()
+        self.assertEqual(sorted(self.folder.iterdir()), before)
+        self.assertIn("headroom trace convert broken.json clean.json", self.convert("--help").stdout)
+
+    @unittest.skipUnless(SHARED.is_dir(), "the shared traces are not here")
+    def test_real_files_keep_what_they_say(self):
+        # One of each writer; the unit tests of the reader take all.
+        for name in ("hta__trace_filter_sampled_rank-0", "hta__amd_trace_mi250*", "kineto__samples_resnet50_num_workers_0*",
+                     "tracelens__b200_eager_trace"):
+            [path] = SHARED.glob(name + ".json.gz")
+            with self.subTest(path.name):
+                out = self.folder / "clean.json"
+                self.assert_exit(self.convert(path, out), 0)
+                json.loads(out.read_text(), parse_constant=self.fail)
+                for analysis in ("kernels", "idle", "ops"):
+                    before, after = (trace(analysis, file, "--top", "0", "--json", "-") for file in (path, out))
+                    self.assert_exit(after, 0)
+                    self.assertEqual(tables_of(before), tables_of(after))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`headroom trace` on several traces: the ranks of one job."""
+import json
+import unittest
+
+from command_line import CommandLineTest
+from trace_files import SHARED, step_events, tables_of, trace, write_trace
+
+
+class ManyRanks(CommandLineTest):
+    def job(self, *names, **options):
+        for number, name in enumerate(names):
+            write_trace(self.folder / name, step_events(slow=number + 1), **options)
+        return self.folder
+
+    def ranks(self, result):
+        return {row["rank"]: row for row in tables_of(result)["ranks"]}
+
+    def test_a_folder_is_a_job(self):
+        self.job("job/rank-0.json", "job/rank-1.json.gz", "job/sub/rank_2.json")
+        (self.folder / "job" / "notes.txt").write_text("no trace")
+        result = trace("utilization", self.folder / "job", "--json", "-")
+        self.assert_exit(result, 0)
+        self.assertEqual(result.stderr, "")
+        ranks = self.ranks(result)
+        self.assertEqual(sorted(ranks), [0, 1, 2])
+        for rank, busy in enumerate((30, 50, 70)):
+            self.assertAlmostEqual(ranks[rank]["utilization"], busy / 90, places=12)
+        spread = {row["statistic"]: row["utilization"] for row in tables_of(result)["spread"]}
+        self.assertAlmostEqual(spread["min"], 30 / 90, places=12)
+        self.assertAlmostEqual(spread["median"], 50 / 90, places=12)
+        self.assertAlmostEqual(spread["max"], 70 / 90, places=12)
+
+    def test_the_records_have_an_axis_for_the_rank(self):
+        self.job("job/rank-0.json", "job/rank-1.json")
+        document = json.loads(trace("utilization", self.folder / "job", "--json", "-").stdout)
+        axes = [r["axes"] for r in document["records"] if r["metric"]["name"] == "utilization"]
+        self.assertEqual(axes, [{}, {"rank": "0"}, {"rank": "1"}])
+        self.assertEqual(document["records"][0]["model"]["name"], "job")
+
+    def test_a_pattern_is_a_job(self):
+        self.job("t.10.json", "t.9.json", "other.json")
+        result = trace("utilization", self.folder / "t.*.json", "--json", "-")
+        self.assert_exit(result, 0)
+        files = [row["file"] for row in tables_of(result)["ranks"]]
+        self.assertEqual([f.split("/")[-1] for f in files], ["t.9.json", "t.10.json"])
+
+    def test_what_the_trace_says_comes_before_its_name(self):
+        write_trace(self.folder / "rank-0.json", rank=1)
+        write_trace(self.folder / "rank-1.json", step_events(slow=2), rank=0)
+        ranks = self.ranks(trace("utilization", self.folder, "--json", "-"))
+        self.assertAlmostEqual(ranks[0]["utilization"], 50 / 90, places=12)
+
+    def test_ranks_that_are_not_told_or_told_twice_are_named(self):
+        self.job("a.json", "b.json")
+        result = trace("utilization", self.folder, "--json", "-")
+        self.assert_exit(result, 0)
+        self.assertIn("b.json does not tell its rank: taken as rank 1", result.stderr)
+        self.job("x/rank0.json", "y/rank0.json")
+        result = trace("utilization", self.folder / "x" / "rank0.json", self.folder / "y", "--json", "-")
+        self.assert_exit(result, 0)
+        self.assertIn("both say that they are rank 0", result.stderr)
+        self.assertEqual(sorted(self.ranks(result)), [0, 1])
+
+    def test_a_file_named_twice_is_read_once(self):
+        self.job("rank-0.json", "rank-1.json")
+        result = trace("utilization", self.folder / "rank-0.json", self.folder, "--json", "-")
+        self.assert_exit(result, 0)
+        self.assertIn("named twice", result.stderr)
+        self.assertEqual(sorted(self.ranks(result)), [0, 1])
+
+    def test_a_broken_file_does_not_keep_the_others(self):
+        self.job("rank-0.json", "rank-1.json")
+        (self.folder / "rank-2.json").write_text("no trace at all")
+        result = trace("utilization", self.folder, "--json", "-")
+        self.assert_exit(result, 2)
+        self.assertIn("rank-2.json", result.stderr)
+        self.assertEqual(sorted(self.ranks(result)), [0, 1])
+
+    def test_one_process_or_many_threads_give_the_same(self):
+        self.job(*(f"rank-{i}.json" for i in range(9)))
+        one = trace("utilization", self.folder, "--json", "-", "--threads", "1")
+        many = trace("utilization", self.folder, "--json", "-", "--threads", "7")
+        self.assert_exit(one, 0)
+        self.assertEqual(one.stdout, many.stdout)
+
+    @unittest.skipUnless(SHARED.is_dir(), "the shared traces are not here")
+    def test_two_ranks_of_a_real_job(self):
+        result = trace("utilization", *sorted(SHARED.glob("hta__trace_filter_sampled_rank-*")), "--json", "-")
+        self.assert_exit(result, 0)
+        self.assertEqual(sorted(self.ranks(result)), [0, 1])
+
+
+if __name__ == "__main__":
+    unittest.main()
