@@ -97,8 +97,10 @@ class CommandFaultsTest(CommandLineTest):
 
     def test_a_daemon_that_keeps_the_pipes_open_does_not_hang_us(self):
         mark = f"32{os.getpid()}"
+        away = self.folder / "away"
+        # The shell waits until the daemon has left its group: what is still in it when the shell ends is ended with it.
         result = headroom("time", "--no-store", "--max-rounds", "2", "--output", "pipe", "--shell",
-                          f"setsid sleep {mark} & exit 0", timeout=60)
+                          f"setsid sh -c 'touch {away}; exec sleep {mark}' & until [ -e {away} ]; do :; done", timeout=60)
         self.addCleanup(lambda: [os.kill(pid, signal.SIGKILL) for pid in processes_with(f"sleep {mark}")])
         self.assert_exit(result, 0)
         self.assertTrue(processes_with(f"sleep {mark}"), "what left the group is not ours to end")
