@@ -13,6 +13,7 @@
 #include "cli/history_transfer.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
+#include "headroom/base/glob.h"
 #include "headroom/base/json.h"
 #include "headroom/base/text.h"
 #include "headroom/history/store.h"
@@ -38,26 +39,6 @@ struct HistoryOptions {
   bool all = false;
 };
 
-bool matches_glob(std::string_view text, std::string_view glob) {
-  std::size_t t = 0, g = 0, star = std::string_view::npos, mark = 0;
-  while (t < text.size()) {
-    if (g < glob.size() && glob[g] == '*') {
-      star = g++;
-      mark = t;
-    } else if (g < glob.size() && (glob[g] == '?' || glob[g] == text[t])) {
-      ++g;
-      ++t;
-    } else if (star != std::string_view::npos) {
-      g = star + 1;
-      t = ++mark;
-    } else {
-      return false;
-    }
-  }
-  while (g < glob.size() && glob[g] == '*') ++g;
-  return g == glob.size();
-}
-
 /// What the words of a pattern are looked for in.
 std::vector<std::string> words_of(const StoredSeries& series) {
   std::vector<std::string> words = split(series.name, ' ');
@@ -72,8 +53,8 @@ bool matches(const StoredSeries& series, const std::vector<std::string>& wanted)
   const std::vector<std::string> words = words_of(series);
   const std::string whole = series.name + " " + series.metric;
   return std::ranges::all_of(wanted, [&](const std::string& pattern) {
-    return matches_glob(whole, pattern) ||
-           std::ranges::any_of(words, [&](const std::string& word) { return matches_glob(word, pattern); });
+    return fits_glob(pattern, whole) ||
+           std::ranges::any_of(words, [&](const std::string& word) { return fits_glob(pattern, word); });
   });
 }
 
