@@ -8,6 +8,7 @@
 
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
+#include "headroom/command/placeholders.h"
 
 namespace headroom {
 namespace {
@@ -133,22 +134,9 @@ std::string quoted_word(std::string_view text) {
 
 std::string with_placeholders(std::string_view text,
                               const std::vector<std::pair<std::string, std::string>>& values) {
-  std::string result;
-  while (!text.empty()) {
-    const std::size_t brace = std::min(text.find('{'), text.size());
-    result += text.substr(0, brace);
-    text.remove_prefix(brace);
-    const auto named = std::ranges::find_if(
-        values, [&](const auto& value) { return text.starts_with("{" + value.first + "}"); });
-    if (named != values.end()) {
-      result += named->second;
-      text.remove_prefix(named->first.size() + 2);
-    } else if (!text.empty()) {
-      result += text.front();
-      text.remove_prefix(1);
-    }
-  }
-  return result;
+  std::vector<std::string> names;
+  for (const auto& [name, value] : values) names.push_back(name);
+  return fill_placeholders(escape_unknown_placeholders(text, names), {values.begin(), values.end()});
 }
 
 }  // namespace headroom

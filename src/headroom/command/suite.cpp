@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom/command/suite.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdlib>
 
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
 #include "headroom/command/measured_command.h"
+#include "headroom/process/program_search.h"
 
 namespace headroom {
 namespace {
@@ -43,20 +41,6 @@ const SuiteOption* option_of_argument(const Suite& suite, std::string_view argum
   const auto found = std::ranges::find_if(
       suite.options, [&](const SuiteOption& option) { return "{" + option.name + "}" == argument; });
   return found == suite.options.end() ? nullptr : &*found;
-}
-
-bool is_program(const fs::path& path) {
-  std::error_code error;
-  return fs::is_regular_file(path, error) && ::access(path.c_str(), X_OK) == 0;
-}
-
-bool in_path(const std::string& program) {
-  if (program.find('/') != std::string::npos) return is_program(program);
-  const char* path = std::getenv("PATH");
-  return std::ranges::any_of(split(path == nullptr ? "/usr/bin:/bin" : path, ':'),
-                             [&](const std::string& folder) {
-                               return is_program(fs::path(folder.empty() ? "." : folder) / program);
-                             });
 }
 
 /// Why the check of a suite fails; empty where it does not.
@@ -127,7 +111,7 @@ std::vector<std::string> lacking_for(const Suite& suite, const Placeholders& val
   std::vector<std::string> lacking;
   for (const std::string& text : suite.needs.programs) {
     const std::string program = fill_placeholders(text, values);
-    if (!in_path(program)) lacking.push_back("the program " + program);
+    if (!find_program(program)) lacking.push_back("the program " + program);
   }
   for (const std::string& text : suite.needs.files) {
     const std::string file = fill_placeholders(text, values);
