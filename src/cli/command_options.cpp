@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "cli/stop_options.h"
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
@@ -42,7 +43,8 @@ constexpr const char* kExamplesOfTiming = R"(examples:
 struct RawOptions {
   std::vector<std::pair<std::string, std::string>> lists;
   std::vector<std::string> steps;
-  std::string precision, margin, min_time, max_time, timeout;
+  StopOptions stop;
+  std::string margin, timeout;
   bool quick = false, no_environment = false, no_store = false;
 };
 
@@ -79,12 +81,12 @@ void declare_commands(CLI::App& app, RawOptions& raw, CommandOptions& options) {
 }
 
 void declare_measuring(CLI::App& app, RawOptions& raw, CommandOptions& options, bool compares) {
-  app.add_option("--precision", raw.precision,
+  app.add_option("--precision", raw.stop.precision,
                  compares ? "goal for the half-width of the 95 % interval of the ratios (default 0.5%)"
                           : "goal for the half-width of the 95 % interval of the median (default 0.5%)");
   app.add_option("--margin", raw.margin, "differences up to it are none (default 1%)");
-  app.add_option("--min-time", raw.min_time, "least time of measuring (default 2s)");
-  app.add_option("--max-time", raw.max_time,
+  app.add_option("--min-time", raw.stop.min_time, "least time of measuring (default 2s)");
+  app.add_option("--max-time", raw.stop.max_time,
                  "most time of measuring, once --min-rounds are over (default 60s)");
   app.add_option("--min-rounds", options.min_rounds,
                  "least number of rounds (default 6: an interval needs six)")
@@ -110,13 +112,7 @@ StopRule stop_rule(const RawOptions& raw, StopRule rule) {
   rule.precision = raw.quick ? 0.02 : 0.005;
   rule.min_time_ns = raw.quick ? 0.2e9 : 2e9;
   rule.max_time_ns = raw.quick ? 5e9 : 60e9;
-  if (!raw.precision.empty()) rule.precision = parse_share(raw.precision);
-  if (!raw.min_time.empty()) rule.min_time_ns = parse_time_ns(raw.min_time);
-  if (!raw.max_time.empty()) rule.max_time_ns = parse_time_ns(raw.max_time);
-  if (rule.precision <= 0) throw Error("--precision must be above 0, for example 1%");
-  if (rule.max_time_ns <= 0) throw Error("--max-time must be above 0, for example 5s");
-  rule.min_time_ns = std::min(rule.min_time_ns, rule.max_time_ns);
-  return rule;
+  return stop_rule_with(rule, raw.stop);
 }
 
 void understand(const RawOptions& raw, CommandOptions& options) {

@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "cli/known_runners.h"
+#include "cli/stop_options.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/text.h"
@@ -31,7 +32,8 @@ constexpr const char* kExamples = R"(examples:
 /// Options as text, before they mean anything.
 struct RawOptions {
   std::vector<std::string> names, only, axes, backends, runners;
-  std::string precision, min_time, max_time, timeout;
+  StopOptions stop;
+  std::string timeout;
   int threads = 0, processes = 0;
   std::uint64_t seed = 1;
   bool hot = false, quick = false, all_backends = false, no_limits = false, no_store = false;
@@ -59,10 +61,10 @@ void declare_selection(CLI::App& app, RawOptions& raw, RunOptions& options) {
 }
 
 void declare_measuring(CLI::App& app, RawOptions& raw) {
-  app.add_option("--precision", raw.precision, "goal for the half-width of the 95 % interval (default 1%)");
-  app.add_option("--min-time", raw.min_time,
+  app.add_option("--precision", raw.stop.precision, "goal for the half-width of the 95 % interval (default 1%)");
+  app.add_option("--min-time", raw.stop.min_time,
                  "least time of sampling per group of compared cases (default 0.5s)");
-  app.add_option("--max-time", raw.max_time,
+  app.add_option("--max-time", raw.stop.max_time,
                  "most time of sampling per group of compared cases (default 5s)");
   app.add_option(
          "--processes", raw.processes,
@@ -91,13 +93,7 @@ StopRule stop_rule(const RawOptions& raw) {
   rule.precision = raw.quick ? 0.03 : 0.01;
   rule.min_time_ns = raw.quick ? 0.1e9 : 0.5e9;
   rule.max_time_ns = raw.quick ? 1e9 : 5e9;
-  if (!raw.precision.empty()) rule.precision = parse_share(raw.precision);
-  if (!raw.min_time.empty()) rule.min_time_ns = parse_time_ns(raw.min_time);
-  if (!raw.max_time.empty()) rule.max_time_ns = parse_time_ns(raw.max_time);
-  if (rule.precision <= 0) throw Error("--precision must be above 0, for example 1%");
-  if (rule.max_time_ns <= 0) throw Error("--max-time must be above 0, for example 5s");
-  rule.min_time_ns = std::min(rule.min_time_ns, rule.max_time_ns);
-  return rule;
+  return stop_rule_with(rule, raw.stop);
 }
 
 std::vector<RunnerCommand> runner_commands(const RawOptions& raw, const std::vector<std::string>& backends) {

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/stop_options.h"
+
+#include <algorithm>
+
+#include "headroom/base/error.h"
+#include "headroom/base/units.h"
+
+namespace headroom::cli {
+
+StopRule stop_rule_with(StopRule rule, const StopOptions& given) {
+  if (!given.precision.empty()) rule.precision = parse_share(given.precision);
+  if (!given.min_time.empty()) rule.min_time_ns = parse_time_ns(given.min_time);
+  if (!given.max_time.empty()) rule.max_time_ns = parse_time_ns(given.max_time);
+  if (rule.precision <= 0) throw Error("--precision must be above 0, for example 1%");
+  if (rule.max_time_ns <= 0) throw Error("--max-time must be above 0, for example 5s");
+  rule.min_time_ns = std::min(rule.min_time_ns, rule.max_time_ns);
+  return rule;
+}
+
+}  // namespace headroom::cli
