@@ -2,7 +2,6 @@
 #pragma once
 
 #include <fmt/format.h>
-#include <toml++/toml.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -13,6 +12,7 @@
 
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
+#include "headroom/base/toml_document.h"
 
 namespace headroom {
 
@@ -24,8 +24,7 @@ class SuiteTable {
   SuiteTable(const toml::table& table, const std::string& source) : table_(table), source_(source) {}
 
   [[noreturn]] void refuse(const toml::source_region& region, const std::string& what) const {
-    throw Error(
-        fmt::format("{}: line {}, column {}: {}", source_, region.begin.line, region.begin.column, what));
+    refuse_at(region, source_, what);
   }
   [[noreturn]] void refuse(const char* key, const std::string& what) const {
     refuse(table_.contains(key) ? table_.get(key)->source() : table_.source(), what);

@@ -208,13 +208,7 @@ class SuiteReader {
 }  // namespace
 
 Suite parse_suite(std::string_view text, const std::string& source, const std::filesystem::path& here) {
-  toml::table document;
-  try {
-    document = toml::parse(text, source);
-  } catch (const toml::parse_error& error) {
-    throw Error(fmt::format("{}: line {}, column {}: {}", source, error.source().begin.line,
-                            error.source().begin.column, error.description()));
-  }
+  const toml::table document = parse_toml(text, source);
   Suite suite;
   suite.name = std::filesystem::path(source).stem().string();
   suite.here = here;

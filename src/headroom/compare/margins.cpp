@@ -2,7 +2,6 @@
 #include "headroom/compare/margins.h"
 
 #include <fmt/format.h>
-#include <toml++/toml.h>
 
 #include <algorithm>
 
@@ -10,18 +9,13 @@
 #include "headroom/base/files.h"
 #include "headroom/base/glob.h"
 #include "headroom/base/text.h"
+#include "headroom/base/toml_document.h"
 #include "headroom/base/units.h"
 
 namespace headroom {
 namespace {
 
 const std::vector<std::string> kCaseKeys{"name", "metric", "margin"};
-
-[[noreturn]] void refuse(const toml::source_region& region, const std::string& source,
-                         const std::string& what) {
-  throw Error(
-      fmt::format("{}: line {}, column {}: {}", source, region.begin.line, region.begin.column, what));
-}
 
 double require_share(double share, std::string_view text) {
   if (!(share >= 0 && share < 1)) {
@@ -37,36 +31,37 @@ double margin_at(const toml::node& node, const std::string& source) {
     if (node.is_number())
       return require_share(*node.value<double>(), fmt::format("{}", *node.value<double>()));
   } catch (const Error& error) {
-    refuse(node.source(), source, error.what());
+    refuse_at(node.source(), source, error.what());
   }
-  refuse(node.source(), source, "a margin is a share: \"3%\" or 0.03");
+  refuse_at(node.source(), source, "a margin is a share: \"3%\" or 0.03");
 }
 
 std::string pattern_at(const toml::table& table, const char* key, const std::string& source) {
   const toml::node* node = table.get(key);
   if (node == nullptr) return "*";
-  if (!node->is_string()) refuse(node->source(), source, fmt::format("'{}' is not a string", key));
+  if (!node->is_string()) refuse_at(node->source(), source, fmt::format("'{}' is not a string", key));
   return node->as_string()->get();
 }
 
 MarginRule rule_of(const toml::table& table, const std::string& source) {
   for (const auto& [key, value] : table) {
     if (std::ranges::find(kCaseKeys, key.str()) != kCaseKeys.end()) continue;
-    refuse(key.source(), source,
-           "unknown key " + in_quotes(key.str()) + did_you_mean(key.str(), kCaseKeys) + "; a case has " +
-               join(kCaseKeys, ", "));
+    refuse_at(key.source(), source,
+              "unknown key " + in_quotes(key.str()) + did_you_mean(key.str(), kCaseKeys) + "; a case has " +
+                  join(kCaseKeys, ", "));
   }
-  if (!table.contains("margin")) refuse(table.source(), source, "'margin' is missing");
+  if (!table.contains("margin")) refuse_at(table.source(), source, "'margin' is missing");
   return {pattern_at(table, "name", source), pattern_at(table, "metric", source),
           margin_at(*table.get("margin"), source)};
 }
 
 std::vector<MarginRule> rules_at(const toml::node& node, const std::string& source) {
   const toml::array* tables = node.as_array();
-  if (tables == nullptr) refuse(node.source(), source, "write [[case]], with two brackets, before each case");
+  if (tables == nullptr)
+    refuse_at(node.source(), source, "write [[case]], with two brackets, before each case");
   std::vector<MarginRule> rules;
   for (const toml::node& table : *tables) {
-    if (!table.is_table()) refuse(table.source(), source, "a case is a table: write [[case]] before it");
+    if (!table.is_table()) refuse_at(table.source(), source, "a case is a table: write [[case]] before it");
     rules.push_back(rule_of(*table.as_table(), source));
   }
   return rules;
@@ -86,12 +81,7 @@ double margin_of(const Margins& margins, const Record& record) {
 }
 
 GateFile parse_gate_file(std::string_view text, const std::string& source) {
-  toml::table document;
-  try {
-    document = toml::parse(text, source);
-  } catch (const toml::parse_error& error) {
-    refuse(error.source(), source, std::string(error.description()));
-  }
+  const toml::table document = parse_toml(text, source);
   GateFile file;
   for (const auto& [key, node] : document) {
     if (key.str() == "margin") {
@@ -99,8 +89,8 @@ GateFile parse_gate_file(std::string_view text, const std::string& source) {
     } else if (key.str() == "case") {
       file.rules = rules_at(node, source);
     } else {
-      refuse(key.source(), source,
-             "unknown key " + in_quotes(key.str()) + "; a gate file has margin and [[case]]");
+      refuse_at(key.source(), source,
+                "unknown key " + in_quotes(key.str()) + "; a gate file has margin and [[case]]");
     }
   }
   return file;

@@ -2,7 +2,6 @@
 #include "headroom/record/targets.h"
 
 #include <fmt/format.h>
-#include <toml++/toml.h>
 
 #include <algorithm>
 #include <array>
@@ -13,6 +12,7 @@
 #include "headroom/base/files.h"
 #include "headroom/base/glob.h"
 #include "headroom/base/text.h"
+#include "headroom/base/toml_document.h"
 #include "headroom/record/architecture.h"
 #include "headroom/record/dtype.h"
 #include "headroom/record/shipped_targets.h"
@@ -22,13 +22,6 @@ namespace {
 
 const std::vector<std::string> kKeys{"experiment", "metric",           "dtype", "device",
                                      "value",      "percent_of_limit", "note"};
-
-/// An Error at a place in the file.
-[[noreturn]] void refuse(const toml::source_region& region, const std::string& source,
-                         const std::string& what) {
-  throw Error(
-      fmt::format("{}: line {}, column {}: {}", source, region.begin.line, region.begin.column, what));
-}
 
 /// One [[target]] table with what its errors need.
 class TargetTable {
@@ -45,10 +38,10 @@ class TargetTable {
     text("note");
     const bool has_value = table_.contains("value");
     if (has_value == table_.contains("percent_of_limit")) {
-      refuse(table_.source(), source_, "a target has either 'value' or 'percent_of_limit'");
+      refuse_at(table_.source(), source_, "a target has either 'value' or 'percent_of_limit'");
     }
     if (has_value && target.metric.empty()) {
-      refuse(table_.source(), source_, "'metric' is missing: a 'value' is in the unit of one metric");
+      refuse_at(table_.source(), source_, "'metric' is missing: a 'value' is in the unit of one metric");
     }
     target.kind = has_value ? Target::Kind::kValue : Target::Kind::kShareOfLimit;
     target.value = has_value ? number("value") : number("percent_of_limit") / 100;
@@ -59,7 +52,7 @@ class TargetTable {
   void refuse_unknown_keys() const {
     for (const auto& [key, value] : table_) {
       if (std::find(kKeys.begin(), kKeys.end(), key.str()) != kKeys.end()) continue;
-      refuse(key.source(), source_,
+      refuse_at(key.source(), source_,
              "unknown key " + in_quotes(key.str()) + did_you_mean(key.str(), kKeys) + "; a target has " +
                  join(kKeys, ", "));
     }
@@ -68,14 +61,14 @@ class TargetTable {
   std::string text(const char* key) const {
     const toml::node* node = table_.get(key);
     if (node == nullptr) return {};
-    if (!node->is_string()) refuse(node->source(), source_, fmt::format("'{}' is not a string", key));
+    if (!node->is_string()) refuse_at(node->source(), source_, fmt::format("'{}' is not a string", key));
     return node->as_string()->get();
   }
 
   std::string required_text(const char* key) const {
-    if (!table_.contains(key)) refuse(table_.source(), source_, fmt::format("'{}' is missing", key));
+    if (!table_.contains(key)) refuse_at(table_.source(), source_, fmt::format("'{}' is missing", key));
     std::string value = text(key);
-    if (value.empty()) refuse(table_.get(key)->source(), source_, fmt::format("'{}' is empty", key));
+    if (value.empty()) refuse_at(table_.get(key)->source(), source_, fmt::format("'{}' is empty", key));
     return value;
   }
 
@@ -83,7 +76,7 @@ class TargetTable {
     const toml::node& node = *table_.get(key);
     const std::optional<double> value = node.is_number() ? node.value<double>() : std::nullopt;
     if (!value || !std::isfinite(*value) || *value <= 0) {
-      refuse(node.source(), source_, fmt::format("'{}' is not a number above 0", key));
+      refuse_at(node.source(), source_, fmt::format("'{}' is not a number above 0", key));
     }
     return *value;
   }
@@ -110,24 +103,19 @@ bool fits_device(const Target& target, const TargetQuery& query) {
 }  // namespace
 
 std::vector<Target> parse_targets(std::string_view text, const std::string& source) {
-  toml::table document;
-  try {
-    document = toml::parse(text, source);
-  } catch (const toml::parse_error& error) {
-    refuse(error.source(), source, std::string(error.description()));
-  }
+  const toml::table document = parse_toml(text, source);
   std::vector<Target> targets;
   for (const auto& [key, node] : document) {
     if (key.str() != "target") {
-      refuse(key.source(), source,
+      refuse_at(key.source(), source,
              "unknown key " + in_quotes(key.str()) + "; the file holds [[target]] tables");
     }
     const toml::array* tables = node.as_array();
     if (tables == nullptr)
-      refuse(node.source(), source, "write [[target]], with two brackets, before each target");
+      refuse_at(node.source(), source, "write [[target]], with two brackets, before each target");
     for (const toml::node& table : *tables) {
       if (!table.is_table())
-        refuse(table.source(), source, "a target is a table: write [[target]] before it");
+        refuse_at(table.source(), source, "a target is a table: write [[target]] before it");
       targets.push_back(TargetTable(*table.as_table(), source).target());
     }
   }
