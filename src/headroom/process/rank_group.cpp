@@ -25,7 +25,18 @@ constexpr milliseconds kEndPatience{1000};
 /// How long to look which others one rank's end takes with it.
 constexpr milliseconds kAftermath{300};
 
-/// How the ranks of one machine are started: which rank, and its end of a channel.
+std::string names_of(const std::vector<std::size_t>& ranks, int size) {
+  std::vector<std::string> numbers;
+  for (const std::size_t rank : ranks) numbers.push_back(std::to_string(rank));
+  return fmt::format("{} {} of {}", ranks.size() == 1 ? "rank" : "ranks", join(numbers, ", "), size);
+}
+
+double seconds(milliseconds time) {
+  return std::chrono::duration<double>(time).count();
+}
+
+}  // namespace
+
 RankMember start_rank(const RankCommand& command, const RankPlace& place) {
   auto [ours, theirs] = Channel::pair();
   SpawnOptions options;
@@ -39,18 +50,6 @@ RankMember start_rank(const RankCommand& command, const RankPlace& place) {
   return member;
 }
 
-std::string names_of(const std::vector<std::size_t>& ranks, int size) {
-  std::vector<std::string> numbers;
-  for (const std::size_t rank : ranks) numbers.push_back(std::to_string(rank));
-  return fmt::format("{} {} of {}", ranks.size() == 1 ? "rank" : "ranks", join(numbers, ", "), size);
-}
-
-double seconds(milliseconds time) {
-  return std::chrono::duration<double>(time).count();
-}
-
-}  // namespace
-
 std::string last_words(const Child& child) {
   std::vector<std::string> lines = child.stderr_lines().lines();
   if (lines.size() > kLastWords) lines.erase(lines.begin(), lines.end() - kLastWords);
@@ -63,7 +62,7 @@ RankGroup::RankGroup(const RankCommand& command) : port_(command.port) {
     place.rank = place.local_rank = rank;
     place.size = command.ranks;
     place.local_size = command.ranks;
-    place.meeting = Meeting{"127.0.0.1", port_->number()};
+    place.meeting = Meeting{"127.0.0.1", port_.number()};
     members_.push_back(start_rank(command, place));
   }
 }

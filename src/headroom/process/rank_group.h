@@ -50,16 +50,17 @@ class RankGroup {
  public:
   /// Starts the ranks. Throws Error when the program cannot be started.
   explicit RankGroup(const RankCommand& command);
-  /// Ranks that others started, by rank.
-  explicit RankGroup(std::vector<RankMember> members) : members_(std::move(members)) {}
+  /// Ranks that were started otherwise, by rank.
+  RankGroup(std::vector<RankMember> members, ReservedPort port)
+      : port_(std::move(port)), members_(std::move(members)) {}
   ~RankGroup();
   RankGroup(RankGroup&&) noexcept = default;
   RankGroup& operator=(RankGroup&&) = delete;
 
   int size() const { return static_cast<int>(members_.size()); }
   pid_t pid(int rank) const;  ///< -1 where others started it
-  /// Where the ranks meet, of a group started here.
-  std::uint16_t port() const { return port_ ? port_->number() : 0; }
+  /// Where the ranks meet.
+  std::uint16_t port() const { return port_.number(); }
 
   /// Sends a line to every rank. A rank that is gone is found by the next gather().
   void send(const std::string& line);
@@ -83,10 +84,13 @@ class RankGroup {
                                    std::chrono::milliseconds timeout);
   void end_all();
 
-  std::optional<ReservedPort> port_;
+  ReservedPort port_;
   std::vector<RankMember> members_;
   std::vector<std::optional<std::string>> pending_;
 };
+
+/// Starts one rank of `command`, told its `place`. Throws Error.
+RankMember start_rank(const RankCommand& command, const RankPlace& place);
 
 /// "; its last words: a | b" of what a process last wrote to standard error; empty where that is nothing.
 std::string last_words(const Child& child);

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <optional>
+
+#include "headroom/process/channel.h"
+#include "headroom/process/rank_environment.h"
+
+namespace headroom {
+
+/// The listening end of the place where the ranks of a job meet, see rank_relay.h.
+class MeetingListener {
+ public:
+  /// Throws Error when somebody listens there already, or the ranks run on several machines and none was
+  /// named.
+  explicit MeetingListener(const RankPlace& place);
+
+  /// The next that connects; nothing when nobody did within `longest`.
+  std::optional<Channel> accept(std::chrono::milliseconds longest);
+
+ private:
+  Descriptor socket_;
+};
+
+/// Connects to the listener of the job, which may be later than we. Nothing where `give_up` says so. Throws
+/// Error when nobody listens within the time.
+std::optional<Channel> connect_to_meeting(const RankPlace& place, std::chrono::milliseconds timeout,
+                                          const std::function<bool()>& give_up);
+
+}  // namespace headroom
