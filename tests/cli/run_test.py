@@ -2,7 +2,9 @@
 """`headroom run` when all is well: what it prints, what it writes."""
 import csv
 import json
+import os
 import subprocess
+import sys
 import unittest
 
 from command_line import BRIEF, FAULTY, NATIVE, CommandLineTest, faulty, headroom, records_of
@@ -60,6 +62,22 @@ class RunTest(CommandLineTest):
         result = headroom("run", "fine", "--runner", FAULTY, "--runner", FAULTY, "--no-limits", *BRIEF, "--json", path)
         self.assert_exit(result, 0)
         self.assertEqual({r["runner"] for r in records_of(path)}, {FAULTY, FAULTY + "#2"})
+
+    def test_a_busy_machine_is_told_and_marked(self):
+        spinners = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in os.sched_getaffinity(0)]
+        try:
+            path = self.folder / "records.json"
+            result = faulty("fine", "--json", path)
+        finally:
+            for spinner in spinners:
+                spinner.kill()
+                spinner.wait()
+        self.assert_exit(result, 0)
+        self.assertRegex(result.stderr, r"headroom: busy: [0-9.]+ of \d+ CPUs were at work for other programs")
+        self.assertIn("stop the other programs", result.stderr)
+        for record in records_of(path):
+            self.assertTrue(any(note.startswith("busy:") for note in record["notes"]), record["notes"])
+        self.assertRegex(result.stdout, r"  B  busy: other programs")
 
     def test_processes(self):
         path = self.folder / "records.json"

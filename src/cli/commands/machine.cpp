@@ -10,6 +10,7 @@
 #include <memory>
 #include <set>
 
+#include "cli/busy_warning.h"
 #include "cli/interrupt.h"
 #include "cli/known_runners.h"
 #include "cli/machine_sweep.h"
@@ -129,10 +130,12 @@ std::vector<Record> measure(const MachineOptions& options, const Arguments& argu
   request.processes = 1;
   std::vector<std::string> line{"headroom", "machine"};
   line.insert(line.end(), arguments.begin(), arguments.end());
-  Session session(request, std::make_shared<const Environment>(read_environment(line)), interrupted);
   const int threads = options.threads > 0 ? options.threads : static_cast<int>(allowed_cpus().size());
+  const std::string busy = warn_when_busy(threads);
+  Session session(request, std::make_shared<const Environment>(read_environment(line)), interrupted);
   std::vector<Record> records;
-  TerminalProgress progress([&](const std::vector<Record>& finished) {
+  TerminalProgress progress([&](std::vector<Record> finished) {
+    note_busy(finished, busy);
     records.insert(records.end(), finished.begin(), finished.end());
   });
   session.run(sweep_groups(session.offers(), threads, options.quick), progress);

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "cli/busy_warning.h"
 #include "cli/interrupt.h"
 #include "cli/noise_margins.h"
 #include "cli/record_files.h"
@@ -99,6 +100,7 @@ ExitCode measure(const Arguments& arguments, const RunOptions& options,
                  const std::atomic<bool>& interrupted) {
   std::vector<Target> targets = options.targets.empty() ? shipped_targets() : read_targets(options.targets);
   const RunOutputs outputs(options);
+  const std::string busy = options.list ? "" : warn_when_busy(options.request.selection.threads);
   Session session(options.request, environment_of(arguments, options), interrupted);
   if (options.list) {
     list(session.offers(), options.json);
@@ -109,6 +111,7 @@ ExitCode measure(const Arguments& arguments, const RunOptions& options,
   {
     TerminalProgress progress([&](std::vector<Record> finished) {
       apply_targets(finished, targets);
+      note_busy(finished, busy);
       records.insert(records.end(), finished.begin(), finished.end());
       outputs.write_records_so_far(records);
     });

@@ -16,6 +16,11 @@ bool above_limit(const Record& record) {
   return record.limit->interval ? record.limit->interval->low > 1 : record.limit->fraction > 1;
 }
 
+bool busy(const Record& record) {
+  return std::any_of(record.notes.begin(), record.notes.end(),
+                     [](const std::string& note) { return note.starts_with("busy:"); });
+}
+
 bool limit_unstable(const Record& record) {
   return record.limit && record.limit->unstable;
 }
@@ -54,8 +59,9 @@ struct Mark {
   const char* meaning;
 };
 
-constexpr std::array<Mark, 7> kMarks{{
+constexpr std::array<Mark, 8> kMarks{{
     {'A', above_limit, "above its limit: the accounting of bytes or FLOPs is wrong, not a success"},
+    {'B', busy, "busy: other programs were at work on these CPUs before measuring began"},
     {'U', limit_unstable, "the limit itself moved by more than 10 % between its quartiles"},
     {'S', stolen, "the hypervisor gave time to others during at least 10 % of the samples"},
     {'T', capped, "stopped by the cap on time or samples before the precision goal"},

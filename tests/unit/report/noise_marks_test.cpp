@@ -51,6 +51,14 @@ TEST(NoiseMarks, EachStopReasonAndWarmup) {
   EXPECT_EQ(noise_marks(record), "UWL");
 }
 
+TEST(NoiseMarks, AMachineThatWasBusyBeforehand) {
+  Record record;
+  record.notes = {"warm-up: 3 leading samples are kept but not counted"};
+  EXPECT_EQ(noise_marks(record), "");
+  record.notes.emplace_back("busy: 2.0 of 2 CPUs were at work for other programs before measuring");
+  EXPECT_EQ(noise_marks(record), "B");
+}
+
 TEST(NoiseMarks, AFailedCaseHasNone) {
   Record record;
   record.outcome = {Outcome::Kind::kFailed, "killed"};
