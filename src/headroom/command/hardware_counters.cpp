@@ -2,46 +2,17 @@
 #include "headroom/command/hardware_counters.h"
 
 #include <linux/perf_event.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
-#include <cstring>
 
 namespace headroom {
 namespace {
 
 Descriptor open_event(const CounterEvent& event, bool user_space) {
-  perf_event_attr attributes{};
-  attributes.size = sizeof attributes;
-  attributes.type = event.type;
-  attributes.config = event.config;
-  attributes.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
-  // The event sleeps in this program and wakes in its children, when they exec.
-  attributes.disabled = 1;
-  attributes.inherit = 1;
-  attributes.enable_on_exec = 1;
-  attributes.exclude_kernel = user_space ? 1 : 0;
-  attributes.exclude_hv = 1;
-  return Descriptor(
-      static_cast<int>(::syscall(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC)));
-}
-
-std::string reason(int error) {
-  switch (error) {
-    case ENOENT:
-    case ENODEV:
-    case EOPNOTSUPP:
-      return "this machine does not offer them (virtual machines often do not)";
-    case EACCES:
-    case EPERM:
-      return "not permitted; lower /proc/sys/kernel/perf_event_paranoid to 2 or less";
-    case ENOSYS:
-      return "this kernel has no perf_event_open";
-    default:
-      return std::strerror(error);
-  }
+  return open_perf_event(event, CountedCode::kProgramsStarted, user_space);
 }
 
 }  // namespace
@@ -64,7 +35,7 @@ ChildCounters::ChildCounters(std::span<const CounterEvent> events) {
       // All of them or none: a share of one in another must mean something.
       user_space_ = file.is_open();
     }
-    if (!file.is_open() && absence_.empty()) absence_ = reason(errno);
+    if (!file.is_open() && absence_.empty()) absence_ = perf_event_absence(errno);
     counters_.push_back({event, file.is_open(), {}});
   }
 }

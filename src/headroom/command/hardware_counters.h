@@ -2,22 +2,15 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "headroom/machine/perf_event.h"
 #include "headroom/process/descriptor.h"
 
 namespace headroom {
-
-/// What perf_event_open can count in programs started from here.
-struct CounterEvent {
-  const char* name;
-  std::uint32_t type = 0;    ///< PERF_TYPE_…
-  std::uint64_t config = 0;  ///< PERF_COUNT_…
-};
 
 /// instructions, cycles, cache_misses, branch_misses: what tables and records call them.
 std::span<const CounterEvent> hardware_events();
