@@ -176,6 +176,7 @@ void RankGroup::report_missing(const std::vector<std::size_t>& ranks, const std:
   for (const std::size_t rank : ranks) {
     if (!members_[rank].child) continue;
     members_[rank].child->drain();
+    if (members_[rank].child->is_stopped()) message += fmt::format("; rank {} is stopped by a signal", rank);
     const std::string words = last_words(*members_[rank].child);
     message += fmt::format("; rank {}{}", rank,
                            words.empty() ? " wrote nothing to standard error" : words.substr(1));

@@ -140,6 +140,13 @@ std::optional<ExitStatus> Child::poll_exit() {
   return status_;
 }
 
+bool Child::is_stopped() const {
+  siginfo_t info{};
+  if (pid_ < 0 || status_) return false;
+  return ::waitid(P_PID, static_cast<id_t>(pid_), &info, WSTOPPED | WNOHANG | WNOWAIT) == 0 &&
+         info.si_pid != 0;
+}
+
 std::optional<ExitStatus> Child::wait(std::chrono::milliseconds timeout,
                                       const std::function<bool()>& give_up) {
   const Deadline deadline(timeout);

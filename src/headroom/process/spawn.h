@@ -63,6 +63,8 @@ class Child {
 
   /// The status if it has ended, with its output drained; nothing while it runs. Never blocks.
   std::optional<ExitStatus> poll_exit();
+  /// Whether a signal (STOP, as a terminal's Ctrl-Z sends) keeps it from running.
+  bool is_stopped() const;
   /// Drains output until the child ends or the time is over; nothing on time-out. A negative time-out waits
   /// for ever. `give_up` (if any) ends the wait too: it is asked at first, when a signal came, and a few
   /// times a second.

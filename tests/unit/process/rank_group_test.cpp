@@ -106,6 +106,12 @@ TEST_F(RankGroupTest, RanksThatHangAreNamedWithinTheTimeOut) {
   EXPECT_LT(Clock::now() - begin, milliseconds(5000));
 }
 
+TEST_F(RankGroupTest, ARankThatIsStoppedIsSaidToBe) {
+  const std::string loss = loss_of(ranks(2, "[ $RANK = 1 ] && kill -STOP $$; echo up >&$LINES_FD; sleep 100"), kShort);
+  EXPECT_THAT(loss, HasSubstr("rank 1 of 2 did not give"));
+  EXPECT_THAT(loss, HasSubstr("rank 1 is stopped by a signal"));
+}
+
 TEST_F(RankGroupTest, RanksThatIgnoreTermAreKilled) {
   EXPECT_THAT(loss_of(ranks(2, "trap '' TERM; while :; do sleep 100; done"), kShort),
               HasSubstr("wrote nothing to standard error"));
