@@ -9,7 +9,7 @@
 
 #include <string>
 
-#include "headroom/base/error.h"
+#include "../error_message.h"
 #include "headroom/base/files.h"
 
 namespace headroom {
@@ -54,12 +54,7 @@ class CompressedFile : public testing::Test {
     return read_compressed_file(path_, max_bytes);
   }
   std::string refusal(const std::string& content, std::size_t max_bytes = kMaxFileBytes) {
-    try {
-      read(content, max_bytes);
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "nothing was thrown";
+    return test::message_of([&] { read(content, max_bytes); });
   }
 
   fs::path path_;

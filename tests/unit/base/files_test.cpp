@@ -12,25 +12,17 @@
 #include <csignal>
 #include <cstdlib>
 
+#include "../error_message.h"
 #include "headroom/base/error.h"
 
 namespace headroom {
 namespace {
 
 namespace fs = std::filesystem;
+using test::message_of;
 using testing::AllOf;
 using testing::AnyOf;
 using testing::HasSubstr;
-
-template <typename Body>
-std::string message_of(Body body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
 
 class FilesTest : public testing::Test {
  protected:

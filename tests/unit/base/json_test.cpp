@@ -7,23 +7,14 @@
 #include <cmath>
 #include <limits>
 
-#include "headroom/base/error.h"
+#include "../error_message.h"
 
 namespace headroom {
 namespace {
 
+using test::message_of;
 using testing::HasSubstr;
 using testing::StartsWith;
-
-template <typename Body>
-std::string message_of(Body body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
 
 TEST(ParseJson, KeepsTheOrderOfKeys) {
   EXPECT_EQ(dump_json(parse_json(R"({"z": 1, "a": [true, null]})", "t")), R"({"z":1,"a":[true,null]})");

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "headroom/base/error.h"
+#include "../error_message.h"
 #include "headroom/base/text.h"
 #include "headroom/command/measured_command.h"
 
@@ -15,12 +15,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 std::string error_of(std::string_view line) {
-  try {
-    split_command_line(line);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "split";
+  return test::message_of([&] { split_command_line(line); });
 }
 
 TEST(CommandLine, SplitsAtBlanksAndReadsQuotes) {

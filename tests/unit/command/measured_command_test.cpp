@@ -12,6 +12,7 @@
 #include <fstream>
 #include <thread>
 
+#include "../error_message.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/text.h"
@@ -40,12 +41,7 @@ CommandSpec shell(const std::string& line, Output output = Output::kCapture) {
 }
 
 std::string error_of(const CommandSpec& spec) {
-  try {
-    run_command(spec);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "ran";
+  return test::message_of([&] { run_command(spec); });
 }
 
 /// Whether the process ends without further ado: a zombie that its new parent has not reaped yet has ended.

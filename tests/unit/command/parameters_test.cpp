@@ -4,33 +4,23 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <functional>
-
-#include "headroom/base/error.h"
+#include "../error_message.h"
 
 namespace headroom {
 namespace {
 
+using test::message_of;
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-std::string error_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "none";
-}
 
 TEST(Parameters, ListsOfValues) {
   EXPECT_THAT(listed_parameter("n", "a,b,c").values, ElementsAre("a", "b", "c"));
   EXPECT_THAT(listed_parameter("n", "a\\,b,c\\d").values, ElementsAre("a,b", "c\\d"));
   EXPECT_THAT(listed_parameter("n", "a,").values, ElementsAre("a", "")) << "an empty value is one";
-  EXPECT_THAT(error_of([] { listed_parameter("n", ""); }), HasSubstr("no values"));
-  EXPECT_THAT(error_of([] { listed_parameter("n", "a,b,a"); }), HasSubstr("given twice"));
-  EXPECT_THAT(error_of([] { listed_parameter("", "a"); }), HasSubstr("name of a parameter"));
-  EXPECT_THAT(error_of([] { listed_parameter("{n}", "a"); }), HasSubstr("name of a parameter"));
+  EXPECT_THAT(message_of([] { listed_parameter("n", ""); }), HasSubstr("no values"));
+  EXPECT_THAT(message_of([] { listed_parameter("n", "a,b,a"); }), HasSubstr("given twice"));
+  EXPECT_THAT(message_of([] { listed_parameter("", "a"); }), HasSubstr("name of a parameter"));
+  EXPECT_THAT(message_of([] { listed_parameter("{n}", "a"); }), HasSubstr("name of a parameter"));
 }
 
 TEST(Parameters, StepsAreExactInDecimal) {
@@ -43,12 +33,14 @@ TEST(Parameters, StepsAreExactInDecimal) {
 }
 
 TEST(Parameters, StepsThatLeadNowhereAreRefused) {
-  EXPECT_THAT(error_of([] { stepped_parameter("n", "1", "5", "0"); }), HasSubstr("do not lead from 1 to 5"));
-  EXPECT_THAT(error_of([] { stepped_parameter("n", "1", "5", "-1"); }), HasSubstr("do not lead"));
-  EXPECT_THAT(error_of([] { stepped_parameter("n", "1", "1e9", "1"); }), HasSubstr("'1e9' is not a decimal"));
-  EXPECT_THAT(error_of([] { stepped_parameter("n", "1", "1000000", "1"); }), HasSubstr("more than 10000"));
+  EXPECT_THAT(message_of([] { stepped_parameter("n", "1", "5", "0"); }),
+              HasSubstr("do not lead from 1 to 5"));
+  EXPECT_THAT(message_of([] { stepped_parameter("n", "1", "5", "-1"); }), HasSubstr("do not lead"));
+  EXPECT_THAT(message_of([] { stepped_parameter("n", "1", "1e9", "1"); }),
+              HasSubstr("'1e9' is not a decimal"));
+  EXPECT_THAT(message_of([] { stepped_parameter("n", "1", "1000000", "1"); }), HasSubstr("more than 10000"));
   for (const char* wrong : {"", "x", "1.2.3", "1.-2", "0.1234567890", "99999999999999999999"}) {
-    EXPECT_THAT(error_of([&] { stepped_parameter("n", wrong, "5", "1"); }), HasSubstr("parameter n"))
+    EXPECT_THAT(message_of([&] { stepped_parameter("n", wrong, "5", "1"); }), HasSubstr("parameter n"))
         << wrong;
   }
 }
@@ -60,9 +52,9 @@ TEST(Parameters, PointsAreAllCombinations) {
               ElementsAre(AxisValues{{"a", "1"}, {"b", "x"}}, AxisValues{{"a", "1"}, {"b", "y"}},
                           AxisValues{{"a", "2"}, {"b", "x"}}, AxisValues{{"a", "2"}, {"b", "y"}}));
   const std::vector<CommandParameter> twice{{"a", {"1"}}, {"a", {"2"}}};
-  EXPECT_THAT(error_of([&] { parameter_points(twice); }), HasSubstr("'a' is given twice"));
+  EXPECT_THAT(message_of([&] { parameter_points(twice); }), HasSubstr("'a' is given twice"));
   const std::vector<CommandParameter> many(1, {"a", std::vector<std::string>(10'001)});
-  EXPECT_THAT(error_of([&] { parameter_points(many); }), HasSubstr("combinations"));
+  EXPECT_THAT(message_of([&] { parameter_points(many); }), HasSubstr("combinations"));
 }
 
 }  // namespace

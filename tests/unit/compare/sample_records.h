@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "headroom/base/error.h"
+#include "../error_message.h"
 #include "headroom/record/record.h"
 
 namespace headroom::test {
@@ -42,16 +42,6 @@ inline std::shared_ptr<Environment> environment_of(std::uint64_t timestamp, cons
   environment->timestamp = timestamp;
   environment->fingerprint = fingerprint;
   return environment;
-}
-
-template <typename Body>
-std::string message_of(Body body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
 }
 
 }  // namespace headroom::test

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "headroom/base/error.h"
+#include "../error_message.h"
 
 namespace headroom {
 namespace {
@@ -17,12 +17,7 @@ std::vector<std::string> values_of(const std::string& text) {
 }
 
 std::string error_of(const std::string& text) {
-  try {
-    parse_axis_request(text);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "accepted";
+  return test::message_of([&] { parse_axis_request(text); });
 }
 
 const Axis kSize{"D", Axis::Kind::kInteger, {"1024", "4096"}};

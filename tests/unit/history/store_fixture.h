@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "headroom/base/error.h"
+#include "../error_message.h"
 #include "headroom/history/postgresql_database.h"
 #include "headroom/history/store.h"
 #include "headroom/record/record.h"
@@ -115,15 +115,5 @@ class StoreTest : public testing::TestWithParam<Backend> {
 
   StorePlace place_{GetParam()};
 };
-
-template <typename Body>
-std::string message_of(Body body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
 
 }  // namespace headroom::test

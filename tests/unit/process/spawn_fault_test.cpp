@@ -13,6 +13,7 @@
 #include <fstream>
 #include <thread>
 
+#include "../error_message.h"
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
 #include "headroom/process/spawn.h"
@@ -34,12 +35,7 @@ SpawnOptions shell(const std::string& script) {
 }
 
 std::string error_of(const SpawnOptions& options) {
-  try {
-    const Child child(options);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "started";
+  return test::message_of([&] { const Child child(options); });
 }
 
 std::string error_of(const std::string& program) {

@@ -3,20 +3,12 @@
 
 #include <memory>
 
-#include "headroom/base/error.h"
+#include "../error_message.h"
 #include "headroom/record/record.h"
 
 namespace headroom {
 
-template <typename Body>
-std::string message_of(Body body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
+using test::message_of;
 
 inline std::shared_ptr<Environment> full_environment() {
   auto environment = std::make_shared<Environment>();

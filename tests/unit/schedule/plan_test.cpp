@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "../error_message.h"
 #include "headroom/base/error.h"
 
 namespace headroom {
@@ -49,12 +50,7 @@ Selection asking(std::vector<std::string> names, const std::vector<std::string>&
 }
 
 std::string error_of(const Selection& selection) {
-  try {
-    plan(one_runner(), selection);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "accepted";
+  return test::message_of([&] { plan(one_runner(), selection); });
 }
 
 TEST(Plan, AllButLimitsInOrderTheLastAxisFastest) {

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "../error_message.h"
 #include "headroom/base/error.h"
 #include "headroom/schedule/runner_fleet.h"
 
@@ -45,12 +46,7 @@ class RunnerProcesses : public testing::Test {
     return {path.string(), milliseconds(5000), milliseconds(5000)};
   }
   std::string start_error(const RunnerCommand& command) {
-    try {
-      const RunnerProcess process(command, interrupted);
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "started";
+    return test::message_of([&] { const RunnerProcess process(command, interrupted); });
   }
   /// Why preparing loses a runner that says hello and then does `body`.
   std::string lost_by(const std::string& body, milliseconds timeout = milliseconds(5000)) {
