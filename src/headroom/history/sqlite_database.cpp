@@ -2,19 +2,17 @@
 #include "headroom/history/sqlite_database.h"
 
 #include <fmt/format.h>
-#include <sqlite3.h>
 
 #include <array>
 #include <chrono>
 #include <fstream>
 #include <string_view>
 #include <thread>
-#include <unordered_map>
-#include <utility>
 
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
 #include "headroom/history/schema.h"
+#include "headroom/history/sqlite_connection.h"
 
 namespace headroom {
 namespace {
@@ -23,30 +21,7 @@ namespace fs = std::filesystem;
 
 /// Marks the file as ours in its header, where `file` and we can read it: "HDRM".
 constexpr std::uint32_t kApplicationId = 0x4844524d;
-/// Eight processes that write a thousand runs each wait for each other far less than this.
-constexpr std::chrono::milliseconds kBusyTimeout{60000};
-
 constexpr SqlDialect kDialect{"INTEGER PRIMARY KEY AUTOINCREMENT", "BLOB"};
-
-std::string advice(int code) {
-  switch (code & 0xff) {
-    case SQLITE_FULL:
-      return "; free space there, or name another place with --store";
-    case SQLITE_IOERR:
-      return "; is the disk full, or is there a limit on the size of files? Nothing of this run was stored";
-    case SQLITE_READONLY:
-    case SQLITE_CANTOPEN:
-    case SQLITE_PERM:
-      return "; name a place that you may write to with --store or HEADROOM_STORE";
-    case SQLITE_BUSY:
-      return fmt::format(": another process held it for {} s", kBusyTimeout.count() / 1000);
-    case SQLITE_CORRUPT:
-    case SQLITE_NOTADB:
-      return "; restore it from a copy, or name another place with --store";
-    default:
-      return "";
-  }
-}
 
 /// What the first bytes of a file say.
 struct FileHeader {
@@ -76,148 +51,13 @@ FileHeader read_header(const fs::path& path) {
   return {FileHeader::Kind::kSqlite, number(68), number(60)};
 }
 
-class Statement {
- public:
-  explicit Statement(sqlite3_stmt* handle) : handle_(handle) {}
-  Statement(Statement&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
-  Statement(const Statement&) = delete;
-  Statement& operator=(const Statement&) = delete;
-  Statement& operator=(Statement&&) = delete;
-  ~Statement() { sqlite3_finalize(handle_); }
-  sqlite3_stmt* get() const { return handle_; }
-
- private:
-  sqlite3_stmt* handle_;
-};
-
-int bind(sqlite3_stmt* statement, int index, const SqlValue& value) {
-  struct Binder {
-    sqlite3_stmt* statement;
-    int index;
-    int operator()(std::monostate) const { return sqlite3_bind_null(statement, index); }
-    int operator()(std::int64_t number) const { return sqlite3_bind_int64(statement, index, number); }
-    int operator()(double number) const { return sqlite3_bind_double(statement, index, number); }
-    int operator()(const std::string& text) const {
-      return sqlite3_bind_text64(statement, index, text.data(), text.size(), SQLITE_STATIC, SQLITE_UTF8);
-    }
-    int operator()(const Blob& blob) const {
-      return sqlite3_bind_blob64(statement, index, blob.bytes.data(), blob.bytes.size(), SQLITE_STATIC);
-    }
-  };
-  return std::visit(Binder{statement, index}, value);
-}
-
-SqlValue column(sqlite3_stmt* statement, int index) {
-  const auto bytes = [&](const void* data) {
-    return std::string(static_cast<const char*>(data), sqlite3_column_bytes(statement, index));
-  };
-  switch (sqlite3_column_type(statement, index)) {
-    case SQLITE_INTEGER:
-      return static_cast<std::int64_t>(sqlite3_column_int64(statement, index));
-    case SQLITE_FLOAT:
-      return sqlite3_column_double(statement, index);
-    case SQLITE_TEXT:
-      return bytes(sqlite3_column_text(statement, index));
-    case SQLITE_BLOB:
-      return Blob{bytes(sqlite3_column_blob(statement, index))};
-    default:
-      return {};
-  }
-}
-
-class SqliteDatabase final : public Database {
- public:
-  SqliteDatabase(const fs::path& path, const std::string& uri, int flags) : name_(path.string()) {
-    const int code =
-        sqlite3_open_v2(uri.c_str(), &handle_, flags | SQLITE_OPEN_URI | SQLITE_OPEN_EXRESCODE, nullptr);
-    if (code != SQLITE_OK) {
-      const std::string why = sqlite3_errstr(code);
-      sqlite3_close(handle_);
-      throw Error(fmt::format("cannot open the history {}: {}{}", in_quotes(name_), why, advice(code)));
-    }
-    sqlite3_busy_timeout(handle_, static_cast<int>(kBusyTimeout.count()));
-  }
-  SqliteDatabase(const SqliteDatabase&) = delete;
-  SqliteDatabase& operator=(const SqliteDatabase&) = delete;
-  ~SqliteDatabase() override {
-    statements_.clear();
-    sqlite3_close(handle_);
-  }
-
-  using Database::execute;
-  void execute(const std::string& sql, const SqlRow& parameters,
-               const std::function<void(const SqlRow&)>& reader) override {
-    sqlite3_stmt* statement = prepared(sql);
-    const Reset reset{statement};
-    for (std::size_t i = 0; i < parameters.size(); ++i) {
-      const int index = sqlite3_bind_parameter_index(statement, fmt::format("${}", i + 1).c_str());
-      if (index > 0 && bind(statement, index, parameters[i]) != SQLITE_OK)
-        fail(sqlite3_extended_errcode(handle_));
-    }
-    SqlRow row(static_cast<std::size_t>(sqlite3_column_count(statement)));
-    int code = 0;
-    while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
-      for (std::size_t i = 0; i < row.size(); ++i) row[i] = column(statement, static_cast<int>(i));
-      reader(row);
-    }
-    if (code != SQLITE_DONE) fail(code);
-  }
-
-  /// SQLite has one writer at a time; taking its place at once avoids that two readers wait for each other.
-  void begin(Transaction) override { execute("BEGIN IMMEDIATE"); }
-  void commit() override { execute("COMMIT"); }
-  void rollback() noexcept override {
-    if (sqlite3_get_autocommit(handle_) == 0) sqlite3_exec(handle_, "ROLLBACK", nullptr, nullptr, nullptr);
-  }
-  void compact() override { execute("VACUUM"); }
-  const std::string& name() const override { return name_; }
-
-  std::int64_t number(const std::string& sql) {
-    std::int64_t result = 0;
-    execute(sql, {}, [&result](const SqlRow& row) { result = std::get<std::int64_t>(row.at(0)); });
-    return result;
-  }
-  std::string pragma_text(const std::string& sql) {
-    std::string result;
-    execute(sql, {}, [&result](const SqlRow& row) { result = std::get<std::string>(row.at(0)); });
-    return result;
-  }
-
-  [[noreturn]] void fail(int code) const {
-    throw Error(fmt::format("the history {}: {}{}", in_quotes(name_), sqlite3_errmsg(handle_), advice(code)));
-  }
-  int code() const { return sqlite3_extended_errcode(handle_); }
-
- private:
-  struct Reset {
-    sqlite3_stmt* statement;
-    ~Reset() {
-      sqlite3_reset(statement);
-      sqlite3_clear_bindings(statement);
-    }
-  };
-
-  sqlite3_stmt* prepared(const std::string& sql) {
-    if (const auto known = statements_.find(sql); known != statements_.end()) return known->second.get();
-    sqlite3_stmt* statement = nullptr;
-    const int code =
-        sqlite3_prepare_v3(handle_, sql.c_str(), -1, SQLITE_PREPARE_PERSISTENT, &statement, nullptr);
-    if (code != SQLITE_OK) fail(code);
-    return statements_.emplace(sql, Statement(statement)).first->second.get();
-  }
-
-  std::string name_;
-  sqlite3* handle_ = nullptr;
-  std::unordered_map<std::string, Statement> statements_;
-};
-
-bool holds_tables(SqliteDatabase& database) {
+bool holds_tables(SqliteConnection& database) {
   return database.number("SELECT COUNT(*) FROM sqlite_master") > 0;
 }
 
 /// Within a transaction: another process may have made the tables since the header was read. All of them, and
 /// the marks in the header, come into the file at once.
-void make_tables(SqliteDatabase& database) {
+void make_tables(SqliteConnection& database) {
   TransactionScope transaction(database, Database::Transaction::kAlone);
   if (holds_tables(database)) return;
   for (const std::string& sql : schema_statements(kDialect)) database.execute(sql);
@@ -228,11 +68,11 @@ void make_tables(SqliteDatabase& database) {
 
 /// The log lets readers and a writer work at once. The mode is kept in the file, so that only the first
 /// process switches; SQLite does not wait by itself here while others are just opening the file.
-void use_write_ahead_log(SqliteDatabase& database) {
-  const auto deadline = std::chrono::steady_clock::now() + kBusyTimeout;
+void use_write_ahead_log(SqliteConnection& database) {
+  const auto deadline = std::chrono::steady_clock::now() + kSqliteBusyTimeout;
   for (;;) {
     try {
-      database.pragma_text("PRAGMA journal_mode = WAL");
+      database.text("PRAGMA journal_mode = WAL");
       return;
     } catch (const Error&) {
       if ((database.code() & 0xff) != SQLITE_BUSY || std::chrono::steady_clock::now() > deadline) throw;
@@ -269,9 +109,9 @@ std::string percent_encoded(const std::string& path) {
 
 /// Readers need to write beside the file to take part in its locking, and to put right what a killed writer
 /// left. Where they may not, and no writer has left anything, the file itself is the whole truth.
-std::unique_ptr<SqliteDatabase> open_for_reading(const fs::path& path, const std::string& uri) {
+std::unique_ptr<SqliteConnection> open_for_reading(const fs::path& path, const std::string& uri) {
   try {
-    auto database = std::make_unique<SqliteDatabase>(path, uri, SQLITE_OPEN_READWRITE);
+    auto database = std::make_unique<SqliteConnection>(path, uri, SQLITE_OPEN_READWRITE);
     holds_tables(*database);
     return database;
   } catch (const Error&) {
@@ -279,7 +119,7 @@ std::unique_ptr<SqliteDatabase> open_for_reading(const fs::path& path, const std
     for (const char* left_behind : {"-wal", "-journal"}) {
       if (fs::exists(path.string() + left_behind, ignored)) throw;
     }
-    return std::make_unique<SqliteDatabase>(path, uri + "?immutable=1", SQLITE_OPEN_READONLY);
+    return std::make_unique<SqliteConnection>(path, uri + "?immutable=1", SQLITE_OPEN_READONLY);
   }
 }
 
@@ -300,7 +140,7 @@ std::unique_ptr<Database> open_sqlite(const fs::path& path, StoreAccess access) 
   const FileHeader header = exists ? read_header(path) : FileHeader{};
   require_ours(header, path.string());
   const std::string uri = "file:" + percent_encoded(fs::absolute(path).string());
-  std::unique_ptr<SqliteDatabase> database;
+  std::unique_ptr<SqliteConnection> database;
   // A writer that was killed while it made the tables leaves a file that turns out empty when opened.
   if (access == StoreAccess::kRead) {
     if (header.kind == FileHeader::Kind::kEmpty) refuse_missing(path);
@@ -308,7 +148,7 @@ std::unique_ptr<Database> open_sqlite(const fs::path& path, StoreAccess access) 
     if (!holds_tables(*database)) refuse_missing(path);
   } else {
     if (path.has_parent_path()) fs::create_directories(path.parent_path(), error);
-    database = std::make_unique<SqliteDatabase>(path, uri, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+    database = std::make_unique<SqliteConnection>(path, uri, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
     if (!holds_tables(*database)) make_tables(*database);
   }
   // A newer program may have changed the schema in a log that is not in the file yet.
