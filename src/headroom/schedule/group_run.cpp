@@ -2,13 +2,11 @@
 #include "headroom/schedule/group_run.h"
 
 #include <algorithm>
-#include <cmath>
 #include <set>
-#include <span>
 
 #include "headroom/schedule/calibration.h"
+#include "headroom/schedule/process_share.h"
 #include "headroom/schedule/series.h"
-#include "headroom/stats/quantile.h"
 
 namespace headroom {
 namespace {
@@ -17,22 +15,8 @@ namespace {
 constexpr double kPingPongNs = 2e5;
 /// Below this an iteration before the clock costs nothing and wakes threads, caches and the branch predictor.
 constexpr double kLeadInNs = 1e6;
-constexpr std::size_t kShownReadings = 31;
 constexpr const char* kNoTime =
     "a sample took no time at all: its work was optimised away, or its clock stands still";
-
-/// The share of one process in the rule for all. Precision grows with the square root of the samples, so that
-/// of one process has a wider goal.
-StopRule process_rule(const StopRule& rule, int processes) {
-  const auto count = static_cast<std::size_t>(processes);
-  StopRule share = rule;
-  share.precision = rule.precision * std::sqrt(static_cast<double>(processes));
-  share.min_samples = (rule.min_samples + count - 1) / count;
-  share.max_samples = std::max<std::size_t>(1, rule.max_samples / count);
-  share.min_time_ns = rule.min_time_ns / processes;
-  share.max_time_ns = rule.max_time_ns / processes;
-  return share;
-}
 
 }  // namespace
 
@@ -173,7 +157,7 @@ void GroupRun::sample_rounds() {
   sampling_since_ = settings_.now_ns();
   first_round_ = round_;
   next_look_ = 0;
-  const StopRule rule = process_rule(settings_.stop, settings_.processes);
+  const StopRule rule = process_share(settings_.stop, settings_.processes);
   Stopping stopping(rule);
   // One round at least, whatever the caps say: a case that is not sampled has no number to show.
   do {
@@ -224,29 +208,13 @@ bool GroupRun::should_end(const StopRule& rule, Stopping& stopping) {
   // A cap ends sampling only after a look, or a goal that is met would not be told.
   if (samples >= next_look_ || should_stop(rule, state)) {
     next_look_ = samples + std::max<std::size_t>(1, samples / 8);
-    state.relative_half_width = worst_half_width();
+    state.relative_half_width = worst_half_width(result_.cases);
     progress_.worst_half_width = state.relative_half_width;
   }
   announce("sampling");
   const auto reason = stopping.check(state);
   if (reason) result_.stop = *reason;
   return reason.has_value();
-}
-
-std::optional<double> GroupRun::worst_half_width() const {
-  double worst = 0;
-  std::optional<Series> baseline;
-  for (const Track& track : result_.cases) {
-    if (!track.alive()) continue;
-    const Series series = steady_series(track.readings);
-    worst = std::max(worst, sampling_half_width(series).value_or(INFINITY));
-    if (baseline)
-      worst = std::max(worst, ratio_sampling_half_width(series, *baseline).value_or(INFINITY));
-    else
-      baseline = series;
-  }
-  if (!std::isfinite(worst)) return std::nullopt;
-  return worst;
 }
 
 void GroupRun::release_all() {
@@ -319,12 +287,7 @@ void GroupRun::announce(const char* phase) {
   progress_.phase = phase;
   progress_.rounds = round_;
   progress_.elapsed_ns = sampled_before_ns_ + sampling_ns();
-  const auto& readings = result_.cases.front().readings;
-  // Of the last few: what it shows follows the samples, and costs the same after thousands of them.
-  const auto last = std::span(readings).last(std::min<std::size_t>(readings.size(), kShownReadings));
-  std::vector<double> values;
-  for (const Reading& reading : last) values.push_back(reading.ns);
-  if (!values.empty()) progress_.median_ns = median(values);
+  if (const auto recent = recent_median_ns(result_.cases.front().readings)) progress_.median_ns = *recent;
   report_(progress_);
 }
 

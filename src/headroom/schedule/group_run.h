@@ -12,9 +12,9 @@
 #include "headroom/schedule/limits.h"
 #include "headroom/schedule/observer.h"
 #include "headroom/schedule/plan.h"
-#include "headroom/stats/stopping.h"
 #include "headroom/schedule/track.h"
 #include "headroom/schedule/worker.h"
+#include "headroom/stats/stopping.h"
 
 namespace headroom {
 
@@ -63,7 +63,6 @@ class GroupRun {
   std::vector<Track*> all_tracks();
   std::vector<Track*> sampled_tracks();
   bool any_case_alive() const;
-  std::optional<double> worst_half_width() const;
   double sampling_ns() const;
   void announce(const char* phase);
 

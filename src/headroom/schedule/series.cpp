@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom/schedule/series.h"
 
+#include <algorithm>
+#include <cmath>
+
+#include "headroom/stats/quantile.h"
 #include "headroom/stats/trend.h"
 
 namespace headroom {
 namespace {
+
+constexpr std::size_t kRecentReadings = 31;
 
 /// Calls `visit` with the readings of each process in turn.
 template <typename Visit>
@@ -43,6 +49,31 @@ Series steady_series(std::span<const Reading> readings) {
     if (!steady.empty()) series.group_sizes.push_back(steady.size());
   });
   return series;
+}
+
+std::optional<double> worst_half_width(std::span<const Track> cases) {
+  double worst = 0;
+  std::optional<Series> baseline;
+  for (const Track& track : cases) {
+    if (!track.alive()) continue;
+    const Series series = steady_series(track.readings);
+    worst = std::max(worst, sampling_half_width(series).value_or(INFINITY));
+    if (baseline)
+      worst = std::max(worst, ratio_sampling_half_width(series, *baseline).value_or(INFINITY));
+    else
+      baseline = series;
+  }
+  if (!std::isfinite(worst)) return std::nullopt;
+  return worst;
+}
+
+std::optional<double> recent_median_ns(std::span<const Reading> readings) {
+  std::vector<double> values;
+  for (const Reading& reading : readings.last(std::min(readings.size(), kRecentReadings))) {
+    values.push_back(reading.ns);
+  }
+  if (values.empty()) return std::nullopt;
+  return median(values);
 }
 
 }  // namespace headroom
