@@ -23,6 +23,8 @@ namespace {
 constexpr std::size_t kWindow = std::size_t{1} << 17;
 constexpr std::size_t kDeepest = 900;
 constexpr std::string_view kEscapes = "\"\\/bfnrtu";
+/// What values begin with that are neither numbers nor null.
+constexpr std::string_view kOtherValues = "{[\"tf";
 constexpr std::string_view kGzip = "\x1f\x8b", kZstd = "\x28\xb5\x2f\xfd";
 
 bool is_space(char c) {
@@ -220,8 +222,9 @@ void JsonStream::numbers(const TakeMany& many, const TakeOne& one) {
       one("null");
       return;
     }
-    if (first == '\0' || first == ']' || first == ',' || first == '}') not_json("expected a value");
-    one(first == '-' || (first >= '0' && first <= '9') ? number_token() : std::string_view());
+    const bool is_number = first == '-' || (first >= '0' && first <= '9');
+    if (!is_number && kOtherValues.find(first) == std::string_view::npos) not_json("expected a value");
+    one(is_number ? number_token() : std::string_view());
   });
 }
 

@@ -86,7 +86,8 @@ TEST_F(DdpDiffText, RefusesBrokenTextWithThePlace) {
   EXPECT_THAT(same(R"({"benchmark_results": [)"), HasSubstr("at byte 23: "));
   EXPECT_THAT(same(report(R"({"ranks": [0], "measurements": [0.1, 0.2)").substr(0, 100)),
               HasSubstr("at byte 100"));
-  EXPECT_THAT(same(report(R"({"ranks": [0], "measurements": [0.1, NaN]})")), HasSubstr("expected a number"));
+  EXPECT_THAT(same(report(R"({"ranks": [0], "measurements": [0.1, NaN]})")),
+              HasSubstr("not JSON at byte 108: expected a value"));
   EXPECT_THAT(same(report(R"({"ranks": [0], "measurements": ["0.1"]})")), HasSubstr("expected a number"));
   EXPECT_THAT(same(report(R"({"ranks": [0], "measurements": [0.1,]})")), HasSubstr("at byte"));
   EXPECT_THAT(same(report(R"({"ranks": [0], "measurements": 3})")),
