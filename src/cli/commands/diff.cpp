@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/diff_confirmation.h"
@@ -13,6 +14,7 @@
 #include "cli/diff_selection.h"
 #include "cli/noise_margins.h"
 #include "headroom/base/error.h"
+#include "headroom/base/file_writer.h"
 #include "headroom/base/files.h"
 #include "headroom/base/text.h"
 #include "headroom/report/ddp_diff.h"
@@ -23,7 +25,7 @@
 namespace headroom::cli {
 namespace {
 
-void print(const std::string& text) {
+void print(std::string_view text) {
   std::fwrite(text.data(), 1, text.size(), stdout);
 }
 
@@ -141,11 +143,14 @@ ExitCode diff(const Arguments& arguments) {
   const DiffReport report = make_report(baseline, tests, *options);
 
   if (json_only) {
-    print(dump_json_pretty(diff_json(report)) + "\n");
+    write_diff_json(report, print);
   } else {
     print_report(report, options->markdown);
-    if (!options->json.empty())
-      write_file_atomically(options->json, dump_json_pretty(diff_json(report)) + "\n");
+    if (!options->json.empty()) {
+      FileWriter file(options->json);
+      write_diff_json(report, [&file](std::string_view text) { file.write(text); });
+      file.finish();
+    }
   }
   if (report.comparisons.empty()) {
     throw Error("no case of " + report.baseline + " is in what it is compared with: nothing was compared");

@@ -174,16 +174,16 @@ RatioEstimate worsening(const RatioEstimate& ratio, Direction direction) {
   return turned;
 }
 
-std::optional<double> mean_worsening(std::span<const Comparison> comparisons) {
+std::optional<MeanWorsening> mean_worsening(std::span<const Comparison> comparisons, std::size_t test_index) {
   double sum = 0;
   std::size_t count = 0;
   for (const Comparison& comparison : comparisons) {
-    if (!comparison.ratio) continue;
+    if (!comparison.ratio || comparison.test_index != test_index) continue;
     sum += std::log(worsening(*comparison.ratio, comparison.baseline->metric.direction).ratio);
     ++count;
   }
   if (count == 0) return std::nullopt;
-  return std::exp(sum / static_cast<double>(count));
+  return MeanWorsening{std::exp(sum / static_cast<double>(count)), count};
 }
 
 }  // namespace headroom

@@ -67,8 +67,14 @@ RatioSeries ratio_series(const Comparison& comparison);
 /// The ratio turned so that more than 1 is worse.
 RatioEstimate worsening(const RatioEstimate& ratio, Direction direction);
 
-/// Geometric mean of the ratios, turned so that more than 1 is worse; over those that have one. Nothing where
-/// none has.
-std::optional<double> mean_worsening(std::span<const Comparison> comparisons);
+/// Geometric mean of ratios, turned so that more than 1 is worse.
+struct MeanWorsening {
+  double mean = 1;
+  std::size_t cases = 0;  ///< that have a ratio
+};
+
+/// Over the comparisons of one test that have a ratio. Nothing where none has.
+std::optional<MeanWorsening> mean_worsening(std::span<const Comparison> comparisons,
+                                            std::size_t test_index = 0);
 
 }  // namespace headroom

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <map>
 #include <unordered_map>
+#include <utility>
 
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
@@ -91,10 +92,26 @@ Record joined(std::vector<Record>& records, const Places& places, std::vector<st
   return first;
 }
 
-std::unordered_map<std::string, Places> places_by_identity(const std::vector<Record>& records) {
-  std::unordered_map<std::string, Places> places;
-  for (std::size_t i = 0; i < records.size(); ++i) places[identity(records[i])].push_back(i);
-  return places;
+/// The records of one identity.
+struct Candidates {
+  Places in_test;
+  bool in_baseline = false;
+  bool several = false;  ///< on either side
+};
+
+std::unordered_map<std::string, Candidates> candidates_of(const std::vector<Record>& baseline,
+                                                          const std::vector<Record>& test) {
+  std::unordered_map<std::string, Candidates> candidates;
+  candidates.reserve(test.size());
+  for (std::size_t i = 0; i < test.size(); ++i) candidates[identity(test[i])].in_test.push_back(i);
+  std::vector<const Candidates*> seen;
+  for (auto& [key, found] : candidates) found.several = found.in_test.size() > 1;
+  for (const Record& record : baseline) {
+    const auto found = candidates.find(identity(record));
+    if (found == candidates.end()) continue;
+    if (std::exchange(found->second.in_baseline, true)) found->second.several = true;
+  }
+  return candidates;
 }
 
 /// The partner among `candidates`, or nullptr.
@@ -107,34 +124,42 @@ const Record* partner_of(const Record& record, bool by_runner, const std::vector
   return nullptr;
 }
 
+/// The places of the records of each case, in the order of first appearance.
+std::vector<Places> groups_of(const std::vector<Record>& records) {
+  std::unordered_map<std::string, std::size_t> known;
+  known.reserve(records.size());
+  std::vector<Places> groups;
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    const auto [entry, is_new] = known.try_emplace(identity(records[i]) + records[i].runner, groups.size());
+    if (is_new) groups.emplace_back();
+    groups[entry->second].push_back(i);
+  }
+  return groups;
+}
+
 }  // namespace
 
 JoinedRecords join_duplicates(std::vector<Record> records) {
-  std::unordered_map<std::string, std::size_t> groups;
-  std::vector<Places> places;
-  for (std::size_t i = 0; i < records.size(); ++i) {
-    const auto [entry, is_new] = groups.try_emplace(identity(records[i]) + records[i].runner, places.size());
-    if (is_new) places.emplace_back();
-    places[entry->second].push_back(i);
+  const std::vector<Places> groups = groups_of(records);
+  JoinedRecords result{std::move(records), {}};
+  // In place, for there may be very many: the first of a group never stands before the group's own place.
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    result.records[i] = joined(result.records, groups[i], result.notes);
   }
-  JoinedRecords result;
-  result.records.reserve(places.size());
-  for (const Places& group : places) result.records.push_back(joined(records, group, result.notes));
+  result.records.erase(result.records.begin() + static_cast<std::ptrdiff_t>(groups.size()),
+                       result.records.end());
   return result;
 }
 
 Matches match_records(const std::vector<Record>& baseline, const std::vector<Record>& test) {
-  const auto in_baseline = places_by_identity(baseline);
-  const auto in_test = places_by_identity(test);
+  const auto candidates = candidates_of(baseline, test);
   Matches matches;
   std::vector<bool> taken(test.size());
   for (const Record& record : baseline) {
-    const std::string key = identity(record);
-    const auto candidates = in_test.find(key);
+    const auto found = candidates.find(identity(record));
     const Record* partner = nullptr;
-    if (candidates != in_test.end()) {
-      const bool several = in_baseline.at(key).size() > 1 || candidates->second.size() > 1;
-      partner = partner_of(record, several, test, candidates->second);
+    if (found != candidates.end()) {
+      partner = partner_of(record, found->second.several, test, found->second.in_test);
     }
     if (partner == nullptr) {
       matches.only_baseline.push_back(&record);

@@ -54,9 +54,12 @@ class FileReader {
     } else if (key == "records") {
       require_array(key);
       has_records_ = true;
-      read_.clear();
+      records_.clear();
+      places_.clear();
       stream_.elements([this] {
-        read_.push_back(read_record(stream_, fmt::format("{}/records/{}", root_, read_.size())));
+        StreamedRecord read = read_record(stream_, fmt::format("{}/records/{}", root_, records_.size()));
+        records_.push_back(std::move(read.record));
+        places_.push_back(read.environment);
       });
     } else {
       stream_.skip_value();
@@ -82,25 +85,24 @@ class FileReader {
   }
 
   std::vector<Record> with_environments() {
-    std::vector<Record> records;
-    records.reserve(read_.size());
-    for (StreamedRecord& read : read_) {
-      if (read.environment && *read.environment >= environments_.size()) {
-        refuse(
-            fmt::format("{}/records/{}", root_, records.size()), "environment",
-            fmt::format("is {} where the file has {} environments", *read.environment, environments_.size()));
+    for (std::size_t i = 0; i < records_.size(); ++i) {
+      if (!places_[i]) continue;
+      const std::size_t place = *places_[i];
+      if (place >= environments_.size()) {
+        refuse(fmt::format("{}/records/{}", root_, i), "environment",
+               fmt::format("is {} where the file has {} environments", place, environments_.size()));
       }
-      if (read.environment) read.record.environment = environments_[*read.environment];
-      records.push_back(std::move(read.record));
+      records_[i].environment = environments_[place];
     }
-    return records;
+    return std::move(records_);
   }
 
   JsonStream& stream_;
   const std::string& source_;
   std::string root_;
   std::vector<std::shared_ptr<const Environment>> environments_;
-  std::vector<StreamedRecord> read_;
+  std::vector<Record> records_;
+  std::vector<std::optional<std::size_t>> places_;  ///< the environment of each; it may stand behind them
   bool has_header_ = false, has_records_ = false;
 };
 

@@ -15,6 +15,9 @@
 namespace headroom::record_json {
 namespace {
 
+/// Numbers of a column that is worth a buffer of its own: those of a megabyte or so.
+constexpr std::size_t kLongColumn = std::size_t{1} << 17;
+
 bool append(std::string_view token, std::vector<double>& column) {
   column.push_back(json_number_value(token));
   return true;
@@ -117,9 +120,17 @@ class SamplesReader {
     for (const auto& [name, size] : noise_columns_) require_count(size, "noise/" + name);
   }
 
-  /// The array as a column of its exact size; the buffer keeps its memory for the next one.
+  /// The array as a column of its own. A short one gets its exact size, and the buffer keeps its memory for
+  /// the next; a long one takes the buffer away, for a copy would need as much again.
   template <typename Number>
   std::vector<Number> column(std::vector<Number>& buffer, const std::string& path) {
+    read_numbers(buffer, path);
+    if (buffer.size() < kLongColumn) return {buffer.begin(), buffer.end()};
+    return std::exchange(buffer, {});
+  }
+
+  template <typename Number>
+  void read_numbers(std::vector<Number>& buffer, const std::string& path) {
     require('[', path, "an array");
     buffer.clear();
     stream_.numbers([&buffer](const char* begin, const char* end) { return take_many(begin, end, buffer); },
@@ -130,16 +141,15 @@ class SamplesReader {
                         no_number(buffer, path);
                       }
                     });
-    return {buffer.begin(), buffer.end()};
   }
 
   template <typename Field>
   void read_column(std::vector<Field>& buffer, Field SampleNoise::*field, const std::string& path,
                    std::vector<SampleNoise>& noise) {
-    const std::vector<Field> values = column(buffer, path);
-    if (noise.size() < values.size()) noise.resize(values.size());
-    for (std::size_t i = 0; i < values.size(); ++i) noise[i].*field = values[i];
-    noise_columns_.emplace_back(path.substr(path.rfind('/') + 1), values.size());
+    read_numbers(buffer, path);
+    if (noise.size() < buffer.size()) noise.resize(buffer.size());
+    for (std::size_t i = 0; i < buffer.size(); ++i) noise[i].*field = buffer[i];
+    noise_columns_.emplace_back(path.substr(path.rfind('/') + 1), buffer.size());
   }
 
   void read_noise(const std::string& key, const std::string& where, std::vector<SampleNoise>& noise) {

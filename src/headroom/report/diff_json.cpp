@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom/report/diff_json.h"
 
-#include <algorithm>
-#include <iterator>
+#include <fmt/format.h>
 
+#include "headroom/base/json.h"
 #include "headroom/compare/percentile_comparison.h"
 
 namespace headroom {
@@ -36,13 +36,11 @@ Json test_json(const DiffReport& report, std::size_t index) {
     differences.push_back(
         {{"what", difference.what}, {"baseline", difference.baseline}, {"test", difference.test}});
   }
-  std::vector<Comparison> of_test;
-  std::ranges::copy_if(report.comparisons, std::back_inserter(of_test),
-                       [index](const Comparison& c) { return c.test_index == index; });
+  const auto mean = mean_worsening(report.comparisons, index);
   return {{"label", test.label},
           {"different_machines", test.environment.different_machines},
           {"differences", differences},
-          {"geometric_mean_worsening", or_null(mean_worsening(of_test))},
+          {"geometric_mean_worsening", mean ? Json(mean->mean) : Json(nullptr)},
           {"only_baseline", cases(test.only_baseline)},
           {"only_test", cases(test.only_test)}};
 }
@@ -101,18 +99,20 @@ Json gate_json(const GateAnswer& gate) {
 
 }  // namespace
 
-Json diff_json(const DiffReport& report) {
+void write_diff_json(const DiffReport& report, const std::function<void(std::string_view)>& write) {
   Json tests = Json::array();
   for (std::size_t i = 0; i < report.tests.size(); ++i) tests.push_back(test_json(report, i));
-  Json comparisons = Json::array();
-  for (const Comparison& comparison : report.comparisons)
-    comparisons.push_back(comparison_json(report, comparison));
-  return {{"headroom_diff", {{"schema", 1}}},
-          {"baseline", report.baseline},
-          {"tests", tests},
-          {"comparisons", comparisons},
-          {"correction", report.multiplicity == Multiplicity::kHolm ? "holm" : "benjamini-hochberg"},
-          {"gate", report.gate ? gate_json(*report.gate) : Json(nullptr)}};
+  write(fmt::format(
+      "{{\"headroom_diff\": {{\"schema\": 1}},\n\"baseline\": {},\n\"tests\": {},\n\"comparisons\": [",
+      dump_json(report.baseline), dump_json(tests)));
+  const char* separator = "\n";
+  for (const Comparison& comparison : report.comparisons) {
+    write(separator + dump_json(comparison_json(report, comparison)));
+    separator = ",\n";
+  }
+  const char* correction = report.multiplicity == Multiplicity::kHolm ? "holm" : "benjamini-hochberg";
+  write(fmt::format("],\n\"correction\": {},\n\"gate\": {}}}\n", dump_json(correction),
+                    report.gate ? dump_json(gate_json(*report.gate)) : "null"));
 }
 
 }  // namespace headroom

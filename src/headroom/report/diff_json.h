@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "headroom/base/json.h"
+#include <functional>
+#include <string_view>
+
 #include "headroom/report/diff_report.h"
 
 namespace headroom {
@@ -18,7 +20,8 @@ namespace headroom {
 ///      "correction": "holm" or "benjamini-hochberg",
 ///      "gate": {"exit", "sentence", "missing", "counts": {verdict: number}} or null}
 ///
-/// Ratios are test over baseline of the metric; numbers that there are not are null.
-Json diff_json(const DiffReport& report);
+/// Ratios are test over baseline of the metric; numbers that there are not are null. Handed to `write` piece
+/// by piece, one comparison on each line: there may be very many.
+void write_diff_json(const DiffReport& report, const std::function<void(std::string_view)>& write);
 
 }  // namespace headroom

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <map>
 #include <set>
 
@@ -158,13 +157,10 @@ void append_unmatched(std::string& out, const std::string& title, const std::vec
 
 void append_means(std::string& out, const DiffReport& report) {
   for (std::size_t i = 0; i < report.tests.size(); ++i) {
-    std::vector<Comparison> of_test;
-    std::ranges::copy_if(report.comparisons, std::back_inserter(of_test),
-                         [i](const Comparison& c) { return c.test_index == i && c.ratio; });
-    const auto mean = mean_worsening(of_test);
-    if (!mean || of_test.size() < 2) continue;
-    out += fmt::format("geometric mean of {} matched cases{}: {:.3f} (above 1 is worse)\n", of_test.size(),
-                       report.tests.size() > 1 ? ", " + report.tests[i].label : "", *mean);
+    const auto mean = mean_worsening(report.comparisons, i);
+    if (!mean || mean->cases < 2) continue;
+    out += fmt::format("geometric mean of {} matched cases{}: {:.3f} (above 1 is worse)\n", mean->cases,
+                       report.tests.size() > 1 ? ", " + report.tests[i].label : "", mean->mean);
   }
 }
 

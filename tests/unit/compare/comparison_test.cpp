@@ -143,8 +143,12 @@ TEST(MeanWorsening, CoversWhatHasARatioOnly) {
   comparisons[1].baseline = &higher;
   comparisons[1].ratio = RatioEstimate{0.125, std::nullopt, 0};
   comparisons[2].baseline = &lower;
-  EXPECT_DOUBLE_EQ(mean_worsening(comparisons).value(), 4);
-  EXPECT_FALSE(mean_worsening({}));
+  EXPECT_DOUBLE_EQ(mean_worsening(comparisons).value().mean, 4);
+  EXPECT_EQ(mean_worsening(comparisons)->cases, 2U);
+  comparisons[1].test_index = 1;
+  EXPECT_DOUBLE_EQ(mean_worsening(comparisons)->mean, 2);
+  EXPECT_DOUBLE_EQ(mean_worsening(comparisons, 1)->mean, 8);
+  EXPECT_FALSE(mean_worsening({}, 0));
 }
 
 TEST(PairedSeries, UsesTheProcessWhereRoundsBeginAnew) {
