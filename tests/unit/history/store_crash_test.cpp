@@ -66,7 +66,7 @@ void expect_sound_file(const StorePlace& place) {
 
 TEST_P(StoreCrashTest, ProcessesThatWriteAtOnceLoseNothing) {
   constexpr int kProcesses = 8;
-  const int runs = from_environment("HEADROOM_STORE_RUNS", 50);
+  const int runs = from_environment("HEADROOM_STORE_RUNS", 20);
   std::vector<pid_t> children;
   for (int process = 0; process < kProcesses; ++process) {
     // Each opens a store that is not there yet: one of them makes it.
@@ -130,7 +130,7 @@ TEST_P(StoreCrashTest, KilledWritersLeaveWholeRuns) {
 TEST(SqliteCreation, KilledWhileMakingTheFile) {
   const TemporaryFolder folder;
   std::mt19937 engine(8);
-  const int kills = from_environment("HEADROOM_STORE_KILLS", 20);
+  const int kills = from_environment("HEADROOM_STORE_KILLS", 10);
   for (int kill = 0; kill < kills; ++kill) {
     const std::string place = (folder / ("h" + std::to_string(kill))).string();
     const pid_t child = child_process([&] { open_store(place); });
