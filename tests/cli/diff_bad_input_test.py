@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`headroom diff` on files that are damaged, odd or very large: a clear message or the right answer."""
+import json
+import os
+import subprocess
+import unittest
+
+from command_line import HEADROOM, CommandLineTest, headroom
+
+HEAD = '{"headroom": {"schema": 1}, "environments": [{"timestamp": 1790000000}], "records": ['
+
+
+def record(name="x", values="1,2,3,1,2,3,1,2", unit="us", value="2", **more):
+    """The text of a record, so that it can hold what no JSON value can."""
+    rest = "".join(f', "{key}": {text}' for key, text in more.items())
+    return (f'{{"benchmark": {{"name": "b"}}, "model": {{"name": "{name}"}}, "metric": {{"name": "latency", '
+            f'"unit": "{unit}", "direction": "lower", "value": {value}}}, "outcome": {{"kind": "measured"}}, '
+            f'"environment": 0, "samples": [{{"values": [{values}]}}]{rest}}}')
+
+
+class DiffBadInputTest(CommandLineTest):
+    def write(self, name, *records):
+        path = self.folder / name
+        path.write_text(HEAD + ",\n".join(records) + "]}")
+        return path
+
+    def setUp(self):
+        super().setUp()
+        self.good = self.write("good.json", record())
+
+    def refused(self, text, *words):
+        path = self.folder / "bad.json"
+        path.write_text(text)
+        for operands in ((self.good, path), (path, self.good)):
+            self.assert_refused(headroom("diff", *operands), "bad.json", *words)
+
+    def test_text_cut_at_every_kind_of_place_names_the_byte(self):
+        text = self.good.read_text()
+        for cut in (len(text) - 1, text.index('"values"') + 15, text.index('"unit"') + 3, text.index("b") + 1, 60):
+            with self.subTest(text[cut - 5:cut]):
+                self.refused(text[:cut], f"at byte {cut}", "the file ends there")
+
+    def test_wrong_types(self):
+        text = self.good.read_text()
+        for right, wrong, path in (('"unit": "us"', '"unit": 3', "/records/0/metric/unit"),
+                                   ("[1,2,3,1,2,3,1,2]", '"many"', "/records/0/samples/0/values: expected an array"),
+                                   ("[1,2,3,1,2,3,1,2]", '[1,"2"]', "/records/0/samples/0/values: expected a number"),
+                                   ('"environment": 0', '"environment": -1', "/records/0/environment"),
+                                   ('"environment": 0', '"environment": 7', "is 7 where the file has 1"),
+                                   ('"direction": "lower"', '"direction": "up"', "'lower', 'higher', found 'up'"),
+                                   ('"records": [', '"records": 7, "x": [', "/records: expected an array"),
+                                   ('"schema": 1', '"schema": 99', "use a newer one")):
+            with self.subTest(wrong):
+                self.assertIn(right, text)
+                self.refused(text.replace(right, wrong), path)
+
+    def test_empty_arrays(self):
+        self.refused(HEAD + "]}", "holds no results")
+        self.refused('{"results": []}', "bad.json")
+        self.refused('{"benchmark_results": []}', "holds no measurement")
+        self.refused("[]", "bad.json")
+        lone = self.write("lone.json", record(values=""))
+        result = headroom("diff", self.good, lone)
+        self.assert_exit(result, 0)
+        self.assertIn("no samples: one number each", result.stdout)
+
+    def test_numbers_that_json_does_not_have(self):
+        for text in ("NaN", "Infinity", "-Infinity", "1e999,2", "+1", "01"):
+            with self.subTest(text):
+                path = self.write("odd.json", record(values=text))
+                result = headroom("diff", self.good, path)
+                if text.startswith("1e999"):  # a number in JSON, but none that has a ratio
+                    self.assert_exit(result, 0)
+                    self.assertIn("1 of 2 values of the test are zero, negative or not a number", result.stdout)
+                else:
+                    self.assert_refused(result, "odd.json", "not JSON at byte")
+
+    def test_values_that_have_no_ratio_are_counted(self):
+        for values, bad in (("0,1,2,1", 1), ("-1,-2,1", 2), ("null,1,2", 1), ("-0.0,1", 1)):
+            with self.subTest(values):
+                path = self.write("odd.json", record(values=values))
+                result = headroom("diff", "--gate", "3%", self.good, path)
+                self.assert_exit(result, 2)
+                self.assertIn(f"{bad} of {values.count(',') + 1} values of the test are zero, negative or not a number: "
+                              "there is no ratio of them", result.stdout)
+
+    def test_duplicates_are_joined_or_refused(self):
+        twice = self.write("twice.json", record(), record(unit="ms", values="0.001,0.002,0.003"))
+        result = headroom("diff", self.good, twice)
+        self.assert_exit(result, 0)
+        self.assertIn("2 runs of this case are joined", result.stderr)
+        self.refused(HEAD + record() + "," + record(unit="tokens/s") + "]}", "is there twice, in 'us' and in 'tokens/s'")
+
+    def test_mixed_units(self):
+        ms = self.write("ms.json", record(unit="ms", values="0.002,0.004,0.006,0.002,0.004,0.006,0.002,0.004"))
+        entry = json.loads(headroom("diff", self.good, ms, "--json", "-").stdout)["comparisons"][0]
+        self.assertAlmostEqual(entry["ratio"], 2, places=9)
+        self.assertEqual(entry["unit"], "us")
+        result = headroom("diff", self.good, self.write("bytes.json", record(unit="B")))
+        self.assert_exit(result, 0)
+        self.assertIn("the baseline is in 'us', the test in 'B': these cannot be converted", result.stdout)
+
+    def test_what_is_no_file(self):
+        empty = self.folder / "empty.json"
+        empty.write_text("")
+        self.assert_refused(headroom("diff", self.good, empty), "empty.json: is empty")
+        self.assert_refused(headroom("diff", self.good, self.folder / "none.json"), "none.json", "No such file")
+        folder = self.folder / "folder"
+        folder.mkdir()
+        self.assert_refused(headroom("diff", self.good, folder), "no *.json, *.jsonl or *.csv file in this folder")
+        self.assert_refused(headroom("diff", "--format", "ddp", folder, folder), "is a folder, not a file")
+        self.assert_refused(headroom("diff", self.good, "/dev/null"), "/dev/null: is empty")
+
+    def test_a_pipe_that_ends_early(self):
+        command = f"'{HEADROOM}' diff '{self.good}' <(head -c 200 '{self.good}')"
+        result = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60)
+        self.assert_refused(result, "at byte 200")
+
+    def test_a_hundred_thousand_cases(self):
+        many = [record(f"case{i}", "4,2,3,4,2,3,4,2,3,4") for i in range(100_000)]
+        paths = [self.write("a.json", *many), self.write("b.json", *reversed(many))]
+        output = self.folder / "diff.json"
+        result = headroom("diff", *paths, "--json", output)
+        self.assert_exit(result, 0)
+        self.assertIn("geometric mean of 100000 matched cases: 1.000", result.stdout)
+        comparisons = json.loads(output.read_text())["comparisons"]
+        self.assertEqual([entry["case"] for entry in comparisons], [f"case{i}" for i in range(100_000)])
+        self.assertEqual({entry["ratio"] for entry in comparisons}, {1})
+
+    def test_two_gigabytes_that_are_none_of_ours(self):
+        hole = self.folder / "hole.json"
+        hole.write_text(HEAD)
+        os.truncate(hole, 2 << 30)
+        self.assert_refused(headroom("diff", self.good, hole), "hole.json", "/records/0: expected an object")
+
+
+if __name__ == "__main__":
+    unittest.main()
