@@ -13,6 +13,7 @@ memory, not the samples), or an answer is not the right one.
 """
 import argparse
 import json
+import multiprocessing
 import os
 import pathlib
 import random
@@ -79,6 +80,7 @@ def write_file(path, cases, samples, factor, seed):
 
 
 def diff(program, baseline, test):
+    """What it answers, seconds of wall and of CPU, peak memory in bytes."""
     start = time.perf_counter()
     process = subprocess.Popen([program, "diff", baseline, test, "--json", "-"], stdout=subprocess.PIPE)
     output = process.stdout.read()
@@ -87,7 +89,15 @@ def diff(program, baseline, test):
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != 0:
         sys.exit(f"headroom diff {baseline} {test}: ended with {process.returncode}")
-    return json.loads(output), (seconds, usage.ru_utime + usage.ru_stime), usage.ru_maxrss * 1024
+    answer = json.loads(output)
+    return ([entry["ratio"] for entry in answer["comparisons"]], answer["tests"][0]["geometric_mean_worsening"],
+            (seconds, usage.ru_utime + usage.ru_stime), usage.ru_maxrss * 1024)
+
+
+def apart(function, *arguments):
+    """In a process of its own: what this one once held would count as the peak of all that it starts."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(function, arguments)
 
 
 def main():
@@ -107,19 +117,12 @@ def main():
         samples = max(10, int(samples * options.scale)) if cases == 1 else samples
         with tempfile.TemporaryDirectory(dir=options.scratch) as scratch:
             a, b = pathlib.Path(scratch) / "a.json", pathlib.Path(scratch) / "b.json"
-            # In a process of its own: what this one once held would count as the peak of all that it starts.
-            for path, count, factor, seed in ((a, samples, 1, 1), (b, other or samples, 1.05, 2)):
-                if os.fork() == 0:
-                    write_file(path, cases, count, factor, seed)
-                    os._exit(0)
-                if os.wait()[1] != 0:
-                    sys.exit("a file could not be written")
+            apart(write_file, a, cases, samples, 1, 1)
+            apart(write_file, b, cases, other or samples, 1.05, 2)
             size = a.stat().st_size
-            answer, (seconds, cpu), peak = diff(options.bin / "headroom", a, b)
-            mean = answer["tests"][0]["geometric_mean_worsening"]
+            ratios, mean, (seconds, cpu), peak = apart(diff, options.bin / "headroom", a, b)
             # A single case of 10 samples strays by more than the mean of all of them.
-            right = (len(answer["comparisons"]) == cases and 1.045 < mean < 1.055 and
-                     all(1 < c["ratio"] < 1.1 for c in answer["comparisons"]))
+            right = len(ratios) == cases and 1.045 < mean < 1.055 and all(1 < ratio < 1.1 for ratio in ratios)
             fine = fine and right and peak <= goal * size
             print(f"{name:>26}: {size / 1e6:7.1f} MB a file   {seconds:6.2f} s ({cpu:.2f} s of CPU)   peak {peak / 1e6:7.1f} MB, "
                   f"{peak / size:.2f} x one file   {'right' if right else 'WRONG'}", flush=True)
