@@ -45,7 +45,7 @@ struct RawOptions {
   std::vector<std::string> steps;
   StopOptions stop;
   std::string margin, timeout;
-  bool quick = false, no_environment = false, no_store = false;
+  bool quick = false, no_store = false;
 };
 
 void declare_commands(CLI::App& app, RawOptions& raw, CommandOptions& options) {
@@ -76,8 +76,8 @@ void declare_commands(CLI::App& app, RawOptions& raw, CommandOptions& options) {
                  "where standard output goes: null (default), pipe (read and dropped), or a file");
   app.add_flag("-i,--ignore-failure", options.ignore_failure, "measure runs that fail, too");
   app.add_option("--timeout", raw.timeout, "most time for one run; the command then fails (default: none)");
-  app.add_flag("--no-env-random", raw.no_environment,
-               "do not change the size of the environment in each round");
+  app.add_flag("--env-random,!--no-env-random", options.random_environment,
+               "change the size of the environment in each round (default; off: --no-env-random)");
 }
 
 void declare_measuring(CLI::App& app, RawOptions& raw, CommandOptions& options, bool compares) {
@@ -121,7 +121,6 @@ void understand(const RawOptions& raw, CommandOptions& options) {
     options.parameters.push_back(
         stepped_parameter(raw.steps[at], raw.steps[at + 1], raw.steps[at + 2], raw.steps[at + 3]));
   }
-  options.random_environment = !raw.no_environment;
   options.stop = stop_rule(raw, options.stop);
   if (!raw.margin.empty()) options.margin = parse_margin(raw.margin);
   if (!raw.timeout.empty()) {

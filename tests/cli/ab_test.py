@@ -174,6 +174,9 @@ class RunningTest(CommandLineTest):
         sizes = self.folder / "sizes"
         run = ["time", "--no-store", "--max-rounds", "12", "--min-time", "0", "--shell"]
         self.assert_exit(headroom(*run, f"echo ${{#HEADROOM_PADDING}} >> {sizes}"), 0)
+        self.assertGreater(len(set(sizes.read_text().split())), 6, "on by default")
+        sizes.unlink()
+        self.assert_exit(headroom(*run, "--env-random", f"echo ${{#HEADROOM_PADDING}} >> {sizes}"), 0)
         self.assertGreater(len(set(sizes.read_text().split())), 6)
         sizes.unlink()
         self.assert_exit(headroom(*run, "--no-env-random", f"echo ${{#HEADROOM_PADDING}} >> {sizes}"), 0)
