@@ -178,7 +178,7 @@ class EndedRunsTest(CacheFaultsTest):
         self.assertIn("first", stdout)
         self.assertEqual({record["model"]["name"] for record in json.loads(self.output.read_text())}, {"first"})
 
-    def set_aside(self):
+    def set_aside(self, before_sleeping=""):
         """A run that is in the middle of a command, with a folder set aside."""
         self.cached = self.folder / "cache"
         self.cached.mkdir()
@@ -186,7 +186,7 @@ class EndedRunsTest(CacheFaultsTest):
         started = self.folder / "started"
         process = self.start("--layer", f"folder:{self.cached}", "--repeat", 1, "--", "sh", "-c",
                              f"test ! -e {self.cached}/precious || exit 9; echo new > {self.cached}/new; "
-                             f"touch {started}; sleep 5")
+                             f"{before_sleeping} touch {started}; sleep 5")
         self.wait_for(started)
         self.assertFalse((self.cached / "precious").exists())
         return process
@@ -201,6 +201,27 @@ class EndedRunsTest(CacheFaultsTest):
         process.communicate(timeout=30)
         self.assertEqual(process.returncode, 130)
         self.assert_back()
+
+    def test_a_folder_is_put_back_however_often_ctrl_c_is_pressed(self):
+        process = self.set_aside("trap '' INT TERM;")
+        for _ in range(3):
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.05)
+        process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 130)
+        self.assert_back()
+
+    def test_a_folder_is_put_back_when_the_terminal_goes_away(self):
+        for number in (signal.SIGHUP, signal.SIGTERM):
+            with self.subTest(number):
+                process = self.set_aside()
+                process.send_signal(number)
+                process.communicate(timeout=30)
+                self.assertEqual(process.returncode, 130)
+                self.assert_back()
+                (self.cached / "precious").unlink()
+                self.cached.rmdir()
+                (self.folder / "started").unlink()
 
     def test_a_folder_is_put_back_after_a_kill(self):
         process = self.set_aside()

@@ -119,7 +119,7 @@ ExitCode measure(const Arguments& arguments, const CacheOptions& options) {
   const CacheRequest request = request_of(options);
   const CacheOutputs outputs(options);
   const auto environment = environment_of(arguments, request);
-  const std::atomic<bool>& interrupted = interrupt_flag();
+  const std::atomic<int>& interrupts = interrupt_count();
   CacheRun run;
   {
     ProgressLine line;
@@ -128,7 +128,7 @@ ExitCode measure(const Arguments& arguments, const CacheOptions& options) {
     observer.on_progress = [&](const CacheRun& so_far) {
       outputs.write_so_far(request, so_far, cache_records(request, so_far, environment));
     };
-    run = run_cache(request, observer, [&] { return interrupted.load(); });
+    run = run_cache(request, observer, [&] { return interrupts > 0; });
   }
   const std::vector<Record> records = cache_records(request, run, environment);
   // Records on standard output are for a program to read: the table makes way.
