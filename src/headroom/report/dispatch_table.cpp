@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/report/dispatch_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "headroom/base/table.h"
+#include "headroom/base/text.h"
+#include "headroom/base/units.h"
+#include "headroom/report/case_rows.h"
+
+namespace headroom {
+namespace {
+
+constexpr double kNsPerUs = 1e3;
+
+/// The records of one operator.
+using OpRecords = std::vector<const Record*>;
+
+std::vector<OpRecords> by_operator(const std::vector<Record>& records) {
+  std::vector<OpRecords> ops;
+  for (const Record& record : records) {
+    if (ops.empty() || ops.back().front()->model.name != record.model.name) ops.emplace_back();
+    ops.back().push_back(&record);
+  }
+  return ops;
+}
+
+const Record* find(const OpRecords& op, const std::string& metric) {
+  const auto found =
+      std::ranges::find_if(op, [&](const Record* record) { return record->metric.name == metric; });
+  return found == op.end() || (*found)->samples.empty() ? nullptr : *found;
+}
+
+/// A time that may be below 0: differences are.
+std::string time_text(double us) {
+  return us < 0 ? "-" + format_time_ns(-us * kNsPerUs) : format_time_ns(us * kNsPerUs);
+}
+
+std::string with_interval(const Record* record) {
+  if (record == nullptr) return "";
+  const std::string value = time_text(record->metric.value);
+  if (!record->interval) return value + " ±?";
+  return value + " ±" + format_time_ns((record->interval->high - record->interval->low) / 2 * kNsPerUs);
+}
+
+std::string plain_number(const Record* record) {
+  return record == nullptr ? "" : fmt::format("{:.0f}", record->metric.value);
+}
+
+std::string rank_median(const Record& record, const std::string& rank) {
+  const auto found = record.metric.extra_info.find("rank " + rank);
+  const auto value = found == record.metric.extra_info.end() ? std::nullopt : to_number(found->second);
+  return value ? time_text(*value) : "";
+}
+
+/// "rank 2: 6.10 µs".
+std::string worst_rank(const Record* record) {
+  if (record == nullptr || record->samples.size() < 2) return "";
+  const std::string& rank = record->metric.extra_info.at("worst rank");
+  return "rank " + rank + ": " + rank_median(*record, rank);
+}
+
+Table time_table(const std::vector<OpRecords>& ops) {
+  Table table({{"operator"},
+               {"plain ±95 %", Align::kRight},
+               {"local ±95 %", Align::kRight},
+               {"hit ±95 %", Align::kRight},
+               {"miss ±95 %", Align::kRight},
+               {"cycles", Align::kRight},
+               {"ranks", Align::kRight}});
+  for (const OpRecords& op : ops) {
+    const Record* hit = find(op, "hit");
+    if (hit == nullptr) continue;
+    const std::size_t ranks = hit->samples.size();
+    table.row({hit->model.name, with_interval(find(op, "plain")), with_interval(find(op, "local")),
+               with_interval(hit), with_interval(find(op, "miss")),
+               std::to_string(sample_count(*hit) / ranks), std::to_string(ranks)});
+  }
+  return table;
+}
+
+Table extra_table(const std::vector<OpRecords>& ops) {
+  Table table({{"distribution adds"},
+               {"hit - local ±95 %", Align::kRight},
+               {"miss - local ±95 %", Align::kRight},
+               {"miss - hit ±95 %", Align::kRight},
+               {"worst hit", Align::kRight},
+               {"worst miss", Align::kRight},
+               {"cache of a cycle"}});
+  for (const OpRecords& op : ops) {
+    const Record* hit = find(op, "hit");
+    if (hit == nullptr) continue;
+    const auto cache = hit->model.extra_info.find("cache");
+    table.row({hit->model.name, with_interval(find(op, "hit over local")),
+               with_interval(find(op, "miss over local")), with_interval(find(op, "propagation")),
+               worst_rank(hit), worst_rank(find(op, "miss")),
+               cache == hit->model.extra_info.end() ? "" : cache->second});
+  }
+  return table;
+}
+
+Table step_table(const std::vector<OpRecords>& ops) {
+  Table table({{"steps, hit / miss"},
+               {"key", Align::kRight},
+               {"look-up", Align::kRight},
+               {"redistribute", Align::kRight},
+               {"local", Align::kRight},
+               {"wrap", Align::kRight}});
+  for (const OpRecords& op : ops) {
+    if (find(op, "hit key") == nullptr) continue;
+    std::vector<std::string> cells{op.front()->model.name};
+    for (const char* step : {"key", "look-up", "redistribute", "local", "wrap"}) {
+      const Record *hit = find(op, std::string("hit ") + step), *miss = find(op, std::string("miss ") + step);
+      cells.push_back(hit == nullptr || miss == nullptr
+                          ? ""
+                          : time_text(hit->metric.value) + " / " + time_text(miss->metric.value));
+    }
+    table.row(std::move(cells));
+  }
+  return table;
+}
+
+Table instruction_table(const std::vector<OpRecords>& ops) {
+  Table table({{"instructions of a call"},
+               {"plain", Align::kRight},
+               {"local", Align::kRight},
+               {"hit", Align::kRight},
+               {"miss", Align::kRight}});
+  for (const OpRecords& op : ops) {
+    if (find(op, "instructions hit") == nullptr) continue;
+    table.row({op.front()->model.name, plain_number(find(op, "instructions plain")),
+               plain_number(find(op, "instructions local")), plain_number(find(op, "instructions hit")),
+               plain_number(find(op, "instructions miss"))});
+  }
+  return table;
+}
+
+std::string verdict_text(ExpectationVerdict::Kind kind) {
+  switch (kind) {
+    case ExpectationVerdict::Kind::kWithin:
+      return "ok";
+    case ExpectationVerdict::Kind::kFaster:
+      return "faster";
+    case ExpectationVerdict::Kind::kOutside:
+      return "TOO SLOW";
+    case ExpectationVerdict::Kind::kUnclear:
+      return "unclear";
+    case ExpectationVerdict::Kind::kUnmeasured:
+      break;
+  }
+  return "not measured";
+}
+
+}  // namespace
+
+std::string dispatch_report(const std::vector<Record>& records) {
+  const std::vector<OpRecords> ops = by_operator(records);
+  std::string text;
+  for (const Table& table : {time_table(ops), extra_table(ops), step_table(ops), instruction_table(ops)}) {
+    if (table.size() > 0) text += (text.empty() ? "" : "\n") + table.text();
+  }
+  if (!text.empty()) {
+    text +=
+        "  times are of one call: medians over the cycles of all ranks; steps of a miss have the propagation "
+        "in "
+        "look-up\n";
+  }
+  for (const OpRecords& op : ops) {
+    const Outcome& outcome = op.front()->outcome;
+    if (outcome.kind == Outcome::Kind::kMeasured) continue;
+    text += fmt::format("{}: {}: {}\n", outcome.kind == Outcome::Kind::kFailed ? "FAILED" : "skipped",
+                        op.front()->model.name, outcome.reason);
+  }
+  return text;
+}
+
+std::string dispatch_rank_report(const std::vector<Record>& records) {
+  Table table({{"operator"},
+               {"rank", Align::kRight},
+               {"plain", Align::kRight},
+               {"local", Align::kRight},
+               {"hit", Align::kRight},
+               {"miss", Align::kRight}});
+  for (const OpRecords& op : by_operator(records)) {
+    const Record* hit = find(op, "hit");
+    if (hit == nullptr) continue;
+    for (std::size_t rank = 0; rank < hit->samples.size(); ++rank) {
+      std::vector<std::string> cells{hit->model.name, std::to_string(rank)};
+      for (const char* metric : {"plain", "local", "hit", "miss"}) {
+        const Record* record = find(op, metric);
+        cells.push_back(record == nullptr ? "" : rank_median(*record, std::to_string(rank)));
+      }
+      table.row(std::move(cells));
+    }
+  }
+  return table.text();
+}
+
+std::string expectation_report(const std::vector<ExpectationVerdict>& verdicts) {
+  Table table({{"operator"},
+               {"metric"},
+               {"expected", Align::kRight},
+               {"at most", Align::kRight},
+               {"measured ±95 %", Align::kRight},
+               {"expected / measured", Align::kRight},
+               {"verdict"}});
+  for (const ExpectationVerdict& verdict : verdicts) {
+    const DispatchExpectation& expected = verdict.expectation;
+    const Record* record = verdict.record ? &*verdict.record : nullptr;
+    const bool has_ratio = record != nullptr && record->metric.value > 0;
+    table.row({expected.op, expected.metric, time_text(expected.value_us),
+               time_text(expected.value_us * (1 + expected.tolerance)), with_interval(record),
+               has_ratio ? format_number(expected.value_us / record->metric.value) + "x" : "",
+               verdict_text(verdict.kind)});
+  }
+  return table.text();
+}
+
+}  // namespace headroom

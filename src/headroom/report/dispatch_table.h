@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "headroom/compare/dispatch_expectations.h"
+#include "headroom/record/record.h"
+
+namespace headroom {
+
+/// What `headroom dispatch` prints of its records: times a call, what distribution adds to them and on which
+/// rank most, the steps of a call, instructions where they were counted, and what was not measured.
+std::string dispatch_report(const std::vector<Record>& records);
+
+/// The median of each rank, a row for each operator and rank.
+std::string dispatch_rank_report(const std::vector<Record>& records);
+
+/// How the measurement stands to what was expected.
+std::string expectation_report(const std::vector<ExpectationVerdict>& verdicts);
+
+}  // namespace headroom
