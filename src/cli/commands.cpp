@@ -3,6 +3,7 @@
 #include "cli/commands/ab.h"
 #include "cli/commands/cache.h"
 #include "cli/commands/diff.h"
+#include "cli/commands/dispatch.h"
 #include "cli/commands/history.h"
 #include "cli/commands/machine.h"
 #include "cli/commands/run.h"
@@ -17,9 +18,12 @@ constexpr Command kCommands[] = {
     {"time", "measure a command: time with its interval, memory, page faults, switches", time},
     {"ab", "compare commands, or builds of a runner, run in turn until the ratio is known", ab},
     {"diff", "compare measurements: what got slower, what got faster, what cannot be told", diff},
-    {"trace", "what a device was doing: utilisation, kernels, idle time, collectives of profiler traces", trace},
+    {"trace", "what a device was doing: utilisation, kernels, idle time, collectives of profiler traces",
+     trace},
     {"cache", "commands with cold caches against the same with warm ones, whole suites or one of yours",
      cache},
+    {"dispatch",
+     "what a distributed tensor adds to operators: cached sharding, propagated sharding, per rank", dispatch},
     {"history", "what was measured before: runs, series over time, and where they changed", history},
     {"machine", "show this machine: topology, caches, bandwidth by working set, peaks", machine},
 };

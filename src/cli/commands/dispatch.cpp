@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/dispatch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+
+#include "cli/dispatch_options.h"
+#include "cli/interrupt.h"
+#include "cli/record_files.h"
+#include "cli/terminal_progress.h"
+#include "headroom/base/error.h"
+#include "headroom/base/files.h"
+#include "headroom/base/table.h"
+#include "headroom/base/text.h"
+#include "headroom/compare/dispatch_expectations.h"
+#include "headroom/machine/fingerprint.h"
+#include "headroom/process/rank_relay.h"
+#include "headroom/report/dispatch_table.h"
+#include "headroom/runner/protocol.h"
+#include "headroom/schedule/dispatch_records.h"
+#include "headroom/schedule/dispatch_run.h"
+#include "headroom/schedule/worker.h"
+
+namespace headroom::cli {
+namespace {
+
+using Expectations = std::vector<DispatchExpectation>;
+
+constexpr std::chrono::milliseconds kEnd{10'000};
+
+std::shared_ptr<const Environment> environment_of(const Arguments& arguments, const DispatchOptions& options,
+                                                  const RankHello& hello) {
+  std::vector<std::string> command{"headroom", "dispatch"};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  Environment environment = read_environment(command);
+  environment.extra_info["seed"] = std::to_string(options.setup.seed);
+  environment.extra_info["precision"] = fmt::format("{:g}", options.limits.stop.precision);
+  environment.extra_info["max_time_s"] = fmt::format("{:g}", options.limits.stop.max_time_ns / 1e9);
+  environment.extra_info["repeats"] = std::to_string(options.setup.repeats);
+  environment.extra_info["launcher"] = options.place ? options.place->launcher : "headroom";
+  environment.dependencies["libtorch"].version = hello.library.substr(hello.library.find(' ') + 1);
+  if (!hello.no_counters.empty()) environment.extra_info["hardware_counters"] = "none: " + hello.no_counters;
+  return std::make_shared<const Environment>(std::move(environment));
+}
+
+RankCommand command_of(const DispatchOptions& options) {
+  RankCommand command;
+  command.arguments = {options.runner};
+  command.channel_variable = kSocketVariable;
+  command.ranks = options.ranks;
+  command.port = options.port;
+  return command;
+}
+
+RankGroup start_ranks(const DispatchOptions& options, const std::function<bool()>& give_up) {
+  if (!options.place) return RankGroup(command_of(options));
+  auto ranks = lead_ranks(*options.place, command_of(options), options.limits.start_timeout, give_up);
+  if (!ranks) throw Interrupted{};
+  return std::move(*ranks);
+}
+
+void list(const RankHello& hello) {
+  Table table({{"operator"}, {"what it is"}, {"measured by default"}});
+  for (const RankHello::Op& op : hello.ops) table.row({op.name, op.summary, op.by_default ? "yes" : ""});
+  std::fputs(table.text().c_str(), stdout);
+}
+
+/// What to measure: what was asked for, or the default panel. Throws Error for a name that is none.
+std::vector<std::string> chosen_ops(const RankHello& hello, const std::vector<std::string>& asked) {
+  std::vector<std::string> all, by_default;
+  for (const RankHello::Op& op : hello.ops) {
+    all.push_back(op.name);
+    if (op.by_default) by_default.push_back(op.name);
+  }
+  for (const std::string& name : asked) {
+    if (std::ranges::find(all, name) != all.end()) continue;
+    throw Error("no operator " + in_quotes(name) + did_you_mean(name, all) + "; there are " +
+                join(all, ", "));
+  }
+  return asked.empty() ? by_default : asked;
+}
+
+Expectations read_expectations(const DispatchOptions& options) {
+  if (options.expect.empty()) return {};
+  if (options.expect == "pytorch") return pytorch_dispatch_expectations();
+  if (options.update_expect) {
+    require_writable(options.expect);
+    if (!std::filesystem::exists(options.expect)) return {};
+  }
+  return parse_dispatch_expectations(read_file(options.expect), options.expect);
+}
+
+/// One measurement: what was found so far is kept whatever ends it.
+class Measurement {
+ public:
+  Measurement(const Arguments& arguments, const DispatchOptions& options)
+      : arguments_(arguments),
+        options_(options),
+        files_(options.json, options.oss),
+        expectations_(read_expectations(options)) {}
+
+  ExitCode run(const std::atomic<bool>& interrupted) {
+    std::string lost;
+    try {
+      measure([&] { return interrupted.load(); });
+    } catch (const RankLost& loss) {
+      lost = loss.what();
+    } catch (const Interrupted&) {
+    }
+    if (listed_) return ExitCode::kFine;
+    if (!records_.empty()) report();
+    if (!lost.empty()) throw Error(lost);
+    if (interrupted) return tell_interrupt();
+    return verdict();
+  }
+
+ private:
+  void measure(const std::function<bool()>& give_up) {
+    RankGroup ranks = start_ranks(options_, give_up);
+    DispatchRun run(ranks, options_.setup, options_.limits, give_up);
+    const RankHello& hello = run.hellos().front();
+    if (options_.list) {
+      list(hello);
+      listed_ = true;
+      return ranks.finish(kEnd);
+    }
+    const std::vector<std::string> ops = chosen_ops(hello, options_.ops);
+    const auto environment = environment_of(arguments_, options_, hello);
+    no_counters_ = hello.no_counters;
+    TerminalProgress progress([](const std::vector<Record>&) {});
+    for (std::size_t i = 0; i < ops.size() && !give_up(); ++i) {
+      measure_op(run, ops[i], hello.library, environment, [&](Progress shown) {
+        shown.group = i;
+        shown.groups = ops.size();
+        progress.progress(shown);
+      });
+    }
+    ranks.finish(kEnd);
+  }
+
+  /// Also of an operator that a rank was lost at, the cycles before that are kept.
+  void measure_op(DispatchRun& run, const std::string& op, const std::string& library,
+                  const std::shared_ptr<const Environment>& environment,
+                  const std::function<void(const Progress&)>& show) {
+    DispatchResult result;
+    const auto keep = [&] {
+      const std::vector<Record> more = dispatch_records(result, options_.setup, library, environment);
+      records_.insert(records_.end(), more.begin(), more.end());
+      files_.write_so_far(records_);
+    };
+    try {
+      run.measure(op, result, show);
+    } catch (const RankLost&) {
+      result.stop = StopReason::kRunnerLost;
+      keep();
+      throw;
+    } catch (const Interrupted&) {
+      result.stop = StopReason::kInterrupted;
+      keep();
+      throw;
+    }
+    keep();
+  }
+
+  void report() {
+    // Records on standard output are for a program to read: the tables make way.
+    std::FILE* out = files_.uses_stdout() ? stderr : stdout;
+    std::fputs(dispatch_report(records_).c_str(), out);
+    if (!no_counters_.empty()) std::fprintf(out, "  no instructions: %s\n", no_counters_.c_str());
+    if (options_.per_rank) std::fprintf(out, "\n%s", dispatch_rank_report(records_).c_str());
+    verdicts_ = judge_expectations(expectations_, records_);
+    if (!verdicts_.empty()) std::fprintf(out, "\n%s", expectation_report(verdicts_).c_str());
+    files_.finish(records_);
+    append_to_history(records_, options_.store);
+  }
+
+  static ExitCode tell_interrupt() {
+    std::fputs("headroom: interrupted; what had been measured is above and in the files\n", stderr);
+    return ExitCode::kInterrupted;
+  }
+
+  ExitCode verdict() const {
+    const auto any_outcome = [&](Outcome::Kind kind) {
+      return std::ranges::any_of(records_, [&](const Record& record) { return record.outcome.kind == kind; });
+    };
+    if (any_outcome(Outcome::Kind::kFailed)) return ExitCode::kNo;
+    if (options_.update_expect) {
+      write_file_atomically(options_.expect,
+                            dispatch_expectations_toml(updated_expectations(expectations_, records_)));
+      std::fprintf(stderr, "headroom: expectations written to %s\n", options_.expect.c_str());
+      return ExitCode::kFine;
+    }
+    const auto any = [&](ExpectationVerdict::Kind kind) {
+      return std::ranges::any_of(verdicts_, [&](const ExpectationVerdict& v) { return v.kind == kind; });
+    };
+    if (any(ExpectationVerdict::Kind::kOutside)) return ExitCode::kNo;
+    return any(ExpectationVerdict::Kind::kUnclear) ? ExitCode::kInconclusive : ExitCode::kFine;
+  }
+
+  const Arguments& arguments_;
+  const DispatchOptions& options_;
+  RecordFiles files_;
+  Expectations expectations_;
+  std::vector<ExpectationVerdict> verdicts_;
+  std::vector<Record> records_;
+  std::string no_counters_;
+  bool listed_ = false;
+};
+
+/// A rank that is not rank 0, of another launcher: silent, unless it fails before there is a leader to tell.
+ExitCode follow(const DispatchOptions& options) {
+  const std::atomic<int>& interrupts = interrupt_count();
+  try {
+    follow_leader(*options.place, command_of(options), options.limits.start_timeout,
+                  [&] { return interrupts > 0; });
+  } catch (const RankLost&) {
+    return ExitCode::kCannot;  // rank 0 was told
+  }
+  return interrupts > 0 ? ExitCode::kInterrupted : ExitCode::kFine;
+}
+
+}  // namespace
+
+ExitCode dispatch(const Arguments& arguments) {
+  const DispatchOptions options = parse_dispatch_options(arguments);
+  if (options.done) return *options.done;
+  if (options.place && options.place->rank > 0) return follow(options);
+  return Measurement(arguments, options).run(interrupt_flag());
+}
+
+}  // namespace headroom::cli

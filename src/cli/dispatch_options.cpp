@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/dispatch_options.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <functional>
+#include <numeric>
+
+#include "cli/known_runners.h"
+#include "cli/stop_options.h"
+#include "headroom/base/error.h"
+#include "headroom/base/text.h"
+#include "headroom/base/units.h"
+#include "headroom/history/store.h"
+
+namespace headroom::cli {
+namespace {
+
+constexpr const char* kExamples = R"(examples:
+  headroom dispatch                              twelve operators, 512x512 in S(0) over four ranks started here
+  headroom dispatch --op add --op mm --ranks 2   two operators, two ranks
+  headroom dispatch --mesh 2x2 --placements S(0),R --shape 1024x256
+  headroom dispatch --ranks 1 --op add           what distribution costs without anybody to share with
+  headroom dispatch --op add --expect pytorch    against what PyTorch's own test expects of its tensors
+  headroom dispatch --expect mine.toml --update-expect
+                                                 write what was measured as what is expected from now on
+  mpirun -n 4 headroom dispatch --op add         ranks that another launcher started; also torchrun and srun
+
+Each cycle calls the operator on a plain tensor (the whole, and a rank's part), and on the distributed tensor with the
+cache of sharding propagation cleared (miss) and filled (hit). docs/dispatch.md tells more.
+)";
+
+struct RawOptions {
+  std::string mesh, placements, shape, timeout;
+  int ranks = 0, port = 0, cycles = 100;
+  bool quick = false, no_store = false;
+  StopOptions stop;
+};
+
+void declare_subject(CLI::App& app, RawOptions& raw, DispatchOptions& options) {
+  app.add_option("--op", options.ops, "an operator; repeat it for more (default: twelve, see --list)")
+      ->take_all()
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  app.add_flag("--list", options.list, "show the operators, and measure nothing");
+  app.add_option("--ranks", raw.ranks, "rank processes to start (default: as many as the mesh has, or 4)")
+      ->check(CLI::Range(1, 4096));
+  app.add_option("--mesh", raw.mesh, "the ranks as a grid: 4, 2x2 (default: all in one dimension)");
+  app.add_option("--placements", raw.placements,
+                 "of the tensor, one for each dimension of the mesh: S(dim), R, P (default: S(0), then R)");
+  app.add_option("--shape", raw.shape, "of the whole tensor (default 512x512)");
+  app.add_option("--dtype", options.setup.dtype, "f32 (default), f64 or bf16")
+      ->check(CLI::IsMember({"f32", "f64", "bf16"}));
+  app.add_option("--threads", options.setup.threads, "threads of an operator in each rank (default 1)")
+      ->check(CLI::Range(1, 4096));
+  app.add_option("--seed", options.setup.seed, "of the values, and of the order in each cycle (default 1)");
+}
+
+void declare_measuring(CLI::App& app, RawOptions& raw, DispatchOptions& options) {
+  app.add_option("--cycles", raw.cycles,
+                 "least number of cycles before the precision may end it (default 100)")
+      ->check(CLI::Range(1, 1'000'000));
+  app.add_option("--repeats", options.setup.repeats,
+                 "calls of each kind in a cycle, of which the median counts (default 9)")
+      ->check(CLI::Range(1, 100'000));
+  app.add_option("--precision", raw.stop.precision,
+                 "goal for the half-width of the 95 % interval of the hit (default 1%)");
+  app.add_option("--min-time", raw.stop.min_time, "least time of an operator (default 0.2s)");
+  app.add_option("--max-time", raw.stop.max_time, "most time of an operator (default 3s)");
+  app.add_flag("--quick", raw.quick, "a first look: precision 5%, at most 0.5 s of each operator");
+  app.add_option("--timeout", raw.timeout, "most time for the ranks to start, and to answer (default 60s)");
+  app.add_option("--port", raw.port,
+                 "where the ranks meet; another is taken where it is in use (default: any)")
+      ->check(CLI::Range(1, 65535));
+  app.add_option("--runner", options.runner, "the program of a rank (default: headroom-torch-rank)");
+}
+
+void declare_output(CLI::App& app, RawOptions& raw, DispatchOptions& options) {
+  app.add_option("--expect", options.expect,
+                 "TOML file of expected medians: above one by more than its tolerance is exit code 1; "
+                 "'pytorch' is shipped");
+  app.add_flag("--update-expect", options.update_expect, "write what was measured into that file");
+  app.add_flag("--per-rank", options.per_rank, "show the medians of each rank");
+  app.add_option("--json", options.json, "all records with all samples ('-': standard output)");
+  app.add_option("--oss", options.oss, "PyTorch OSS benchmark database records, schema v3");
+  app.add_option("--store", options.store, "history to append to (default: HEADROOM_STORE, or the user's)");
+  app.add_flag("--no-store", raw.no_store, "keep no history of this run");
+}
+
+/// "2x2" as numbers of at least `least`.
+template <typename Integer>
+std::vector<Integer> grid_of(const std::string& text, const char* option, std::int64_t least) {
+  std::vector<Integer> sizes;
+  for (const std::string& part : split(text, 'x')) {
+    const auto size = to_integer(trimmed(part));
+    if (!size || *size < least || *size > 1'000'000'000) {
+      throw Error(fmt::format("{} {}: sizes of at least {} with x between them, for example 2x2", option,
+                              in_quotes(text), least));
+    }
+    sizes.push_back(static_cast<Integer>(*size));
+  }
+  return sizes;
+}
+
+/// Where the ranks are and how many: the launcher's word, --ranks, the mesh, 4.
+void find_ranks(const RawOptions& raw, DispatchOptions& options) {
+  if (!raw.mesh.empty()) options.setup.mesh = grid_of<int>(raw.mesh, "--mesh", 1);
+  const int in_mesh =
+      std::accumulate(options.setup.mesh.begin(), options.setup.mesh.end(), 1, std::multiplies<>());
+  options.place = rank_place();
+  options.ranks = raw.ranks > 0      ? raw.ranks
+                  : options.place    ? options.place->size
+                  : raw.mesh.empty() ? 4
+                                     : in_mesh;
+  if (options.place && options.place->size != options.ranks) {
+    throw Error(fmt::format(
+        "--ranks {}, but {} started {}: leave --ranks out under a launcher, or unset its variables",
+        options.ranks, options.place->launcher, options.place->size));
+  }
+  if (raw.mesh.empty()) options.setup.mesh = {options.ranks};
+}
+
+void fill_setup(const RawOptions& raw, DispatchOptions& options) {
+  DispatchSetup& setup = options.setup;
+  if (!raw.shape.empty()) setup.shape = grid_of<std::int64_t>(raw.shape, "--shape", 1);
+  setup.placements.clear();
+  if (raw.placements.empty()) {
+    setup.placements.assign(setup.mesh.size(), PlacementText{});
+    setup.placements.front() = {PlacementText::Kind::kShard, 0};
+  } else {
+    for (const std::string& text : split(raw.placements, ','))
+      setup.placements.push_back(parse_placement(text));
+  }
+  require_fit(setup, options.ranks);
+}
+
+DispatchLimits limits_of(const RawOptions& raw) {
+  DispatchLimits limits;
+  limits.stop.precision = raw.quick ? 0.05 : 0.01;
+  limits.stop.min_time_ns = raw.quick ? 0.05e9 : 0.2e9;
+  limits.stop.max_time_ns = raw.quick ? 0.5e9 : 3e9;
+  limits.stop = stop_rule_with(limits.stop, raw.stop);
+  limits.stop.min_samples = static_cast<std::size_t>(raw.cycles);
+  limits.stop.max_samples = std::max<std::size_t>(limits.stop.max_samples, limits.stop.min_samples);
+  if (!raw.timeout.empty()) {
+    const double timeout_ns = parse_time_ns(raw.timeout);
+    if (timeout_ns < 1e6) throw Error("--timeout " + raw.timeout + " is below 1 ms");
+    limits.start_timeout = limits.reply_timeout =
+        std::chrono::milliseconds(static_cast<std::int64_t>(timeout_ns / 1e6));
+  }
+  return limits;
+}
+
+std::string found_runner(const std::string& asked) {
+  const std::string path = asked.empty() ? find_runner("headroom-torch-rank") : asked;
+  if (!path.empty()) return path;
+  throw Error(
+      "dispatch needs headroom-torch-rank, which is neither beside this program nor in PATH; it is built "
+      "where libtorch "
+      "is found: apt-get install libtorch-dev, then make build");
+}
+
+}  // namespace
+
+DispatchOptions parse_dispatch_options(const Arguments& arguments) {
+  DispatchOptions options;
+  RawOptions raw;
+  CLI::App app(
+      "Measures what a distributed tensor adds to operators: on a cached sharding, and on one to be "
+      "propagated.",
+      "headroom dispatch");
+  app.footer(kExamples);
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  declare_subject(app, raw, options);
+  declare_measuring(app, raw, options);
+  declare_output(app, raw, options);
+  try {
+    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+  } catch (const CLI::ParseError& error) {
+    options.done = app.exit(error) == 0 ? ExitCode::kFine : ExitCode::kCannot;
+    return options;
+  }
+  if (options.update_expect && (options.expect.empty() || options.expect == "pytorch")) {
+    throw Error("--update-expect needs --expect FILE, the file to write");
+  }
+  find_ranks(raw, options);
+  fill_setup(raw, options);
+  options.limits = limits_of(raw);
+  options.port = static_cast<std::uint16_t>(raw.port);
+  options.runner = found_runner(options.runner);
+  if (options.store.empty()) options.store = default_store();
+  if (raw.no_store) options.store.clear();
+  return options;
+}
+
+}  // namespace headroom::cli

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "headroom/process/rank_environment.h"
+#include "headroom/schedule/dispatch_run.h"
+
+namespace headroom::cli {
+
+/// What the user asked of `headroom dispatch`.
+struct DispatchOptions {
+  std::vector<std::string> ops;  ///< empty: the default panel
+  bool list = false, per_rank = false, update_expect = false;
+  DispatchSetup setup;
+  DispatchLimits limits;
+  std::optional<RankPlace> place;  ///< what a launcher gave us; nothing: the ranks are started here
+  int ranks = 4;
+  std::uint16_t port = 0;
+  std::string runner;            ///< the program of a rank
+  std::string expect;            ///< file of expectations, "pytorch" for the shipped ones; empty: none
+  std::string json, oss;         ///< records
+  std::string store;             ///< history to append to; empty: none
+  std::optional<ExitCode> done;  ///< help was printed, or usage was wrong and said so
+};
+
+/// Throws Error for values that do not parse or do not fit together; usage errors are printed.
+DispatchOptions parse_dispatch_options(const Arguments& arguments);
+
+}  // namespace headroom::cli

@@ -1,0 +1,317 @@
+# SPDX-License-Identifier: Apache-2.0
+"""headroom dispatch: options, records, expectations, launchers and faults, on ranks that need no libtorch."""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import time
+import unittest
+
+from command_line import HEADROOM, CommandLineTest, headroom, records_of
+
+RANK = pathlib.Path(__file__).with_name("scripted_rank.py")
+SHORT = ["--runner", RANK, "--max-time", "300ms", "--min-time", "0", "--cycles", "40", "--no-store"]
+LAUNCHERS = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
+
+
+def clean_environment(**more):
+    kept = {name: value for name, value in os.environ.items()
+            if name not in LAUNCHERS and not name.startswith(("OMPI_", "PMI", "SLURM_"))}
+    return {**kept, **more}
+
+
+def dispatch(*arguments, timeout=60, env=None, **variables):
+    return headroom("dispatch", *SHORT, *arguments, timeout=timeout, env=env or clean_environment(**variables))
+
+
+def ranks_left():
+    """Rank processes that still run."""
+    found = subprocess.run(["pgrep", "-f", f"^python3 {RANK}"], capture_output=True, text=True).stdout.split()
+    return [pid for pid in found if state_of(pid) not in ("", "Z")]
+
+
+def state_of(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return ""
+
+
+class DispatchTest(CommandLineTest):
+    def records(self, *arguments, **variables):
+        file = self.folder / "records.json"
+        result = dispatch(*arguments, "--json", file, **variables)
+        self.assert_exit(result, 0)
+        return result, records_of(file)
+
+    def test_the_table_has_every_operator_and_names_the_worst_rank(self):
+        result, _ = self.records()
+        for word in ("add", "full", "hit ±95 %", "miss - hit ±95 %", "rank 1: 5.5", "9 hits, 1 misses, 1 plans",
+                     "instructions of a call", "8000"):
+            self.assertIn(word, result.stdout)
+        self.assertNotIn("addmm", result.stdout)
+
+    def test_records_hold_the_cycles_of_every_rank(self):
+        _, records = self.records("--op", "add", "--ranks", "3", "--mesh", "3")
+        by_metric = {record["metric"]["name"]: record for record in records}
+        for metric in ("hit", "miss", "propagation", "plain", "local", "hit over local", "miss over local", "hit key",
+                       "miss look-up", "instructions hit"):
+            self.assertIn(metric, by_metric)
+        hit = by_metric["hit"]
+        self.assertEqual(len(hit["samples"]), 3)
+        self.assertTrue(all(len(process["values"]) >= 40 for process in hit["samples"]))
+        self.assertEqual(hit["metric"]["unit"], "us")
+        self.assertEqual(hit["metric"]["extra_info"]["worst rank"], "1")
+        self.assertAlmostEqual(hit["metric"]["value"], 5.1, delta=0.5)
+        self.assertAlmostEqual(by_metric["hit over local"]["metric"]["value"], 1.1, delta=0.5)
+        self.assertEqual(by_metric["instructions hit"]["metric"]["value"], 8000)
+
+    def test_an_operator_without_a_plain_counterpart_has_no_such_records(self):
+        _, records = self.records("--op", "full")
+        metrics = {record["metric"]["name"] for record in records}
+        self.assertIn("hit", metrics)
+        self.assertFalse(metrics & {"plain", "local", "hit over local"})
+
+    def test_list_measures_nothing(self):
+        result = dispatch("--list")
+        self.assert_exit(result, 0)
+        self.assertIn("addmm", result.stdout)
+        self.assertNotIn("hit ±", result.stdout)
+
+    def test_per_rank_shows_each(self):
+        result = dispatch("--op", "add", "--per-rank", "--ranks", "2")
+        self.assert_exit(result, 0)
+        self.assertRegex(result.stdout, r"add +0 .*\n *add +1 ")
+
+    def test_records_on_standard_output_are_alone_there(self):
+        result = dispatch("--op", "add", "--ranks", "2", "--json", "-")
+        self.assert_exit(result, 0)
+        self.assertTrue(json.loads(result.stdout)["records"])
+        self.assertIn("hit ±95 %", result.stderr)
+
+    def test_the_history_keeps_a_run(self):
+        store = self.folder / "history.db"
+        result = headroom("dispatch", *[part for part in SHORT if part != "--no-store"], "--op", "add", "--store", store,
+                          env=clean_environment())
+        self.assert_exit(result, 0)
+        self.assertIn("add", headroom("history", "--store", store).stdout)
+
+
+class BadInputTest(CommandLineTest):
+    def test_what_does_not_fit_is_refused_before_anything_starts(self):
+        for arguments, words in (
+                (["--mesh", "3x2"], ["3x2", "6 ranks"]),
+                (["--mesh", "2x2", "--ranks", "3"], ["2x2", "4 ranks", "3"]),
+                (["--mesh", "2x0"], ["--mesh"]),
+                (["--placements", "S(2)"], ["S(2)", "512x512", "0 to 1"]),
+                (["--placements", "S(x)"], ["S(x)", "R"]),
+                (["--placements", "S(0),R"], ["2 placement"]),
+                (["--shape", "12xy"], ["--shape", "12xy"]),
+                (["--update-expect"], ["--expect FILE"]),
+                (["--max-time", "0"], ["--max-time"]),
+                (["--expect", "/no/such/file.toml"], ["/no/such/file.toml"])):
+            with self.subTest(arguments=arguments):
+                given = ["--ranks", "4"] if "3x2" in arguments else []
+                self.assert_refused(dispatch(*given, *arguments), *words)
+        self.assertEqual(ranks_left(), [])
+
+    def test_an_unknown_operator_is_refused_with_the_nearest(self):
+        self.assert_refused(dispatch("--op", "addm"), "'addm'", "did you mean", "addmm")
+
+    def test_a_runner_that_is_not_there_is_refused(self):
+        result = headroom("dispatch", "--runner", "/no/such/rank", env=clean_environment())
+        self.assert_refused(result, "/no/such/rank")
+
+    def test_half_of_a_launchers_variables_is_refused(self):
+        self.assert_refused(dispatch(RANK="1"), "RANK", "WORLD_SIZE")
+        self.assert_refused(dispatch(RANK="x", WORLD_SIZE="2"), "RANK='x'")
+        self.assert_refused(dispatch("--ranks", "3", RANK="0", WORLD_SIZE="2"), "--ranks 3", "torchrun started 2")
+
+    def test_expectations_are_checked_by_line(self):
+        file = self.folder / "expect.toml"
+        file.write_text('[[expect]]\nop = "add"\nmetric = "hit"\nuss = 3\n')
+        self.assert_refused(dispatch("--expect", file), str(file), "line 4", "'uss'", "did you mean 'us'")
+
+
+class ExpectationTest(CommandLineTest):
+    def test_within_outside_and_faster(self):
+        file = self.folder / "expect.toml"
+        for hit_ns, code, word in (("5000", 0, " ok"), ("9000", 1, "TOO SLOW"), ("2000", 0, "faster")):
+            file.write_text('[[expect]]\nop = "add"\nmetric = "hit"\nmesh = "4"\nus = 5.2\ntolerance = 0.3\n')
+            result = dispatch("--op", "add", "--expect", file, SCRIPTED_HIT_NS=hit_ns)
+            self.assert_exit(result, code)
+            self.assertIn(word, result.stdout)
+
+    def test_what_the_interval_cannot_decide_is_inconclusive(self):
+        file = self.folder / "expect.toml"
+        # Rank 1 is a tenth slower than the others: the interval of all ranks has both sides of the limit.
+        file.write_text('[[expect]]\nop = "add"\nmetric = "hit"\nus = 5.1\ntolerance = 0.001\n')
+        self.assert_exit(dispatch("--op", "add", "--expect", file), 3)
+
+    def test_updated_expectations_hold_for_what_was_measured(self):
+        file = self.folder / "expect.toml"
+        self.assert_exit(dispatch("--op", "add", "--expect", file, "--update-expect"), 0)
+        text = file.read_text()
+        self.assertIn('metric = "hit"', text)
+        self.assertIn('metric = "propagation"', text)
+        self.assert_exit(dispatch("--op", "add", "--expect", file), 0)
+        self.assert_exit(dispatch("--op", "add", "--expect", file, SCRIPTED_HIT_NS="20000"), 1)
+
+    def test_pytorchs_reference_is_shipped(self):
+        result = dispatch("--op", "add", "--expect", "pytorch")
+        self.assert_exit(result, 0)
+        self.assertRegex(result.stdout, r"add +propagation +880 µs")
+        self.assertRegex(result.stdout, r"add +hit +90.0 µs")
+
+
+class LauncherTest(CommandLineTest):
+    def under_variables(self, size, *arguments, **variables):
+        """Two or more programs of ours, as a launcher starts them."""
+        programs = []
+        for rank in range(size):
+            environment = clean_environment(RANK=str(rank), WORLD_SIZE=str(size), LOCAL_RANK=str(rank),
+                                            LOCAL_WORLD_SIZE=str(size), **variables)
+            programs.append(subprocess.Popen([HEADROOM, "dispatch", *map(str, SHORT), *map(str, arguments)],
+                                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment))
+        return [(program, *program.communicate(timeout=60)) for program in programs]
+
+    def free_port(self):
+        with socket.socket() as listener:
+            listener.bind(("127.0.0.1", 0))
+            return str(listener.getsockname()[1])
+
+    def test_rank_0_reports_for_all_and_the_others_are_silent(self):
+        file = self.folder / "records.json"
+        done = self.under_variables(3, "--op", "add", "--json", file, MASTER_ADDR="127.0.0.1",
+                                    MASTER_PORT=self.free_port())
+        self.assertEqual([program.returncode for program, _, _ in done], [0, 0, 0], done)
+        self.assertIn("hit ±95 %", done[0][1])
+        for _, stdout, stderr in done[1:]:
+            self.assertEqual((stdout, stderr), ("", ""))
+        hit = next(record for record in records_of(file) if record["metric"]["name"] == "hit")
+        self.assertEqual(len(hit["samples"]), 3)
+
+    def test_without_a_meeting_one_machine_needs_none(self):
+        done = self.under_variables(2, "--op", "add", TORCHELASTIC_RUN_ID=str(os.getpid()))
+        self.assertEqual([program.returncode for program, _, _ in done], [0, 0], done)
+
+    def test_a_rank_that_dies_elsewhere_is_named(self):
+        done = self.under_variables(2, "--op", "add", SCRIPTED_RANK="die:1:cycles",
+                                    TORCHELASTIC_RUN_ID=f"die{os.getpid()}")
+        self.assertEqual(done[0][0].returncode, 2)
+        self.assertIn("rank 1 of 2 ended with exit code 7; its last words: rank 1 dies at cycles", done[0][2])
+        self.assertEqual(ranks_left(), [])
+
+    @unittest.skipUnless(shutil.which("mpirun"), "no mpirun here")
+    def test_mpirun_gives_the_records_that_our_own_launcher_gives(self):
+        ours, theirs = self.folder / "ours.json", self.folder / "theirs.json"
+        self.assert_exit(dispatch("--op", "add,full", "--ranks", "2", "--json", ours), 0)
+        result = subprocess.run(["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2", HEADROOM, "dispatch",
+                                 *map(str, SHORT), "--op", "add,full", "--json", str(theirs)], capture_output=True,
+                                text=True, timeout=60, env=clean_environment())
+        self.assert_exit(result, 0)
+        def shape(path):
+            return [(record["model"]["name"], record["metric"]["name"], record["axes"], len(record["samples"]))
+                    for record in records_of(path)]
+        self.assertEqual(shape(ours), shape(theirs))
+
+
+class FaultTest(CommandLineTest):
+    def fault(self, fault, *arguments, timeout="20s"):
+        began = time.monotonic()
+        result = dispatch("--timeout", timeout, *arguments, SCRIPTED_RANK=fault)
+        self.assertLess(time.monotonic() - began, 40)
+        self.assert_exit(result, 2)
+        self.assertEqual(ranks_left(), [])
+        return result
+
+    def test_a_rank_that_dies_is_named_at_every_moment(self):
+        for moment in ("start", "meet", "dispatch", "cycles", "steps"):
+            with self.subTest(moment=moment):
+                result = self.fault(f"die:2:{moment}", "--op", "add")
+                self.assertIn("rank 2 of 4 ended with exit code 7", result.stderr)
+                self.assertIn(f"rank 2 dies at {moment}", result.stderr)
+
+    def test_a_rank_that_is_killed_is_named(self):
+        self.assertIn("rank 1 of 4 was killed by signal 9", self.fault("kill:1:cycles", "--op", "add").stderr)
+
+    def test_a_rank_that_hangs_is_named_within_the_time_out(self):
+        result = self.fault("hang:3:cycles", "--op", "add", timeout="6s")
+        self.assertIn("rank 3 of 4 did not give 1 cycle of add within 6 s", result.stderr)
+        self.assertIn("its last words: rank 3 hangs at cycles", result.stderr)
+
+    def test_a_rank_that_is_stopped_is_said_to_be(self):
+        self.assertIn("rank 0 is stopped by a signal", self.fault("stop:0:cycles", "--op", "add", timeout="6s").stderr)
+
+    def test_a_rank_that_never_starts_is_named(self):
+        self.assertIn("rank 2 of 4 did not give a sign of having started within 6 s",
+                      self.fault("hang:2:start", timeout="6s").stderr)
+
+    def test_a_rank_that_fails_at_its_end_is_named_after_the_report(self):
+        result = self.fault("die:1:end", "--op", "add")
+        self.assertIn("hit ±95 %", result.stdout)
+        self.assertIn("rank 1 of 4 ended with exit code 7", result.stderr)
+
+    def test_what_was_measured_before_a_loss_is_kept(self):
+        file = self.folder / "records.json"
+        result = dispatch("--timeout", "20s", "--json", file, SCRIPTED_RANK="die:1:steps")
+        self.assert_exit(result, 2)
+        self.assertIn("hit ±95 %", result.stdout)
+        self.assertEqual(records_of(file)[0]["stop"], "runner-lost")
+
+    def test_nonsense_from_a_rank_is_refused(self):
+        result = self.fault("babble:1:cycles", "--op", "add")
+        self.assertIn("the answer of rank 1", result.stderr)
+
+    def test_an_operator_that_ranks_refuse_is_a_failure_of_that_one(self):
+        result = dispatch("--op", "add", SCRIPTED_RANK="refuse:0:dispatch")
+        self.assert_exit(result, 1)
+        self.assertIn("FAILED: add: there is no such thing", result.stdout)
+
+    def test_a_port_in_use_is_not_needed(self):
+        with socket.socket() as taken:
+            taken.bind(("0.0.0.0", 0))
+            taken.listen()
+            self.assert_exit(dispatch("--op", "add", "--port", str(taken.getsockname()[1])), 0)
+
+
+class InterruptTest(CommandLineTest):
+    def test_ctrl_c_keeps_what_was_measured(self):
+        file = self.folder / "records.json"
+        program = subprocess.Popen([HEADROOM, "dispatch", "--runner", str(RANK), "--no-store", "--op", "add", "--max-time",
+                                    "100s", "--cycles", "100000", "--json", str(file)], stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True, env=clean_environment())
+        # Until some cycles are there: a batch takes 5 ms, starting Python is what takes long.
+        time.sleep(5)
+        program.send_signal(signal.SIGINT)
+        stdout, stderr = program.communicate(timeout=20)
+        self.assertEqual(program.returncode, 130, stderr)
+        self.assertIn("hit ±95 %", stdout)
+        self.assertIn("interrupted", stderr)
+        self.assertTrue(records_of(file))
+        self.assertEqual(ranks_left(), [])
+
+    def test_no_rank_outlives_a_command_line_that_is_killed(self):
+        program = subprocess.Popen([HEADROOM, "dispatch", "--runner", str(RANK), "--no-store", "--op", "add", "--max-time",
+                                    "100s", "--cycles", "100000"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                   env=clean_environment())
+        self.addCleanup(program.kill)
+        for _ in range(200):
+            if len(ranks_left()) == 4:
+                break
+            time.sleep(0.05)
+        self.assertEqual(len(ranks_left()), 4)
+        program.kill()
+        program.wait(timeout=20)
+        for _ in range(100):
+            if not ranks_left():
+                break
+            time.sleep(0.05)
+        self.assertEqual(ranks_left(), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
