@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "headroom/process/channel.h"
+#include "headroom/process/rank_environment.h"
+
+namespace headroom::torch_runner {
+
+/// Greets over the channel as the rank of `place`, and answers what
+/// headroom/runner/dispatch_protocol.h describes until it closes.
+void serve_dispatch(Channel channel, const RankPlace& place);
+
+}  // namespace headroom::torch_runner

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The process of one rank: told its place by its environment, what to do over the channel that it inherits.
+#include <sys/prctl.h>
+
+#include <csignal>
+#include <cstdio>
+#include <exception>
+
+#include "headroom/base/error.h"
+#include "headroom/base/exit_code.h"
+#include "headroom/base/json.h"
+#include "headroom/runner/serve.h"
+#include "headroom_torch/dispatch/dispatch_service.h"
+
+int main(int, char** argv) {
+  // A rank in a collective that never ends must not outlive the command line that asked for it.
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  try {
+    auto channel = headroom::inherited_channel();
+    const auto place = headroom::rank_place();
+    if (!channel || !place) {
+      throw headroom::Error(
+          "this is the process of a rank, which `headroom dispatch` starts; see headroom dispatch --help");
+    }
+    headroom::torch_runner::serve_dispatch(std::move(*channel), *place);
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s: %s\n", argv[0], error.what());
+    return static_cast<int>(headroom::ExitCode::kCannot);
+  }
+}
