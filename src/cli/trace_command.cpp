@@ -105,6 +105,7 @@ ExitCode analyze_traces(const TraceOptions& options, const TraceCrew& crew) {
   if (crew.index == 0) check_outputs(options.outputs);  // the others write none
   check_values(options);
   const TraceFiles files = trace_files(options.operands);
+  keep_inputs(options.outputs, files.paths);
   if (is_pytorch_compatible(options) && files.paths.size() > 1)
     throw Error("--pytorch-compat answers for one trace: give one file");
   std::vector<FileAnalysis> analyses = analyze_share(files.paths, options, crew);

@@ -78,6 +78,7 @@ struct Side {
 Side read_side(const std::string& operand, const TraceDiffOptions& options,
                std::vector<trace::TraceFacts>& facts) {
   const TraceFiles files = trace_files({operand});
+  keep_inputs(options.outputs, files.paths);
   Side side;
   std::mutex mutex;
   TraceProgress terminal;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <deque>
 #include <filesystem>
+#include <utility>
 
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
@@ -128,6 +129,15 @@ bool looks_like_a_path(const std::string& word) {
                           in_quotes(word), did_you_mean(word, names)));
 }
 
+/// `--pytorch-compat --json TRACE` without another operand: PyTorch's own tool takes the trace there and
+/// prints the pair. A file that is to be read is never written.
+void take_trace_of_json(TraceOptions& options) {
+  std::string& json = options.outputs.json;
+  if (!options.values.flag("pytorch-compat") || !options.operands.empty() || json.empty() || json == "-")
+    return;
+  options.operands.push_back(std::exchange(json, "-"));
+}
+
 void check(const TraceOptions& options) {
   if (options.operands.empty() && !options.list)
     throw Error("which trace? headroom trace [ANALYSIS] FILE...; headroom trace --help shows more");
@@ -192,6 +202,7 @@ std::optional<TraceOptions> parse_trace_options(const Arguments& arguments,
   options.values.top = static_cast<std::size_t>(raw.top);
   if (options.store.empty()) options.store = default_store();
   if (raw.no_store) options.store.clear();
+  take_trace_of_json(options);
   check(options);
   return options;
 }

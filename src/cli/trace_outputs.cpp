@@ -91,6 +91,17 @@ void check_outputs(const TraceOutputOptions& outputs) {
   }
 }
 
+void keep_inputs(const TraceOutputOptions& outputs, std::span<const std::filesystem::path> inputs) {
+  for (const std::string& path : {outputs.json, outputs.csv}) {
+    if (path.empty() || path == kStdout) continue;
+    std::error_code none;
+    for (const std::filesystem::path& input : inputs) {
+      if (std::filesystem::equivalent(path, input, none))
+        throw Error(path + " is a trace that is to be read: give another file to write to");
+    }
+  }
+}
+
 void write_report(const TraceReport& report, const TraceOutputOptions& outputs) {
   if (!outputs.json.empty()) write(outputs.json, trace_json_text(report));
   write_and_print(report, outputs);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <filesystem>
+#include <span>
 #include <string>
 
 #include "cli/trace_options.h"
@@ -14,6 +16,8 @@ bool is_pytorch_compatible(const TraceOptions& options);
 /// Throws Error when a file that is asked for cannot be written, or two want standard output: asked before
 /// reading.
 void check_outputs(const TraceOutputOptions& outputs);
+/// Throws Error when one of them is a trace that is to be read.
+void keep_inputs(const TraceOutputOptions& outputs, std::span<const std::filesystem::path> inputs);
 
 /// Prints the report and writes the files that were asked for.
 void write_report(const TraceReport& report, const TraceOutputOptions& outputs);

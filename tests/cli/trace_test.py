@@ -76,6 +76,32 @@ class OneTrace(CommandLineTest):
         result = trace("utilization", "--pytorch-compat", "--length", "0.001", "--json", "-", file)
         self.assertEqual(json.loads(result.stdout), {"utilization": 0.03, "mm_conv_utilization": 0.02})
 
+    def test_pytorch_compat_takes_the_trace_as_json_where_nothing_else_is_named(self):
+        labels = {"ph": "M", "name": "process_labels", "pid": 0, "args": {"labels": "GPU 0"}}
+        file = write_trace(self.folder / "labelled.json", step_events() + [labels])
+        before = file.read_bytes()
+        result = trace("utilization", "--pytorch-compat", "--length", "0.001", "--json", file)
+        self.assert_exit(result, 0)
+        self.assertEqual(json.loads(result.stdout), {"utilization": 0.03, "mm_conv_utilization": 0.02})
+        self.assertEqual(result.stdout.count("\n"), 1)
+        self.assertEqual(file.read_bytes(), before)
+        absent = trace("utilization", "--pytorch-compat", "--length", "0.001", "--json", self.folder / "absent.json")
+        self.assert_refused(absent, "absent.json")
+        self.assertFalse((self.folder / "absent.json").exists())
+        # PyTorch's is the only figure for which --json may name the trace.
+        self.assert_refused(trace("utilization", "--json", file), "which trace?")
+        self.assertEqual(file.read_bytes(), before)
+
+    def test_a_trace_that_is_read_is_not_written(self):
+        before = self.file.read_bytes()
+        for option in ("--json", "--csv"):
+            with self.subTest(option):
+                self.assert_refused(trace("utilization", self.file, option, self.file), "run.json.gz", "another file")
+        compat = ("utilization", "--pytorch-compat", "--length", "1")
+        self.assert_refused(trace(*compat, self.file, "--json", self.file), "another file")
+        self.assert_refused(headroom("trace", "diff", self.file, self.file, "--json", self.file), "another file")
+        self.assertEqual(self.file.read_bytes(), before)
+
     def test_pytorch_compat_needs_a_length_and_one_file(self):
         self.assert_refused(trace("utilization", "--pytorch-compat", self.file), "--length")
         self.assert_refused(trace("utilization", "--length", "3", self.file), "--pytorch-compat")

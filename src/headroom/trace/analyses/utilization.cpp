@@ -131,7 +131,8 @@ Needs needs_with(const AnalysisOptions& options) {
 
 constexpr AnalysisOption kOptions[] = {
     {"pytorch-compat", "", "",
-     "what PyTorch's compute_utilization answers: every event of a GPU's process, over --length"},
+     "what PyTorch's compute_utilization answers: every event of a GPU's process, over --length; its pair is "
+     "printed by --json -, and by --json TRACE without another operand"},
     {"length", "SECONDS", "", "with --pytorch-compat: what the run takes without the profiler"}};
 
 }  // namespace
