@@ -55,7 +55,7 @@ class ManyRanks(CommandLineTest):
         self.job("a.json", "b.json")
         result = trace("utilization", self.folder, "--json", "-")
         self.assert_exit(result, 0)
-        self.assertIn("b.json does not tell its rank: taken as rank 1", result.stderr)
+        self.assertIn("2 files do not tell their rank: taken by their places", result.stderr)
         self.job("x/rank0.json", "y/rank0.json")
         result = trace("utilization", self.folder / "x" / "rank0.json", self.folder / "y", "--json", "-")
         self.assert_exit(result, 0)

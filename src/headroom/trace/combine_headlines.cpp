@@ -28,9 +28,18 @@ std::size_t column_of(const Headline& headline, std::vector<Series>& columns) {
   return column;
 }
 
+/// "span" of span_ns, whose values are shown with a unit of their own.
+std::string title_of(const Headline& headline) {
+  constexpr std::string_view kUnit = "_ns";
+  std::string title = headline.metric;
+  if (headline.kind == Kind::kTimeNs && title.ends_with(kUnit)) title.resize(title.size() - kUnit.size());
+  std::ranges::replace(title, '_', ' ');
+  return title;
+}
+
 void add_columns(DataTable& table, const std::vector<Series>& columns) {
   for (const Series& series : columns)
-    table.columns.push_back({series.first->metric, series.first->metric, series.first->kind});
+    table.columns.push_back({series.first->metric, title_of(*series.first), series.first->kind});
 }
 
 DataTable rank_table(std::span<const RankResult> ranks, std::vector<Series>& columns) {

@@ -38,6 +38,49 @@ std::optional<std::int64_t> number_after_rank(std::string_view name) {
   return std::nullopt;
 }
 
+/// A trace that did not get the rank that it says, or says none.
+struct Placed {
+  const TraceFacts* trace;
+  const TraceFacts* owner;  ///< of the rank that it says; null: it says none
+  std::int64_t rank;
+};
+
+std::string shared_text(const Placed& first, std::size_t count) {
+  const std::string both = fmt::format("{} and {} both say that they are rank {}", first.owner->source,
+                                       first.trace->source, *first.trace->rank);
+  if (count == 1)
+    return fmt::format("{}: the second is taken as rank {}; are they of one job?", both, first.rank);
+  return fmt::format(
+      "{} files say that they are a rank that another one is ({}): they are taken as ranks that are free, "
+      "the "
+      "first as {}; are they of one job?",
+      count, both, first.rank);
+}
+
+std::string untold_text(const Placed& first, std::size_t count) {
+  if (count == 1)
+    return fmt::format("{} does not tell its rank: taken as rank {}, by its place", first.trace->source,
+                       first.rank);
+  return fmt::format("{} files do not tell their rank: taken by their places, {} as rank {}", count,
+                     first.trace->source, first.rank);
+}
+
+/// One sentence of each kind, however many files it is about.
+std::vector<std::string> notes_of(std::span<const Placed> placed) {
+  const Placed* shared = nullptr;
+  const Placed* untold = nullptr;
+  std::size_t count_shared = 0, count_untold = 0;
+  for (const Placed& one : placed) {
+    const Placed*& first = one.owner != nullptr ? shared : untold;
+    if (first == nullptr) first = &one;
+    ++(one.owner != nullptr ? count_shared : count_untold);
+  }
+  std::vector<std::string> notes;
+  if (shared != nullptr) notes.push_back(shared_text(*shared, count_shared));
+  if (untold != nullptr) notes.push_back(untold_text(*untold, count_untold));
+  return notes;
+}
+
 }  // namespace
 
 std::optional<std::int64_t> rank_in_name(std::string_view path) {
@@ -57,28 +100,24 @@ std::optional<std::int64_t> rank_in_name(std::string_view path) {
 }
 
 RankNumbers rank_numbers(std::span<const TraceFacts> traces) {
-  RankNumbers numbers;
   std::vector<std::optional<std::int64_t>> chosen(traces.size());
-  std::map<std::int64_t, std::size_t> owner;
+  std::map<std::int64_t, const TraceFacts*> owner;
   for (std::size_t i = 0; i < traces.size(); ++i) {
     if (!traces[i].rank) continue;
-    const auto [place, is_new] = owner.try_emplace(*traces[i].rank, i);
+    const bool is_new = owner.try_emplace(*traces[i].rank, &traces[i]).second;
     if (is_new) chosen[i] = traces[i].rank;
   }
   std::int64_t free = 0;
+  std::vector<Placed> placed;
   for (std::size_t i = 0; i < traces.size(); ++i) {
     if (chosen[i]) continue;
     while (owner.contains(free)) ++free;
-    const auto& claim = traces[i].rank;
-    numbers.notes.push_back(
-        claim ? fmt::format("{} and {} both say that they are rank {}: the second is taken as rank {}; are "
-                            "they of one job?",
-                            traces[owner.at(*claim)].source, traces[i].source, *claim, free)
-              : fmt::format("{} does not tell its rank: taken as rank {}, by its place", traces[i].source,
-                            free));
-    owner[free] = i;
+    placed.push_back({&traces[i], traces[i].rank ? owner.at(*traces[i].rank) : nullptr, free});
+    owner[free] = &traces[i];
     chosen[i] = free;
   }
+  RankNumbers numbers;
+  numbers.notes = notes_of(placed);
   for (const auto& rank : chosen) numbers.ranks.push_back(*rank);
   return numbers;
 }

@@ -27,12 +27,14 @@ Cell text(const char* value) {
 
 TEST(CombineHeadlines, GivesARowForEachRankAndTheSpread) {
   std::vector ranks{rank(2, 0.5), rank(0, 0.2), rank(1, 0.3)};
-  ranks[1].result.headlines.push_back({"idle_time", Kind::kTimeNs, true, 700, ""});
+  ranks[1].result.headlines.push_back({"idle_time_ns", Kind::kTimeNs, true, 700, ""});
   const AnalysisResult combined = combine_headlines(ranks);
   ASSERT_EQ(combined.tables.size(), 2U);
   const DataTable& by_rank = combined.tables[0];
   EXPECT_EQ(by_rank.columns.size(), 4U);
   EXPECT_EQ(by_rank.columns[3].kind, Kind::kTimeNs);
+  EXPECT_EQ(by_rank.columns[3].key, "idle_time_ns");
+  EXPECT_EQ(by_rank.columns[3].title, "idle time");
   EXPECT_THAT(by_rank.rows,
               ElementsAre(ElementsAre(Cell{std::int64_t{0}}, text("rank-0.json"), Cell{0.2}, Cell{700.0}),
                           ElementsAre(Cell{std::int64_t{1}}, text("rank-1.json"), Cell{0.3}, Cell{}),

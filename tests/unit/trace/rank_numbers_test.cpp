@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <set>
+
 namespace headroom::trace {
 namespace {
 
@@ -47,8 +49,10 @@ TEST(RankNumbers, AreWhatTheTracesSay) {
 TEST(RankNumbers, ThoseWithoutOneGetWhatIsFree) {
   const RankNumbers numbers = rank_numbers(std::vector{of("a.json"), of("b.json", 0), of("c.json")});
   EXPECT_THAT(numbers.ranks, ElementsAre(1, 0, 2));
-  EXPECT_THAT(numbers.notes, ElementsAre("a.json does not tell its rank: taken as rank 1, by its place",
-                                         "c.json does not tell its rank: taken as rank 2, by its place"));
+  EXPECT_THAT(numbers.notes,
+              ElementsAre("2 files do not tell their rank: taken by their places, a.json as rank 1"));
+  EXPECT_THAT(rank_numbers(std::vector{of("a.json"), of("b.json", 0)}).notes,
+              ElementsAre("a.json does not tell its rank: taken as rank 1, by its place"));
 }
 
 TEST(RankNumbers, DuplicatesAreNamed) {
@@ -58,6 +62,16 @@ TEST(RankNumbers, DuplicatesAreNamed) {
   EXPECT_THAT(numbers.notes,
               ElementsAre(HasSubstr("a/rank-0.json and b/rank-0.json both say that they are rank 0: the "
                                     "second is taken as rank 2")));
+}
+
+TEST(RankNumbers, ManyDuplicatesAreOneNote) {
+  std::vector<TraceFacts> copies;
+  for (int i = 0; i < 64; ++i) copies.push_back(of(i == 0 ? "a.json" : "b.json", 3));
+  const RankNumbers numbers = rank_numbers(copies);
+  EXPECT_EQ(std::set(numbers.ranks.begin(), numbers.ranks.end()).size(), 64U);
+  EXPECT_THAT(numbers.notes,
+              ElementsAre(HasSubstr("63 files say that they are a rank that another one is (a.json and "
+                                    "b.json both say that they are rank 3)")));
 }
 
 }  // namespace
