@@ -138,6 +138,14 @@ Breakdown total(std::span<const DeviceTimes> devices) {
   return sum;
 }
 
+Breakdown breakdown(const Trace& trace) {
+  return total(device_times(trace, device_work(trace), kernel_types(trace)));
+}
+
+double utilization(const Trace& trace) {
+  return breakdown(trace).utilization();
+}
+
 std::string device_text(std::int32_t device) {
   return device < 0 ? "?" : std::to_string(device);
 }

@@ -64,6 +64,11 @@ inline const Breakdown& breakdown(const DeviceTimes& times) {
 }
 Breakdown total(std::span<const DeviceTimes> devices);
 
+/// Over all devices of a trace that was read with any needs: what `headroom trace utilization` starts with.
+Breakdown breakdown(const Trace& trace);
+/// Busy share of the devices' spans, 0 without work: `utilization(read("trace.json.gz"))`.
+double utilization(const Trace& trace);
+
 /// "0", or "?" where the file does not say.
 std::string device_text(std::int32_t device);
 /// "NVIDIA H100 80GB HBM3"; empty where the file does not say.

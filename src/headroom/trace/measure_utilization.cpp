@@ -61,8 +61,7 @@ MeasuredUtilization measure_utilization(const std::function<void()>& function, R
     throw Error("measure_utilization: the runs took no time that the clock can tell: give more of them");
   measured.trace = record(function, recorder, options);
   measured.as_pytorch = seed_utilization(measured.trace, measured.length_s);
-  const DeviceWork work = device_work(measured.trace);
-  measured.devices = total(device_times(measured.trace, work, kernel_types(measured.trace)));
+  measured.devices = breakdown(measured.trace);
   return measured;
 }
 

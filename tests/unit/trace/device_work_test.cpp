@@ -55,8 +55,8 @@ TEST(DeviceWork, TotalsAddOverDevices) {
   builder.kernel("a", 0, 10);
   builder.kernel("b", 1000, 40, kNoCorrelation, 1);
   builder.kernel("c", 1080, 20, kNoCorrelation, 1);
-  const Breakdown sum =
-      total(device_times(builder.trace, device_work(builder.trace), kernel_types(builder.trace)));
+  const Breakdown sum = breakdown(builder.trace);
+  EXPECT_DOUBLE_EQ(utilization(builder.trace), 70.0 / 110);
   EXPECT_EQ(sum.span_ns, 110);  // 10 of device 0, 100 of device 1: not the time between their works
   EXPECT_EQ(sum.busy_ns, 70);
   EXPECT_EQ(sum.idle_ns, 40);
@@ -65,7 +65,7 @@ TEST(DeviceWork, TotalsAddOverDevices) {
 TEST(DeviceWork, NoWorkIsNoDevice) {
   const TraceBuilder builder;
   EXPECT_TRUE(device_work(builder.trace).devices.empty());
-  EXPECT_EQ(total({}).utilization(), 0.0);
+  EXPECT_EQ(utilization(builder.trace), 0.0);
 }
 
 }  // namespace
