@@ -14,7 +14,8 @@ char lower(char c) {
 
 /// `part` is in lower case.
 bool contains(std::string_view text, std::string_view part) {
-  return std::ranges::search(text, part, {}, lower).begin() != text.end();
+  const auto are_equal = [](char a, char b) { return lower(a) == b; };
+  return std::search(text.begin(), text.end(), part.begin(), part.end(), are_equal) != text.end();
 }
 
 template <std::size_t N>

@@ -90,12 +90,13 @@ OpTree op_tree(const Trace& trace) {
   tree.parent = parents(trace, kCalls, kCalls);
   tree.self_ns.assign(events.size(), 0);
   tree.device_ns.assign(events.size(), 0);
-  for (const std::uint32_t call : tree.calls) tree.self_ns[call] += events.duration_ns[call];
+  for (const std::uint32_t call : tree.calls) tree.self_ns[call] = events.duration_ns[call];
   for (const std::uint32_t call : tree.calls) {
     const std::uint32_t parent = tree.parent[call];
     if (parent == kNone) continue;
     // What ends after its parent, by rounding, has the rest of its time outside of it.
-    tree.self_ns[parent] -= std::min(events.end_ns(call), events.end_ns(parent)) - events.start_ns[call];
+    const std::int64_t inside = std::min(events.end_ns(call), events.end_ns(parent)) - events.start_ns[call];
+    tree.self_ns[parent] = saturating_add(tree.self_ns[parent], -inside);
   }
   add_device_times(trace, tree);
   find_stand_ins(trace, tree);

@@ -20,12 +20,7 @@ void add(TraceCheck& check, std::uint32_t event, std::int64_t by_ns = -1) {
 /// Calls of a thread are inside one another or apart; what overlaps otherwise has a wrong time.
 TraceCheck nesting(const Trace& trace) {
   TraceCheck check{"CPU events that overlap without nesting",
-                   "their self times and the op above a launch are guesses",
-                   true,
-                   0,
-                   0,
-                   -1,
-                   kNone};
+                   "their self times and the op above a launch are guesses"};
   constexpr CategoryMask kCalls = mask_of(Category::kCpuOp) | mask_of(Category::kRuntime) |
                                   mask_of(Category::kDriver) | mask_of(Category::kUserAnnotation) |
                                   mask_of(Category::kPython);
@@ -44,12 +39,7 @@ TraceCheck nesting(const Trace& trace) {
 /// A stream works in order, one piece after the other.
 TraceCheck stream_order(const Trace& trace) {
   TraceCheck check{"GPU work that overlaps on its stream",
-                   "a stream works on one thing at a time: clocks that drift, or events twice",
-                   true,
-                   0,
-                   0,
-                   -1,
-                   kNone};
+                   "a stream works on one thing at a time: clocks that drift, or events twice"};
   const Events& events = trace.events;
   check.of = trace.gpu.size();
   for (const GpuWork& stream : work_by_stream(trace)) {
@@ -64,13 +54,7 @@ TraceCheck stream_order(const Trace& trace) {
 }
 
 TraceCheck twice(const Trace& trace) {
-  TraceCheck check{"GPU work that is there twice",
-                   "counted twice; was the trace joined of several?",
-                   true,
-                   0,
-                   0,
-                   -1,
-                   kNone};
+  TraceCheck check{"GPU work that is there twice", "counted twice; was the trace joined of several?"};
   const Events& events = trace.events;
   check.of = trace.gpu.size();
   const auto key = [&](std::uint32_t row) {
@@ -88,8 +72,7 @@ TraceCheck twice(const Trace& trace) {
 }
 
 TraceCheck without_correlation(const Trace& trace) {
-  TraceCheck check{
-      "GPU work without a correlation", "no op and no launch can be found for it", true, 0, 0, -1, kNone};
+  TraceCheck check{"GPU work without a correlation", "no op and no launch can be found for it"};
   check.of = trace.gpu.size();
   for (const GpuDetail& work : trace.gpu) {
     if (trace.events.correlation[work.event] == kNoCorrelation) add(check, work.event);
@@ -99,12 +82,7 @@ TraceCheck without_correlation(const Trace& trace) {
 
 TraceCheck without_launch(const Trace& trace, const std::vector<std::uint32_t>& launch) {
   TraceCheck check{"GPU work whose launch is not in the file",
-                   "some at the start is usual: it was launched before the recording",
-                   false,
-                   0,
-                   0,
-                   -1,
-                   kNone};
+                   "some at the start is usual: it was launched before the recording", false};
   for (std::size_t row = 0; row < trace.gpu.size(); ++row) {
     const std::uint32_t event = trace.gpu[row].event;
     if (trace.events.correlation[event] == kNoCorrelation) continue;
@@ -117,12 +95,7 @@ TraceCheck without_launch(const Trace& trace, const std::vector<std::uint32_t>& 
 /// By name: other calls of the runtime carry correlations too.
 TraceCheck without_kernel(const Trace& trace, const std::vector<std::uint32_t>& launch) {
   TraceCheck check{"launches without GPU work",
-                   "some at the end is usual: the recording stopped before the device",
-                   false,
-                   0,
-                   0,
-                   -1,
-                   kNone};
+                   "some at the end is usual: the recording stopped before the device", false};
   std::unordered_set<std::int64_t> launched;
   for (std::size_t row = 0; row < trace.gpu.size(); ++row) {
     if (launch[row] != kNone) launched.insert(trace.events.correlation[launch[row]]);
@@ -142,12 +115,7 @@ TraceCheck without_kernel(const Trace& trace, const std::vector<std::uint32_t>& 
 
 TraceCheck before_launch(const Trace& trace, const std::vector<std::uint32_t>& launch) {
   TraceCheck check{"GPU work that starts before its launch",
-                   "the clocks of CPU and GPU do not agree: launch delays are off by as much",
-                   true,
-                   0,
-                   0,
-                   -1,
-                   kNone};
+                   "the clocks of CPU and GPU do not agree: launch delays are off by as much"};
   const Events& events = trace.events;
   for (std::size_t row = 0; row < trace.gpu.size(); ++row) {
     if (launch[row] == kNone) continue;
@@ -160,8 +128,7 @@ TraceCheck before_launch(const Trace& trace, const std::vector<std::uint32_t>& l
 }
 
 TraceCheck without_duration(const Trace& trace) {
-  TraceCheck check{
-      "GPU work of no duration", "shorter than the clock's tick, or never ended", false, 0, 0, -1, kNone};
+  TraceCheck check{"GPU work of no duration", "shorter than the clock's tick, or never ended", false};
   check.of = trace.gpu.size();
   for (const GpuDetail& work : trace.gpu) {
     if (trace.events.duration_ns[work.event] == 0) add(check, work.event);
@@ -171,13 +138,7 @@ TraceCheck without_duration(const Trace& trace) {
 
 /// Starts that lie out of all proportion from where nearly all are: times of another clock.
 TraceCheck far_away(const Trace& trace) {
-  TraceCheck check{"events far from all others",
-                   "times of another clock: spans and idle time are wrong",
-                   true,
-                   0,
-                   0,
-                   -1,
-                   kNone};
+  TraceCheck check{"events far from all others", "times of another clock: spans and idle time are wrong"};
   const std::vector<std::int64_t>& starts = trace.events.start_ns;
   check.of = starts.size();
   if (starts.size() < 3) return check;
@@ -189,17 +150,16 @@ TraceCheck far_away(const Trace& trace) {
   };
   constexpr std::int64_t kSecond = 1'000'000'000;
   const std::int64_t low = at(0.1), high = at(0.9);
-  const std::int64_t reach = 100 * std::max<std::int64_t>(high - low, kSecond);
+  const double reach = 100 * static_cast<double>(std::max<std::int64_t>(high - low, kSecond));
   for (std::uint32_t i = 0; i < starts.size(); ++i) {
     const std::int64_t distance = std::max(low - starts[i], starts[i] - high);
-    if (distance > reach) add(check, i, distance);
+    if (static_cast<double>(distance) > reach) add(check, i, distance);
   }
   return check;
 }
 
 TraceCheck arrows(const Trace& trace) {
-  TraceCheck check{
-      "arrows with one end", "viewers leave them out; no analysis here reads them", false, 0, 0, -1, kNone};
+  TraceCheck check{"arrows with one end", "viewers leave them out; no analysis here reads them", false};
   std::vector<std::tuple<NameId, std::int64_t, bool>> ends;
   for (const Flow& flow : trace.flows) ends.emplace_back(flow.category, flow.id, flow.is_start);
   std::ranges::sort(ends);

@@ -61,10 +61,8 @@ DataTable changes_table(const std::vector<DiffLine>& lines, const Scale& scale) 
   std::array<std::size_t, kChanges> names{};
   DiffLine all;
   const auto add = [](DiffLine& sum, const DiffLine& line) {
-    for (const auto side : {&DiffLine::before, &DiffLine::after}) {
-      (sum.*side).count += (line.*side).count;
-      (sum.*side).total_ns += (line.*side).total_ns;
-    }
+    sum.before += line.before;
+    sum.after += line.after;
   };
   for (const DiffLine& line : lines) {
     ++names[static_cast<std::size_t>(line.change)];

@@ -39,18 +39,13 @@ bool is_in(const Span& span, std::int64_t at) {
 class SumsByName {
  public:
   explicit SumsByName(std::size_t names) : sums_(names) {}
-  void add(NameId name, std::int64_t duration_ns) {
-    ++sums_[name].count;
-    sums_[name].total_ns += duration_ns;
-  }
+  void add(NameId name, std::int64_t duration_ns) { sums_[name] += {1, duration_ns}; }
   template <typename TextOf>
   WorkByName by_text(TextOf text_of) const {
     WorkByName all;
     for (NameId name = 0; name < sums_.size(); ++name) {
       if (sums_[name].count == 0) continue;
-      WorkSum& sum = all[text_of(name)];
-      sum.count += sums_[name].count;
-      sum.total_ns += sums_[name].total_ns;
+      all[text_of(name)] += sums_[name];
     }
     return all;
   }
@@ -163,8 +158,7 @@ void sum_gpu(const Trace& trace, const Span& span, const ProfileOptions& options
     const std::uint32_t around = launch[row] == kNone ? kNone : places.parent_event(launch[row]);
     const std::uint32_t place = places.child(places.inside(around), events.name[event]);
     if (at_place.size() < places.size()) at_place.resize(places.size());
-    ++at_place[place].count;
-    at_place[place].total_ns += events.duration_ns[event];
+    at_place[place] += {1, events.duration_ns[event]};
   }
   const auto text_of = [&](NameId name) {
     return options.whole_names ? std::string(trace.names[name]) : short_name(trace.names[name]);
@@ -172,9 +166,7 @@ void sum_gpu(const Trace& trace, const Span& span, const ProfileOptions& options
   profile.kernels = kernels.by_text(text_of);
   for (std::uint32_t place = 0; place < at_place.size(); ++place) {
     if (at_place[place].count == 0) continue;
-    WorkSum& sum = profile.places[places.text(place, text_of)];
-    sum.count += at_place[place].count;
-    sum.total_ns += at_place[place].total_ns;
+    profile.places[places.text(place, text_of)] += at_place[place];
   }
 }
 
@@ -194,11 +186,7 @@ void add(TraceProfile& sum, const TraceProfile& other) {
   for (WorkByName TraceProfile::*const part :
        {&TraceProfile::kernels, &TraceProfile::ops, &TraceProfile::annotations, &TraceProfile::calls,
         &TraceProfile::places}) {
-    for (const auto& [name, work] : other.*part) {
-      WorkSum& mine = (sum.*part)[name];
-      mine.count += work.count;
-      mine.total_ns += work.total_ns;
-    }
+    for (const auto& [name, work] : other.*part) (sum.*part)[name] += work;
   }
   sum.without_step += other.without_step;
   sum.steps += other.steps;

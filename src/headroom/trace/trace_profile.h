@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "headroom/trace/duration_stats.h"
 #include "headroom/trace/read.h"
 #include "headroom/trace/trace.h"
 
@@ -14,6 +15,11 @@ namespace headroom::trace {
 /// Events of one name, or at one place.
 struct WorkSum {
   std::int64_t count = 0, total_ns = 0;
+  WorkSum& operator+=(const WorkSum& other) {
+    count += other.count;
+    total_ns = saturating_add(total_ns, other.total_ns);
+    return *this;
+  }
 };
 using WorkByName = std::map<std::string, WorkSum>;
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "headroom/trace/trace_diff.h"
 #include "result_view.h"
 #include "trace_builder.h"
 
@@ -35,6 +36,9 @@ Trace extreme_trace() {
   }
   for (const std::int64_t bytes : {kMost, kMost, kLeast, kLeast, std::int64_t{0}})
     builder.trace.memory.push_back({bytes, -5, 3, bytes, 7, kMost, kMost});
+  builder.trace.memory.push_back({0, 1, 0, 512, 7, kLeast, 7});
+  for (int i = 0; i < 12; ++i) builder.op("aten::mm", -kFar + i, kFar - i, i);
+  for (int i = 0; i < 12; ++i) builder.op("aten::add", -kFar + 20, kFar - 100, i, "2");
   return std::move(builder.trace);
 }
 
@@ -49,6 +53,22 @@ TEST(ExtremeValues, NoAnalysisOfDevicesFails) {
     for (const Headline& headline : view.result.headlines)
       EXPECT_FALSE(std::isnan(headline.value)) << name << " " << headline.metric;
   }
+}
+
+TEST(ExtremeValues, NoOtherAnalysisFails) {
+  const Trace trace = extreme_trace();
+  for (const Analysis* analysis : analyses()) {
+    const AnalysisResult result = analysis->analyze(trace, {});
+    EXPECT_FALSE(result.tables.empty()) << analysis->name;
+    const std::vector<RankResult> ranks{{"a", 0, result}, {"b", 1, result}};
+    if (analysis->combine != nullptr) {
+      EXPECT_FALSE(analysis->combine(ranks, {}).tables.empty()) << analysis->name;
+    }
+  }
+  TraceProfile profile = profile_of(trace);
+  add(profile, profile_of(trace));
+  EXPECT_EQ(profile.kernels.at("gemm").total_ns, kMost);
+  EXPECT_FALSE(diff(profile, {}).tables.empty());
 }
 
 TEST(ExtremeValues, OptionsBeyondAllTimes) {

@@ -136,7 +136,9 @@ void note_allocators(const Trace& trace, const MemoryHistory& history, AnalysisR
   for (const DeviceMemory& memory : history.devices) {
     std::string where = device_type_name(memory.device_type);
     if (memory.device >= 0) where += fmt::format(" {}", memory.device);
-    const std::int64_t unused = memory.peak_reserved_bytes - memory.allocated_at_peak_reserved_bytes;
+    // Below 0 it is not known.
+    const std::int64_t allocated = std::max<std::int64_t>(memory.allocated_at_peak_reserved_bytes, 0);
+    const std::int64_t unused = memory.peak_reserved_bytes - allocated;
     if (memory.allocated_at_peak_reserved_bytes >= 0 && unused > memory.peak_reserved_bytes / 5)
       result.notes.push_back(fmt::format(
           "{}: {} of {} reserved were not allocated at the peak: a cache of freed blocks, or fragmentation "
