@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -35,6 +36,9 @@ constexpr bool has(Needs set, Needs one) {
 struct ReadOptions {
   Needs needs = Needs::kAll;
   int threads = 0;  ///< 0: as many as this process may run on
+  /// The list of events is read in pieces of about this size, each by one thread; what comes out does not
+  /// depend on it unless text is broken. Small ones (64 is the least) let a small file have many.
+  std::size_t window_bytes = std::size_t{1} << 19;
   /// Called now and then from one thread with the bytes of the file read so far and its size (0: not known).
   std::function<void(std::uint64_t done, std::uint64_t size)> progress;
   /// Asked now and then; true ends the reading with Error "interrupted".

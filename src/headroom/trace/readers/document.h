@@ -20,7 +20,7 @@ class Document {
   /// With a sink the events and the other members are written again for it, and no columns are made.
   Document(ByteSource& source, const ReadOptions& options, Trace& trace, const RewriteSink* sink = nullptr)
       : trace_(trace),
-        feed_(source),
+        feed_(source, options.window_bytes),
         assembly_(trace, options.needs),
         events_(feed_, assembly_, options, sink),
         sink_(sink) {}

@@ -43,6 +43,7 @@ bool EventPipeline::read_list() {
   open_ = {};
   // One window tells whether there is enough to share.
   if (read_next(0)) {
+    report_progress();
     std::vector<std::jthread> others;
     for (std::size_t reader = 1; reader + 1 < readers_.size(); ++reader) {
       others.emplace_back([this, reader] { work(reader); });

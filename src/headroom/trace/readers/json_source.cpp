@@ -14,10 +14,9 @@ class PrefixedSource : public ByteSource {
   PrefixedSource(std::string prefix, std::unique_ptr<ByteSource> rest)
       : prefix_(std::move(prefix)), rest_(std::move(rest)) {}
   std::size_t read(char* into, std::size_t room) override {
-    if (given_ == prefix_.size()) return rest_->read(into, room);
     const std::size_t count = prefix_.copy(into, room, given_);
     given_ += count;
-    return count;
+    return count == room ? count : count + rest_->read(into + count, room - count);
   }
   std::uint64_t done() const override { return rest_->done() - (prefix_.size() - given_); }
   std::uint64_t size() const override { return rest_->size(); }

@@ -28,7 +28,7 @@ void TextFeed::make_front_free() {
 bool TextFeed::grow() {
   if (ended_) return false;
   make_front_free();
-  const std::size_t wanted = std::max(kWindowBytes, pending_.size());
+  const std::size_t wanted = std::max(window_bytes_, pending_.size());
   const std::size_t count = source_.read(pending_.room_for(wanted), wanted);
   pending_.added(count);
   ended_ = count == 0;
@@ -43,7 +43,7 @@ void TextFeed::consume(std::size_t count) {
 Window TextFeed::take_window(PaddedText room) {
   make_front_free();
   std::size_t end = kNoBoundary;
-  for (std::size_t wanted = kWindowBytes; end == kNoBoundary; wanted *= 2) {
+  for (std::size_t wanted = window_bytes_; end == kNoBoundary; wanted *= 2) {
     while (!ended_ && pending_.size() < wanted) {
       const std::size_t missing = wanted - pending_.size();
       const std::size_t count = source_.read(pending_.room_for(missing), missing);

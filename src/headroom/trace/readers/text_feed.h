@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -23,9 +24,8 @@ struct Window {
 /// windows.
 class TextFeed {
  public:
-  static constexpr std::size_t kWindowBytes = std::size_t{1} << 19;
-
-  explicit TextFeed(ByteSource& source) : source_(source) {}
+  TextFeed(ByteSource& source, std::size_t window_bytes)
+      : source_(source), window_bytes_(std::max(window_bytes, kLeastWindow)) {}
 
   /// What has been read and not yet consumed. Good until the next call of anything else.
   std::string_view text() const { return pending_.view().substr(start_); }
@@ -46,7 +46,10 @@ class TextFeed {
  private:
   void make_front_free();
 
+  static constexpr std::size_t kLeastWindow = 64;
+
   ByteSource& source_;
+  std::size_t window_bytes_;
   PaddedText pending_;
   std::size_t start_ = 0;
   std::uint64_t offset_ = 0;
