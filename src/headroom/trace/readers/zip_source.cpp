@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The format: APPNOTE.TXT of PKWARE, sections 4.3 and 4.5 (64 bits).
 #include <fmt/format.h>
+#include <zlib.h>
 
 #include <algorithm>
 #include <optional>
@@ -29,6 +30,32 @@ std::uint64_t number(std::string_view text, std::size_t at, std::size_t bytes) {
 struct Member {
   std::string name;
   std::uint64_t method = 0, packed_size = 0, header = 0;
+  std::uint32_t checksum = 0;
+};
+
+/// A member as its text, held against the checksum of the directory.
+class CheckedSource : public ByteSource {
+ public:
+  CheckedSource(std::unique_ptr<ByteSource> text, std::uint32_t expected)
+      : text_(std::move(text)), expected_(expected) {}
+
+  std::size_t read(char* into, std::size_t room) override {
+    const std::size_t count = text_->read(into, room);
+    found_ = static_cast<std::uint32_t>(::crc32_z(found_, reinterpret_cast<const Bytef*>(into), count));
+    is_over_ = count == 0;
+    return count;
+  }
+  std::uint64_t done() const override { return text_->done(); }
+  std::uint64_t size() const override { return text_->size(); }
+  std::string damage() const override {
+    if (const std::string own = text_->damage(); !own.empty()) return own;
+    return is_over_ && found_ != expected_ ? "its zip data are damaged (checksum)" : "";
+  }
+
+ private:
+  std::unique_ptr<ByteSource> text_;
+  std::uint32_t expected_, found_ = 0;
+  bool is_over_ = false;
 };
 
 class Archive {
@@ -61,11 +88,20 @@ class Archive {
     return text;
   }
 
+  /// The last record whose comment ends with the file: a comment may hold what looks like another one. Else
+  /// the last one.
+  static std::size_t find_end(std::string_view tail) {
+    std::size_t end = tail.rfind(kEndRecord);
+    while (end != tail.npos && end + 22 + number(tail, end + 20, 2) != tail.size())
+      end = end == 0 ? tail.npos : tail.rfind(kEndRecord, end - 1);
+    return end != tail.npos ? end : tail.rfind(kEndRecord);
+  }
+
   std::vector<Member> list() {
     constexpr std::uint64_t kLongestEnd = 22 + 65535;  // the record and its comment
     const std::uint64_t tail_at = file_->size() > kLongestEnd ? file_->size() - kLongestEnd : 0;
     const std::string tail = read(tail_at, kLongestEnd);
-    const std::size_t end = tail.rfind(kEndRecord);
+    const std::size_t end = find_end(tail);
     if (end == tail.npos) fail("the zip file has no directory at its end; it was cut off");
     std::uint64_t size = number(tail, end + 12, 4), offset = number(tail, end + 16, 4);
     if ((size == kNot32 || offset == kNot32) && end >= 20 && tail.substr(end - 20, 4) == kEndLocator64) {
@@ -89,6 +125,7 @@ class Archive {
   static Member member(std::string_view directory, std::size_t at, std::size_t name, std::size_t extra) {
     Member found;
     found.method = number(directory, at + 10, 2);
+    found.checksum = static_cast<std::uint32_t>(number(directory, at + 16, 4));
     found.packed_size = number(directory, at + 20, 4);
     found.header = number(directory, at + 42, 4);
     if (at + 46 + name > directory.size()) return found;
@@ -115,8 +152,9 @@ class Archive {
     const std::uint64_t data = member.header + 30 + number(header, 26, 2) + number(header, 28, 2);
     file_->restrict_to(data, member.packed_size);
     constexpr std::uint64_t kStored = 0, kDeflated = 8;
-    if (member.method == kStored) return std::move(file_);
-    if (member.method == kDeflated) return unpack_deflate(std::move(file_));
+    if (member.method == kStored) return std::make_unique<CheckedSource>(std::move(file_), member.checksum);
+    if (member.method == kDeflated)
+      return std::make_unique<CheckedSource>(unpack_deflate(std::move(file_)), member.checksum);
     fail(fmt::format("its member {} is packed by method {}; unpack it first", in_quotes(member.name),
                      member.method));
   }

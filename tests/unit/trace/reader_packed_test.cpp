@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// Traces that are packed: what is whole reads as the text does; of what is damaged all before the damage is
+// kept, and the damage said.
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+
+#include "headroom/base/error.h"
+#include "headroom/base/files.h"
+#include "headroom/trace/read.h"
+#include "packed_files.h"
+
+namespace headroom::trace {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+
+/// Names that do not repeat, so that the packed text has some length.
+std::string trace_text(int count) {
+  std::string text = "{\"traceEvents\": [";
+  for (int i = 0; i < count; ++i) {
+    text += (i == 0 ? "" : ",\n") + std::string(R"({"ph": "X", "cat": "kernel", "name": "k)") +
+            std::to_string(std::hash<int>()(i) * 2654435761U % 1000003) + R"(", "pid": 0, "tid": 7, "ts": )" +
+            std::to_string(i) + ".5, \"dur\": 1}";
+  }
+  return text + "]}";
+}
+
+class ReaderPacked : public testing::Test {
+ protected:
+  ReaderPacked() : path_(fs::temp_directory_path() / ("headroom-packed-" + std::to_string(::getpid()))) {}
+  ~ReaderPacked() override { fs::remove(path_); }
+
+  Trace read_bytes(const std::string& bytes) {
+    write_file_atomically(path_, bytes);
+    ReadOptions options;
+    options.threads = 1;
+    return read(path_, options);
+  }
+
+  void expect_whole(const std::string& bytes) {
+    const Trace trace = read_bytes(bytes);
+    EXPECT_EQ(trace.events.size(), 500U);
+    EXPECT_EQ(trace.events.start_ns.back(), 499500);
+    EXPECT_TRUE(trace.is_complete);
+    EXPECT_EQ(trace.problems.count, 0U);
+    EXPECT_EQ(trace.json_bytes, text_.size());
+  }
+
+  /// The events before the damage, and only they.
+  void expect_damaged(const std::string& bytes, const std::string& what, std::size_t least,
+                      std::size_t most) {
+    const Trace trace = read_bytes(bytes);
+    EXPECT_GE(trace.events.size(), least);
+    EXPECT_LE(trace.events.size(), most);
+    EXPECT_FALSE(trace.is_complete);
+    ASSERT_GE(trace.problems.count, 1U);
+    EXPECT_THAT(trace.problems.first.back().what, HasSubstr(what));
+  }
+
+  void expect_refused(const std::string& bytes, const std::string& what) {
+    try {
+      read_bytes(bytes);
+      ADD_FAILURE() << "read, but should say: " << what;
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr(path_.string()));
+      EXPECT_THAT(error.what(), HasSubstr(what));
+    }
+  }
+
+  const std::string text_ = trace_text(500);
+
+ private:
+  fs::path path_;
+};
+
+TEST_F(ReaderPacked, WholeFilesReadAsTheirText) {
+  expect_whole(text_);
+  expect_whole(gzip_of(text_));
+  expect_whole(zstd_of(text_));
+  for (const bool is_deflated : {false, true}) {
+    for (const bool is_zip64 : {false, true}) {
+      SCOPED_TRACE(testing::Message() << is_deflated << is_zip64);
+      expect_whole(zip_of({{"trace.json", text_, is_deflated, is_zip64}}));
+    }
+  }
+}
+
+TEST_F(ReaderPacked, SeveralStreamsAreOneText) {
+  const std::size_t half = text_.size() / 2;
+  expect_whole(gzip_of(text_.substr(0, half)) + gzip_of("") + gzip_of(text_.substr(half)));
+  expect_whole(zstd_of(text_.substr(0, half)) + zstd_of("") + zstd_of(text_.substr(half)));
+  // What tar and dd leave behind a stream; gzip takes it so, too.
+  expect_whole(gzip_of(text_) + std::string(512, '\0'));
+}
+
+TEST_F(ReaderPacked, OfAZipTheFirstMemberThatIsJson) {
+  expect_whole(zip_of({{"readme.txt", "nothing"}, {"a/", ""}, {"a/trace.json", text_}, {"b.json", "[]"}}));
+  expect_whole(zip_of({{"worker0.pt.trace", text_}, {"readme.txt", "nothing"}}));
+  expect_whole(zip_of({{"trace.json", text_}}, "a comment that says PK\5\6 itself"));
+  expect_refused(zip_of({{"readme.txt", "nothing"}}), "no Chrome trace");
+  expect_refused(zip_of({}), "zip");
+}
+
+TEST_F(ReaderPacked, AZipThatCannotBeReadSaysWhy) {
+  expect_refused(zip_of({{"trace.json", text_, true, false, true}}), "encrypted");
+  expect_refused(zip_of({{"trace.json", text_, true, false, false, 12}}), "packed by method 12");
+  const std::string whole = zip_of({{"trace.json", text_}});
+  expect_refused(whole.substr(0, whole.size() - 30), "cut off");
+  // Bytes in front of it, as in a program that unpacks itself, move all but the directory's numbers.
+  expect_refused("PK\3\4" + std::string(100, '\0') + whole, "zip");
+}
+
+TEST_F(ReaderPacked, ACutFileGivesWhatIsThere) {
+  const std::string gzip = gzip_of(text_);
+  expect_damaged(gzip.substr(0, gzip.size() / 2), "cut off", 100, 400);
+  expect_damaged(gzip.substr(0, gzip.size() - 4), "cut off", 500, 500);
+  const std::string zstd = zstd_of(trace_text(20000));
+  expect_damaged(zstd.substr(0, zstd.size() / 2), "cut off", 1000, 19000);
+}
+
+TEST_F(ReaderPacked, DamageIsSaidAndWhatCameBeforeKept) {
+  std::string gzip = gzip_of(text_);
+  gzip[gzip.size() - 6] ^= 1;  // its checksum
+  expect_damaged(gzip, "damaged (incorrect data check)", 500, 500);
+  std::string zstd = zstd_of(trace_text(20000));
+  zstd[zstd.size() / 2] ^= 0x55;
+  expect_damaged(zstd, "zstd data are damaged", 1000, 20000);
+  for (const bool is_deflated : {false, true}) {
+    std::string zip = zip_of({{"trace.json", text_, is_deflated}});
+    // A digit of a time, where the text stands as it is: only the checksum tells.
+    const std::size_t at = is_deflated ? zip.size() / 2 : zip.find("250.5");
+    zip[at] ^= 1;
+    const Trace trace = read_bytes(zip);
+    EXPECT_FALSE(trace.is_complete) << is_deflated;
+    ASSERT_GE(trace.problems.count, 1U) << is_deflated;
+    EXPECT_THAT(trace.problems.first.back().what, HasSubstr("damaged")) << is_deflated;
+  }
+}
+
+TEST_F(ReaderPacked, NothingButDamageIsAnError) {
+  expect_refused(gzip_of(text_).substr(0, 12), "cut off");
+  std::string zstd = zstd_of(text_);
+  zstd.resize(8);
+  expect_refused(zstd, "cut off");
+  expect_refused("\x1f\x8b" + std::string(40, 'x'), "damaged");
+}
+
+}  // namespace
+}  // namespace headroom::trace
