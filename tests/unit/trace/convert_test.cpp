@@ -72,6 +72,11 @@ class Convert : public testing::Test {
   Conversion conversion_;
 };
 
+TEST_F(Convert, OfTwoPhasesTheFirstCounts) {
+  EXPECT_EQ(converted(R"([{"ph": "C", "ts": 1, "ph": "X"}])")["traceEvents"],
+            Json::parse(R"([{"ph": "C", "ts": 1}])"));
+}
+
 TEST_F(Convert, WritesNumbersDurationsAndPhases) {
   const Json trace = converted(R"([
     {"ph": "X", "name": "a", "ts": "1.2345", "dur": "7", "args": {"x": NaN}},

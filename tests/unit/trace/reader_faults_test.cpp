@@ -88,6 +88,44 @@ TEST(ReaderFaults, ReadsWhatCanOnlyBeMeantInOneWay) {
                            "dur is not a number");
 }
 
+TEST(ReaderFaults, WhatIsSkippedByNeedLosesNoOtherEvent) {
+  // An operator that nobody asks for, each time with another bracket missing, wrong, or too many.
+  for (const char* bad : {R"({"ph": "X", "cat": "cpu_op", "ts": 1, "args": {"x": 1})",
+                          R"({"ph": "X", "cat": "cpu_op", "ts": 1, "args": {"x": [1, 2}})",
+                          R"({"ph": "X", "cat": "cpu_op", "ts": 1, "args": {"x": {"y": 1}})",
+                          R"({"ph": "X", "cat": "cpu_op", "ts": 1, "sf": "7")",
+                          R"({"ph": "X", "cat": "cpu_op", "ts": 1, "args": ["x": 1}})"}) {
+    ReadOptions options;
+    options.needs = Needs::kGpuWork;
+    std::string text = "{\"traceEvents\": [" + kernel("a") + "," + bad;
+    for (const char* name : {"b", "c", "d"}) text += "," + kernel(name);
+    const Trace trace = read_text(text + "], \"x\": 1}", "test.json", options);
+    EXPECT_EQ(names_of(trace), "a b c d ") << bad;
+    EXPECT_EQ(trace.events_seen, 5U) << bad;
+    EXPECT_EQ(trace.events_skipped_by_need + trace.problems.events_skipped, 1U) << bad;
+  }
+}
+
+TEST(ReaderFaults, DeepArgumentsAreNoFault) {
+  for (const int depth : {10, 63, 64, 65, 500}) {
+    std::string deep;
+    for (int i = 0; i < depth; ++i) deep += i % 2 == 0 ? "[" : "{\"x\": ";
+    deep += "1";
+    for (int i = depth; i-- > 0;) deep += i % 2 == 0 ? "]" : "}";
+    const Trace trace = read_list(kernel("a", "1", ", \"args\": {\"x\": " + deep + "}") + "," + kernel("b"));
+    EXPECT_EQ(names_of(trace), "a b ") << depth;
+    EXPECT_EQ(trace.problems.count, 0U) << depth;
+  }
+}
+
+TEST(ReaderFaults, OfTwoPhasesTheFirstCounts) {
+  const char* const rest = R"("name": "b", "pid": 0, "tid": 7, "ts": 1, "dur": 1, )";
+  EXPECT_EQ(read_list(std::string(R"({"ph": "X", )") + rest + R"("ph": "C"})").events.size(), 1U);
+  const Trace counter = read_list(std::string(R"({"ph": "C", )") + rest + R"("ph": "X"})");
+  EXPECT_EQ(counter.events_without_columns, 1U);
+  EXPECT_EQ(counter.events.size(), 0U);
+}
+
 TEST(ReaderFaults, ArgumentsThatAreNoNumbersAreAbsent) {
   const Trace trace = read_list(kernel(
       "b", "1",

@@ -106,7 +106,7 @@ Walk Arguments::read(Walk walk, ArgumentMask wanted) {
     present_ |= mask_of(key->argument);
     if ((present_ & wanted) != wanted || at.at == nullptr) return {at};
     // The rest is of no interest.
-    return {past_close(at, 1, kValue), true};
+    return {past_close(at, true, kValue), true};
   });
 }
 

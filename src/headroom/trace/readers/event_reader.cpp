@@ -41,6 +41,8 @@ Walk EventReader::walk_event(Walk walk) {
   const Walk after = walk_object(walk, [this](Raw key, Walk at) -> AfterMember {
     Raw* const slot = slot_of(fields_, key);
     if (slot == nullptr) return key == "args" ? read_arguments(at) : AfterMember{past_value(at)};
+    // Of two phases the first counts: it may have ended the reading of the event already.
+    if (slot == &fields_.phase && phase_ != '\0') return {past_value(at)};
     at = take_value(at, *slot);
     if (slot == &fields_.phase) {
       const Raw letters = without_quotes(fields_.phase);
@@ -51,7 +53,7 @@ Walk EventReader::walk_event(Walk walk) {
       return {at};
     }
     if (at.at == nullptr || !is_skipped()) return {at};
-    return {past_close(at, 1, kValue), true};
+    return {past_close(at, true, kValue), true};
   });
   if (after.at == nullptr || later_.at == nullptr) return after;
   return arguments_.read(later_, wanted_arguments()).at == nullptr ? Walk{} : after;

@@ -50,7 +50,9 @@ Walk EventRewriter::copy_members(Walk walk) {
   fields_ = {};
   members_.clear();
   return walk_object(walk, [this](Raw key, Walk at) -> AfterMember {
-    if (key == "ph") return {take_value(at, fields_.phase)};
+    // The first that says one, as for the reader.
+    if (key == "ph")
+      return {without_quotes(fields_.phase).empty() ? take_value(at, fields_.phase) : past_value(at)};
     if (key == "ts") return {take_value(at, fields_.ts)};
     if (key == "dur") return {take_value(at, fields_.dur)};
     members_ += ',';

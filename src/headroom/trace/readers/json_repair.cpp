@@ -81,7 +81,7 @@ class ValueCopy {
       if (levels_.back().bracket == '{' && !key()) return false;
     }
     const Role role = role_of(walk_);
-    if (role == kOpen) {
+    if ((role & kOpens) != 0) {
       levels_.push_back({walk_.token()});
       out_ += walk_.token();
       ++walk_.at;

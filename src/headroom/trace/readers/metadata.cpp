@@ -8,6 +8,7 @@
 #include "headroom/base/json.h"
 #include "headroom/base/text.h"
 #include "headroom/trace/rank_numbers.h"
+#include "headroom/trace/readers/batch.h"
 #include "headroom/trace/readers/json_text.h"
 
 namespace headroom::trace::readers {
@@ -61,8 +62,7 @@ bool is_metadata_key(std::string_view key) {
 
 void read_metadata(std::string_view key, std::string_view value, std::uint64_t offset, Trace& trace) {
   const auto amiss = [&](const char* what) {
-    ++trace.problems.count;
-    trace.problems.first.push_back({offset, fmt::format("{} is {}", in_quotes(key), what)});
+    append(trace.problems, {1, 0, {{offset, fmt::format("{} is {}", in_quotes(key), what)}}});
   };
   if (key == "schemaVersion") {
     trace.schema_version = parse_whole(value);

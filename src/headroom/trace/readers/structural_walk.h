@@ -19,15 +19,21 @@ struct Walk {
   char next_token() const { return text[at[1]]; }
 };
 
-/// What a token does, by its first character, one bit each.
-enum Role : std::uint8_t { kSeparator = 0, kValue = 1, kOpen = 2, kClose = 4, kEnd = 8 };
+/// What a token does, by its first character: bits, so that a walk over many needs no branches.
+using Role = std::uint8_t;
+inline constexpr Role kOpens = 1, kCloses = 2, kStartsValue = 4, kEndsValue = 8, kOfObject = 16, kComma = 32,
+                      kEnd = 64;
+inline constexpr Role kValue = kStartsValue | kEndsValue;  ///< a number, a word, a string: also a key
 
 inline constexpr std::array<Role, 256> kRoles = [] {
   std::array<Role, 256> roles{};
   roles.fill(kValue);
-  roles['{'] = roles['['] = kOpen;
-  roles['}'] = roles[']'] = kClose;
-  roles[':'] = roles[','] = kSeparator;
+  roles['['] = kOpens | kStartsValue;
+  roles['{'] = kOpens | kStartsValue | kOfObject;
+  roles[']'] = kCloses | kEndsValue;
+  roles['}'] = kCloses | kEndsValue | kOfObject;
+  roles[':'] = 0;
+  roles[','] = kComma;
   roles[0] = kEnd;
   return roles;
 }();
@@ -45,20 +51,30 @@ inline Raw scalar_at(const Walk& walk) {
   return {first, static_cast<std::size_t>(last - first + 1)};
 }
 
-/// Past the end of the array or object that is `depth` levels out, from the inside; `before` is the role of
-/// the token before. Broken when it has no end, or when two values stand side by side without an operator:
-/// then a quote is missing or too many somewhere, and the rest means nothing.
-inline Walk past_close(Walk walk, std::int64_t depth, Role before) {
-  unsigned side_by_side = 0;
+/// Past the end of the array or object whose inside this is; `before` is the role of the token before. Broken
+/// when it has no end, when brackets do not match, when two values stand side by side without an operator, or
+/// a bracket where an object has a key: then a quote or a bracket is missing or too many somewhere, and the
+/// rest means nothing.
+inline Walk past_close(Walk walk, bool is_object, Role before) {
+  constexpr std::int64_t kLevels = 64;
+  unsigned side_by_side = 0, unmatched = 0;
+  std::int64_t depth = 1, deepest = 1;
+  // Of the brackets around, the innermost last, whether they are of objects; as many as it holds.
+  std::uint64_t around = is_object ? 1 : 0;
   for (;; ++walk.at) {
     const Role role = role_of(walk);
     // No branch but for the end: what a token is cannot be foreseen.
-    depth += (role >> 1 & 1) - (role >> 2 & 1);
-    side_by_side |= before & role & kValue;
+    const unsigned opens = role & 1U, closes = role >> 1U & 1U, of_object = role >> 4U & 1U;
+    const auto inside = static_cast<unsigned>(around & 1U);
+    side_by_side |= before >> 1U & role & kStartsValue;
+    unmatched |= (before >> 5U & opens & inside) | (closes & (inside ^ of_object));
+    around = (around << opens | (opens & of_object)) >> closes;
+    depth += static_cast<std::int64_t>(opens) - static_cast<std::int64_t>(closes);
+    deepest = depth > deepest ? depth : deepest;
     if (depth == 0 || role == kEnd) break;
     before = role;
   }
-  if (depth != 0 || side_by_side != 0) return {};
+  if (depth != 0 || side_by_side != 0 || (unmatched != 0 && deepest <= kLevels)) return {};
   ++walk.at;
   return walk;
 }
@@ -68,7 +84,7 @@ inline Walk past_value(Walk walk) {
   const Role role = role_of(walk);
   ++walk.at;
   if (role == kValue) return walk;
-  return role == kOpen ? past_close(walk, 1, kOpen) : Walk{};
+  return (role & kOpens) != 0 ? past_close(walk, (role & kOfObject) != 0, role) : Walk{};
 }
 
 /// The same, and its bytes.
