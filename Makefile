@@ -43,7 +43,8 @@ $(BUILD)/build.ninja: CMakePresets.json | setup
 	cmake --preset release -DHEADROOM_TORCH=$(HEADROOM_TORCH)
 	@touch $@
 
-soak: setup ## Build with the long tests and run only those (CTEST_ARGS=...)
+soak: setup ## Build with the long tests and the fuzz targets and run only those, four hours (CTEST_ARGS=...)
+	@tools/setup.sh fuzz
 	@PYTHON="$(PYTHON)" JOBS="$(JOBS)" tools/soak.sh $(CTEST_ARGS)
 
 install: build ## Install under PREFIX (default /usr/local); DESTDIR is honoured

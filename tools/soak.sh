@@ -1,11 +1,21 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds with the long tests (ctests labelled `soak`, registered only with -DHEADROOM_SOAK=ON) and runs only those.
+# Builds with the long tests (ctests labelled `soak`, registered only with -DHEADROOM_SOAK=ON) and runs only those; then
+# the same with the fuzz targets (label `fuzz`; Clang, the address and undefined behaviour sanitizers), and a million
+# mutations of small traces in that build.
 #   tools/soak.sh [CTEST ARGUMENT...]      JOBS: jobs of the build, default all CPUs
+#                                          FUZZ_SECONDS: how long each fuzz target runs, default 600
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 build=build/soak
 cmake --preset release -B "$build" -DHEADROOM_SOAK=ON
 cmake --build "$build" ${JOBS:+--parallel "$JOBS"}
-exec tools/run_tests.sh "$build" -L '^soak$' "$@"
+status=0
+tools/run_tests.sh "$build" -L '^soak$' "$@" || status=1
+
+build=build/fuzz
+cmake --preset fuzz -DHEADROOM_FUZZ_SECONDS="${FUZZ_SECONDS:-600}"
+cmake --build "$build" --target fuzz_targets unit_trace ${JOBS:+--parallel "$JOBS"}
+tools/run_tests.sh "$build" -L '^fuzz$' "$@" || status=1
+exit "$status"
