@@ -50,7 +50,7 @@ std::vector<std::string> small_files() {
 std::vector<Row> rows_of(const Trace& trace) {
   std::vector<Row> rows;
   for (std::size_t i = 0; i < trace.events.size(); ++i) {
-    rows.emplace_back(trace.names[trace.events.name[i]], trace.events.start_ns[i],
+    rows.emplace_back(trace.names[trace.events.name[i]], trace.events.start_ns[i] - trace.base_time_ns,
                       trace.events.duration_ns[i], static_cast<int>(trace.events.category[i]));
   }
   return rows;
