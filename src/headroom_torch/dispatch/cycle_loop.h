@@ -86,6 +86,9 @@ class CycleLoop final : public DispatchCase {
       if (kind == Kind::kLocal && !operands_.local.empty())
         cycles.local_ns.push_back(typical(operands_.local, true));
       if (kind != Kind::kPlaced) continue;
+      // The block before left other memory in the caches: a miss shall differ from a hit by the propagation
+      // alone.
+      call_(operands_.placed);
       mesh_->cache().clear();
       cycles.miss_ns.push_back(time_call(call_, operands_.placed));
       cycles.hit_ns.push_back(typical(operands_.placed, false));

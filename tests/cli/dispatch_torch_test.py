@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""headroom dispatch on libtorch's ranks: every operator, every kind of placement, and ranks that are lost for real."""
+import os
+import shutil
+import signal
+import subprocess
+import time
+import unittest
+
+from command_line import BIN, HEADROOM, CommandLineTest, headroom, records_of
+
+RANK = BIN / "headroom-torch-rank"
+BRIEF = ["--max-time", "100ms", "--min-time", "0", "--cycles", "10", "--repeats", "3", "--no-store", "--shape", "32x32"]
+LAUNCHERS = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
+
+
+def clean_environment():
+    return {name: value for name, value in os.environ.items()
+            if name not in LAUNCHERS and not name.startswith(("OMPI_", "PMI", "SLURM_"))}
+
+
+def dispatch(*arguments):
+    return headroom("dispatch", *BRIEF, *arguments, env=clean_environment())
+
+
+def children_of(pid):
+    return [int(child) for child in
+            subprocess.run(["pgrep", "-P", str(pid), "-x", RANK.name[:15]], capture_output=True, text=True).stdout.split()]
+
+
+@unittest.skipUnless(RANK.exists(), "headroom-torch-rank was not built: libtorch was not found")
+class DispatchTorchTest(CommandLineTest):
+    def test_every_operator_is_measured_on_two_ranks(self):
+        listed = dispatch("--list", "--ranks", "1")
+        self.assert_exit(listed, 0)
+        ops = [line.split()[0] for line in listed.stdout.splitlines()[2:]]
+        self.assertGreaterEqual(len(ops), 12)
+        file = self.folder / "records.json"
+        result = dispatch("--ranks", "2", "--op", ",".join(ops), "--json", file)
+        self.assert_exit(result, 0)
+        measured = {record["model"]["name"]: record for record in records_of(file)
+                    if record["metric"]["name"] == "miss"}
+        self.assertEqual(set(measured), set(ops))
+        for name, record in measured.items():
+            self.assertEqual(len(record["samples"]), 2, name)
+            cache = record["model"]["extra_info"]["cache"]
+            if name in ("redistribute", "from_local", "full"):
+                self.assertEqual(cache, "0 hits, 0 misses, 0 plans")
+            else:
+                self.assertRegex(cache, r"^[1-9]\d* hits, [1-9]\d* misses, [1-9]\d* plans$", name)
+
+    def test_meshes_and_placements(self):
+        for arguments in (["--ranks", "1"], ["--ranks", "2", "--placements", "R"], ["--ranks", "2", "--placements", "S(1)"],
+                          ["--ranks", "2", "--placements", "P"], ["--mesh", "2x2", "--placements", "S(0),S(1)"]):
+            with self.subTest(arguments=arguments):
+                result = dispatch("--op", "add,sum,detach", *arguments)
+                self.assert_exit(result, 0)
+                self.assertIn("hit ±95 %", result.stdout)
+
+    def test_what_an_operator_does_not_take_is_its_own_failure(self):
+        result = dispatch("--op", "mm,add", "--ranks", "1", "--shape", "8x8x8")
+        self.assert_exit(result, 1)
+        self.assertIn("FAILED: mm: mm takes a matrix", result.stdout)
+        self.assertRegex(result.stdout, r"(?m)^add .*µs|^add .*ns")
+
+    def lose_a_rank(self, signal_number, timeout):
+        program = subprocess.Popen([HEADROOM, "dispatch", "--op", "add", "--ranks", "2", "--cycles", "1000000", "--max-time",
+                                    "300s", "--timeout", timeout, "--no-store"], stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True, env=clean_environment())
+        self.addCleanup(program.kill)
+        for _ in range(600):
+            ranks = children_of(program.pid)
+            if len(ranks) == 2:
+                break
+            time.sleep(0.05)
+        time.sleep(4)
+        os.kill(ranks[1], signal_number)
+        stdout, stderr = program.communicate(timeout=90)
+        self.assertEqual(program.returncode, 2, stderr)
+        for rank in ranks:
+            self.assertFalse(os.path.exists(f"/proc/{rank}"), "a rank was left")
+        return stdout, stderr
+
+    def test_a_rank_that_is_killed_is_named(self):
+        _, stderr = self.lose_a_rank(signal.SIGKILL, "60s")
+        self.assertIn("rank 1 of 2 was killed by signal 9", stderr)
+
+    def test_a_rank_that_is_stopped_is_named_within_the_time_out(self):
+        _, stderr = self.lose_a_rank(signal.SIGSTOP, "10s")
+        self.assertIn("rank 1 is stopped by a signal", stderr)
+
+    @unittest.skipUnless(shutil.which("mpirun"), "no mpirun here")
+    def test_under_mpirun_the_records_are_the_same(self):
+        ours, theirs = self.folder / "ours.json", self.folder / "theirs.json"
+        self.assert_exit(dispatch("--op", "add,full", "--ranks", "2", "--json", ours), 0)
+        result = subprocess.run(["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2", HEADROOM, "dispatch", *BRIEF,
+                                 "--op", "add,full", "--json", str(theirs)], capture_output=True, text=True, timeout=120,
+                                env=clean_environment())
+        self.assert_exit(result, 0)
+
+        def shape(path):
+            return [(record["model"]["name"], record["metric"]["name"], record["axes"], len(record["samples"]))
+                    for record in records_of(path)]
+        self.assertEqual(shape(ours), shape(theirs))
+
+
+if __name__ == "__main__":
+    unittest.main()
