@@ -144,7 +144,8 @@ class CycleLoop final : public DispatchCase {
     return kind == "plain" ? operands_.whole : kind == "local" ? operands_.local : operands_.placed;
   }
 
-  /// Not inlined: callgrind counts what runs inside of functions of this name.
+  /// Not inlined: bench/dispatch_instructions.py has callgrind count what runs inside of functions of this
+  /// name.
   [[gnu::noinline]] void counted_calls(const std::vector<at::Tensor>& operands, bool miss, int count) {
     for (int i = 0; i < count; ++i) {
       if (miss) mesh_->cache().clear();
