@@ -47,10 +47,12 @@ void write_csv(const trace::AnalysisResult& result, const std::string& path) {
   }
 }
 
+/// As Python's json.dumps writes it, byte for byte.
 std::string pytorch_json(const trace::AnalysisResult& result) {
-  Json json = Json::object();
-  for (const trace::Headline& headline : result.headlines) json[headline.metric] = headline.value;
-  return dump_json(json) + "\n";
+  std::string text;
+  for (const trace::Headline& headline : result.headlines)
+    text += (text.empty() ? "{\"" : ", \"") + headline.metric + "\": " + dump_json(Json(headline.value));
+  return text + "}\n";
 }
 
 std::int64_t first_instant(const TraceReport& report) {

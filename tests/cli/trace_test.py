@@ -83,7 +83,7 @@ class OneTrace(CommandLineTest):
         result = trace("utilization", "--pytorch-compat", "--length", "0.001", "--json", file)
         self.assert_exit(result, 0)
         self.assertEqual(json.loads(result.stdout), {"utilization": 0.03, "mm_conv_utilization": 0.02})
-        self.assertEqual(result.stdout.count("\n"), 1)
+        self.assertEqual(result.stdout, json.dumps({"utilization": 0.03, "mm_conv_utilization": 0.02}) + "\n")
         self.assertEqual(file.read_bytes(), before)
         absent = trace("utilization", "--pytorch-compat", "--length", "0.001", "--json", self.folder / "absent.json")
         self.assert_refused(absent, "absent.json")
