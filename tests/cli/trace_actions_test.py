@@ -103,6 +103,14 @@ class Diff(CommandLineTest):
         self.assertIn("headroom trace diff before.json.gz after.json.gz", help_text.stdout)
 
 
+def content_of(result):
+    """The tables, but for the size of the text: white space is not kept."""
+    tables = tables_of(result)
+    for row in tables.get("trace", []):
+        row.pop("json_bytes", None)
+    return tables
+
+
 class Convert(CommandLineTest):
     def convert(self, *arguments):
         return headroom("trace", "convert", *arguments)
@@ -176,7 +184,7 @@ class Convert(CommandLineTest):
                 before, after = (trace(analysis, file, "--top", "0", "--json", "-") for file in (path, out))
                 self.assertEqual(before.returncode, after.returncode, before.stderr + after.stderr)
                 if before.returncode == 0:
-                    self.assertEqual(tables_of(before), tables_of(after))
+                    self.assertEqual(content_of(before), content_of(after))
 
     @unittest.skipUnless(SHARED.is_dir(), "the shared traces are not here")
     def test_real_files_keep_what_they_say(self):
