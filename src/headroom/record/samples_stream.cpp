@@ -4,58 +4,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
-#include <string_view>
 #include <utility>
 
 #include "headroom/base/error.h"
-#include "headroom/base/json_number.h"
 #include "headroom/record/json_fields.h"
+#include "headroom/record/number_column.h"
 
 namespace headroom::record_json {
 namespace {
 
 /// Numbers of a column that is worth a buffer of its own: those of a megabyte or so.
 constexpr std::size_t kLongColumn = std::size_t{1} << 17;
-
-bool append(std::string_view token, std::vector<double>& column) {
-  column.push_back(json_number_value(token));
-  return true;
-}
-
-bool append(std::string_view token, std::vector<std::uint32_t>& column) {
-  const auto whole = json_whole_number(token);
-  if (!whole || *whole > std::numeric_limits<std::uint32_t>::max()) return false;
-  column.push_back(static_cast<std::uint32_t>(*whole));
-  return true;
-}
-
-/// Takes numbers, each with the comma behind it and at most one blank.
-template <typename Number>
-const char* take_many(const char* at, const char* end, std::vector<Number>& column) {
-  while (at < end) {
-    const char* const stop = json_number_end(at);
-    if (stop == nullptr || *stop != ',') break;
-    if (!append({at, static_cast<std::size_t>(stop - at)}, column)) break;
-    at = stop + (stop[1] == ' ' ? 2 : 1);
-  }
-  return at;
-}
-
-[[noreturn]] void no_number(const std::vector<double>&, const std::string& where) {
-  throw Error(where + ": expected a number");
-}
-[[noreturn]] void no_number(const std::vector<std::uint32_t>&, const std::string& where) {
-  throw Error(fmt::format("{}: expected a whole number from 0 up to {}", where,
-                          std::numeric_limits<std::uint32_t>::max()));
-}
-
-void append_null(std::vector<double>& column, const std::string&) {
-  column.push_back(std::numeric_limits<double>::quiet_NaN());
-}
-void append_null(std::vector<std::uint32_t>& column, const std::string& where) {
-  no_number(column, where);
-}
 
 class SamplesReader {
  public:
@@ -124,29 +83,15 @@ class SamplesReader {
   /// the next; a long one takes the buffer away, for a copy would need as much again.
   template <typename Number>
   std::vector<Number> column(std::vector<Number>& buffer, const std::string& path) {
-    read_numbers(buffer, path);
+    read_number_column(stream_, buffer, path);
     if (buffer.size() < kLongColumn) return {buffer.begin(), buffer.end()};
     return std::exchange(buffer, {});
-  }
-
-  template <typename Number>
-  void read_numbers(std::vector<Number>& buffer, const std::string& path) {
-    require('[', path, "an array");
-    buffer.clear();
-    stream_.numbers([&buffer](const char* begin, const char* end) { return take_many(begin, end, buffer); },
-                    [&](std::string_view token) {
-                      if (token == "null") {
-                        append_null(buffer, path);
-                      } else if (token.empty() || !append(token, buffer)) {
-                        no_number(buffer, path);
-                      }
-                    });
   }
 
   template <typename Field>
   void read_column(std::vector<Field>& buffer, Field SampleNoise::*field, const std::string& path,
                    std::vector<SampleNoise>& noise) {
-    read_numbers(buffer, path);
+    read_number_column(stream_, buffer, path);
     if (noise.size() < buffer.size()) noise.resize(buffer.size());
     for (std::size_t i = 0; i < buffer.size(); ++i) noise[i].*field = buffer[i];
     noise_columns_.emplace_back(path.substr(path.rfind('/') + 1), buffer.size());

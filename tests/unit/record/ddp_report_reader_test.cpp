@@ -41,7 +41,7 @@ TEST(DdpReportReader, KeepsTheMetadata) {
   ASSERT_NE(environment, nullptr);
   EXPECT_THAT(environment->extra_info,
               ElementsAre(Pair("bucket_size", "25"), Pair("cuda_version", "null"),
-                          Pair("nested", R"({"a": [1, 2.5]})"), Pair("pytorch_version", "2.9.0")));
+                          Pair("nested", R"({"a":[1,2.5]})"), Pair("pytorch_version", "2.9.0")));
 }
 
 TEST(DdpReportReader, TakesMembersInAnyOrder) {
@@ -54,8 +54,18 @@ TEST(DdpReportReader, TakesMembersInAnyOrder) {
   EXPECT_EQ(records[0].environment->extra_info.at("z"), "last");
 }
 
+TEST(DdpReportReader, OfMembersThatAreThereTwiceTheLastCounts) {
+  const std::vector<Record> records = read_text(
+      R"({"benchmark_results": [{"model": "old", "batch_size": 1, "result": [{"ranks": [0], "measurements": [9]}]}],)"
+      R"("benchmark_results": [{"model": "m", "batch_size": 1, "result": [{"ranks": [0], "measurements": [8]}],)"
+      R"("result": [{"ranks": [0], "measurements": [7], "measurements": [3]}]}]})");
+  ASSERT_EQ(records.size(), 1U);
+  EXPECT_EQ(records[0].metric.value, 3);
+  EXPECT_EQ(case_name(records[0]), "m batch_size=1 ranks=1 ddp=no");
+}
+
 TEST(DdpReportReader, RefusesWhatIsNoReport) {
-  EXPECT_THAT(refusal(R"({"benchmark_results": [)"), HasSubstr("file: not JSON at byte 24"));
+  EXPECT_THAT(refusal(R"({"benchmark_results": [)"), HasSubstr("file: at byte 23"));
   EXPECT_THAT(refusal(report(R"({"ranks": [0], "measurements": [1, NaN]})")), HasSubstr("not JSON at byte"));
   EXPECT_THAT(refusal(report("") + "x"), HasSubstr("not JSON at byte"));
   EXPECT_THAT(refusal(report("")), HasSubstr("holds no measurement"));
@@ -66,13 +76,18 @@ TEST(DdpReportReader, RefusesWhatIsNoReport) {
   EXPECT_THAT(refusal(report(R"({"ranks": [], "measurements": [1]})")),
               HasSubstr("/result/0/ranks: is empty"));
   EXPECT_THAT(refusal(report(R"({"ranks": [0], "measurements": [1, "a"]})")),
-              HasSubstr("/benchmark_results/0/result/0/measurements: a value there is not of the type"));
+              HasSubstr("/benchmark_results/0/result/0/measurements: expected a number"));
   EXPECT_THAT(
       refusal(report(R"({"ranks": [0], "measurements": [1, 0.5, -0.25]})")),
       HasSubstr("/benchmark_results/0/result/0/measurements/2: expected a time above zero, found -0.25"));
   EXPECT_THAT(refusal(report(R"({"ranks": [0], "measurements": [0]})")),
               HasSubstr("measurements/0: expected"));
-  EXPECT_THAT(refusal(R"({"benchmark_results": 7})"), HasSubstr("/benchmark_results: a value"));
+  EXPECT_THAT(refusal(R"({"benchmark_results": 7})"), HasSubstr("/benchmark_results: expected a list"));
+  EXPECT_THAT(refusal(R"({"benchmark_results": [{"model": 3}]})"), HasSubstr("/0/model: expected a string"));
+  EXPECT_THAT(refusal(R"({"benchmark_results": [{"batch_size": "3"}]})"),
+              HasSubstr("/0/batch_size: expected a number"));
+  EXPECT_THAT(refusal(report(R"({"ranks": [0.5], "measurements": [1]})")),
+              HasSubstr("/result/0/ranks: expected whole numbers"));
 }
 
 }  // namespace
