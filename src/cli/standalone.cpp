@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// main() of every runner. Asked by a command line (the socket is there), it serves; started from a shell, it is
-// `headroom run` with itself as the runner.
+// main() of every runner. Asked by a command line (the socket is there), it serves; started from a shell, it
+// is `headroom run` with itself as the runner.
 #include <cstdio>
 #include <exception>
 #include <filesystem>
@@ -25,7 +25,7 @@ int main(int argc, char** argv) {
   try {
     const std::filesystem::path self = headroom::this_executable();
     if (auto channel = headroom::inherited_channel()) {
-      headroom::serve(std::move(*channel), headroom::registry(), runner_name(self));
+      headroom::serve(std::move(*channel), headroom::registry(), runner_name(self), {argv + 1, argv + argc});
       return 0;
     }
     headroom::cli::Arguments arguments{"--runner", self.string()};

@@ -30,6 +30,11 @@ Experiment& Experiment::backends(std::initializer_list<const char*> names) {
   return *this;
 }
 
+Experiment& Experiment::backends(std::span<const std::string> names) {
+  backends_.assign(names.begin(), names.end());
+  return *this;
+}
+
 Experiment& Experiment::metric(std::string name) {
   metric_ = std::move(name);
   return *this;

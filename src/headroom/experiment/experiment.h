@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,9 +18,9 @@ class State;
 /// sets up, says its work, verifies, and calls State::measure, which returns when the case is released.
 class Experiment {
  public:
-  using Function = void (*)(State&);
+  using Function = std::function<void(State&)>;
 
-  Experiment(std::string name, Function run) : name_(std::move(name)), run_(run) {}
+  Experiment(std::string name, Function run) : name_(std::move(name)), run_(std::move(run)) {}
 
   Experiment& summary(std::string text);
   /// An integer axis (any positive integer may be asked for on the command line).
@@ -28,6 +30,7 @@ class Experiment {
   Experiment& axis(Axis axis);
   /// Implementations to be compared; default one, "native". State::backend() says which is wanted.
   Experiment& backends(std::initializer_list<const char*> names);
+  Experiment& backends(std::span<const std::string> names);
   /// The metric that tables show and targets are about: "memory_bandwidth(GB/s)", "flops_utilization",
   /// "latency", or one that State::rate or State::value gives. Default: memory_bandwidth(GB/s) where the work
   /// has bytes, else GFLOP/s where it has FLOPs, else latency.
@@ -44,7 +47,7 @@ class Experiment {
   const std::string& metric() const { return metric_; }
   const std::string& device() const { return device_; }
   bool is_limit() const { return is_limit_; }
-  Function function() const { return run_; }
+  const Function& function() const { return run_; }
 
  private:
   std::string name_;

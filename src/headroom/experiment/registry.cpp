@@ -4,11 +4,14 @@
 #include <stdexcept>
 #include <utility>
 
+#include "headroom/base/error.h"
+#include "headroom/base/text.h"
+
 namespace headroom {
 
 Experiment& Registry::add(std::string name, Experiment::Function run) {
   if (find(name) != nullptr) throw std::logic_error("experiment '" + name + "' is registered twice");
-  return experiments_.emplace_back(std::move(name), run);
+  return experiments_.emplace_back(std::move(name), std::move(run));
 }
 
 const Experiment* Registry::find(std::string_view name) const {
@@ -16,6 +19,14 @@ const Experiment* Registry::find(std::string_view name) const {
     if (experiment.name() == name) return &experiment;
   }
   return nullptr;
+}
+
+void Registry::take_arguments(const std::vector<std::string>& arguments) {
+  if (arguments.empty()) return;
+  if (!take_arguments_) {
+    throw Error("this runner takes no arguments, and was given " + in_quotes(join(arguments, " ")));
+  }
+  take_arguments_(*this, arguments);
 }
 
 Registry& registry() {

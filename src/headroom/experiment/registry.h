@@ -2,7 +2,10 @@
 #pragma once
 
 #include <deque>
+#include <functional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "headroom/experiment/experiment.h"
 
@@ -11,14 +14,30 @@ namespace headroom {
 /// The experiments of one executable, in the order in which they were added.
 class Registry {
  public:
+  /// Calls `run` once and writes a trace of what it did to `file`, whole or not at all. Throws Error.
+  using Tracer = std::function<void(const std::string& file, const std::function<void()>& run)>;
+  /// Adds to the registry what the runner's command line asks for. Throws Error.
+  using TakeArguments = std::function<void(Registry&, const std::vector<std::string>& arguments)>;
+
   /// Throws std::logic_error when the name is taken. The reference stays valid.
   Experiment& add(std::string name, Experiment::Function run);
   /// Null when there is none of that name.
   const Experiment* find(std::string_view name) const;
   const std::deque<Experiment>& all() const { return experiments_; }
 
+  /// How one call of a case is recorded; empty: this runner cannot.
+  void trace_with(Tracer tracer) { tracer_ = std::move(tracer); }
+  const Tracer& tracer() const { return tracer_; }
+
+  void take_arguments_with(TakeArguments take) { take_arguments_ = std::move(take); }
+  /// What a command line asks of this runner beside its experiments: `headroom run --module` does. Throws
+  /// Error where there are arguments and nothing that takes them.
+  void take_arguments(const std::vector<std::string>& arguments);
+
  private:
   std::deque<Experiment> experiments_;
+  Tracer tracer_;
+  TakeArguments take_arguments_;
 };
 
 /// The registry that HEADROOM_EXPERIMENT adds to, and that a runner serves.

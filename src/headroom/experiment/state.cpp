@@ -172,6 +172,11 @@ void State::require_sound_numbers() const {
   }
 }
 
+void State::surrounded(const SampleRequest& request, const std::function<void()>& run) {
+  (*request.surround)(run);
+  source_.deliver({0, request.iterations, {}});
+}
+
 void State::deliver(const Sample& sample) {
   if (!std::isfinite(sample.elapsed_ns) || sample.elapsed_ns < 0) {
     throw std::runtime_error(

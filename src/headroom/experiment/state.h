@@ -30,10 +30,14 @@ struct WrongAnswer {
   std::string reason;
 };
 
+/// Calls `run` once, with whatever it does before and after.
+using Surround = std::function<void(const std::function<void()>& run)>;
+
 /// One sample as the scheduler asks for it.
 struct SampleRequest {
   std::uint64_t iterations = 1;
-  std::uint64_t lead_in = 0;  ///< iterations before the clock starts
+  std::uint64_t lead_in = 0;           ///< iterations before the clock starts
+  const Surround* surround = nullptr;  ///< not a sample: the iterations are run inside it, and not timed
 };
 struct Sample {
   double elapsed_ns = 0;  ///< of all iterations together
@@ -142,6 +146,10 @@ class State {
     std::size_t copy = 0;
     begin();
     while (const auto request = next()) {
+      if (request->surround != nullptr) {
+        surrounded(*request, [&] { copy = repeat(body, request->iterations, copy, info_.copies); });
+        continue;
+      }
       copy = repeat(body, request->lead_in, copy, info_.copies);
       noise_.start();
       const auto start = std::chrono::steady_clock::now();
@@ -159,6 +167,10 @@ class State {
   void measure_batches(Batch&& batch) {
     begin();
     while (const auto request = next()) {
+      if (request->surround != nullptr) {
+        surrounded(*request, [&] { batch(request->iterations); });
+        continue;
+      }
       if (request->lead_in > 0) batch(request->lead_in);
       noise_.start();
       const double elapsed_ns = batch(request->iterations);
@@ -187,6 +199,7 @@ class State {
   void require_sound_numbers() const;
   std::optional<SampleRequest> next() { return source_.next(); }
   void deliver(const Sample& sample);
+  void surrounded(const SampleRequest& request, const std::function<void()>& run);
   template <typename T>
   void verify_values(const std::function<void()>& run, std::span<T> output, std::span<const double> expected,
                      Tolerance tolerance);

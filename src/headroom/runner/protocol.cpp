@@ -85,12 +85,14 @@ ExperimentDescription describe(const Experiment& experiment) {
 }
 
 Json to_json(const Hello& hello) {
-  return {{"headroom_runner", hello.name}, {"protocol", hello.protocol}, {"version", hello.version}};
+  Json json{{"headroom_runner", hello.name}, {"protocol", hello.protocol}, {"version", hello.version}};
+  if (hello.traces) json["traces"] = true;
+  return json;
 }
 
 Hello hello_from_json(const Json& json) {
   return {json_string(json, "headroom_runner", ""), json_string(json, "version", ""),
-          json_integer<int>(json, "protocol", "")};
+          json_integer<int>(json, "protocol", ""), json.contains("traces") && json_bool(json, "traces", "")};
 }
 
 Json to_json(const ExperimentDescription& description) {

@@ -15,13 +15,17 @@
 namespace headroom {
 
 /// The language between the command line and a runner: JSON, one message a line, over the socket whose number
-/// is in kSocketVariable. The runner speaks first (Hello); after that it answers each request with one reply.
+/// is in kSocketVariable. The runner speaks first (Hello, or {"error": "reason"} where it cannot do what its
+/// own command line asks: `headroom run --module FILE --input SPEC` starts the runner with these arguments);
+/// after that it answers each request with one reply.
 ///
 ///   {"do": "describe"}                                        -> {"experiments": [...]}
 ///   {"do": "prepare", "case": 7, "spec": {...}}               -> {"outcome": "ready", "info": {...}}
 ///                                                                or "skipped" / "failed" with a "reason"
 ///   {"do": "sample", "case": 7, "iterations": 100, "lead_in": 1} -> {"elapsed_ns": ..., "noise": {...}}
 ///                                                                or {"failed": "reason"}
+///   {"do": "trace", "case": 7, "file": "/full/path.json"}     -> {"traced": "/full/path.json"}
+///                                                                or {"untraced": "reason"}
 ///   {"do": "release", "case": 7}                              -> {"released": 7}
 ///   {"do": "quit"}                                            (the runner ends; so it does when the socket
 ///   closes)
@@ -32,6 +36,7 @@ struct Hello {
   std::string name;  ///< "native" for headroom-native
   std::string version;
   int protocol = kProtocolVersion;
+  bool traces = false;  ///< understands "trace"; absent: it does not
 };
 
 /// What a runner tells of one experiment.

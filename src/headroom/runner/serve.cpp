@@ -30,6 +30,7 @@ class Session {
     if (what == "describe") return descriptions();
     if (what == "prepare") return prepare(request);
     if (what == "sample") return sample(request);
+    if (what == "trace") return trace(request);
     if (what == "release") return release(request);
     throw Error("unknown request " + in_quotes(what));
   }
@@ -63,6 +64,26 @@ class Session {
     return to_json(found->second->sample(wanted));
   }
 
+  /// Records one call of the case. That it cannot be recorded ends neither the case nor the run.
+  Json trace(const Json& request) {
+    const auto found = cases_.find(case_of(request));
+    if (found == cases_.end()) throw Error("that case is not prepared");
+    const std::string file = json_string(request, "file", "request");
+    std::string problem = registry_.tracer() ? "" : "this runner cannot record what a case does";
+    if (!problem.empty()) return {{"untraced", problem}};
+    const Surround surround = [&](const std::function<void()>& run) {
+      try {
+        registry_.tracer()(file, run);
+      } catch (const std::exception& error) {
+        problem = error.what();
+      }
+    };
+    const SampleReply reply = found->second->sample({1, 0, &surround});
+    if (!reply.failure.empty()) problem = reply.failure;
+    if (!problem.empty()) return {{"untraced", problem}};
+    return {{"traced", file}};
+  }
+
   Json release(const Json& request) {
     const int id = case_of(request);
     cases_.erase(id);
@@ -89,10 +110,18 @@ std::optional<Channel> inherited_channel() {
   return Channel(static_cast<int>(*fd));
 }
 
-void serve(Channel channel, const Registry& registry, const std::string& name) {
+void serve(Channel channel, Registry& registry, const std::string& name,
+           const std::vector<std::string>& arguments) {
   // A runner in an endless loop must not outlive the command line that asked for it.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (!channel.write_line(dump_json(to_json(Hello{name, HEADROOM_VERSION, kProtocolVersion})))) return;
+  try {
+    registry.take_arguments(arguments);
+  } catch (const std::exception& error) {
+    channel.write_line(dump_json({{"error", error.what()}}));
+    return;
+  }
+  const Hello hello{name, HEADROOM_VERSION, kProtocolVersion, registry.tracer() != nullptr};
+  if (!channel.write_line(dump_json(to_json(hello)))) return;
   Session session(registry);
   std::string line;
   while (channel.read_line(line, std::chrono::milliseconds(-1)) == Channel::Status::kLine) {

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "headroom/experiment/registry.h"
 #include "headroom/process/channel.h"
@@ -15,7 +16,9 @@ namespace headroom {
 std::optional<Channel> inherited_channel();
 
 /// Serves `registry` as runner `name` over `channel` until it closes or says quit: executes, decides nothing.
-/// Requests that it does not understand are answered with {"error": reason}.
-void serve(Channel channel, const Registry& registry, const std::string& name);
+/// Requests that it does not understand are answered with {"error": reason}; so is the command line, in place
+/// of a greeting, where the registry cannot take its `arguments`.
+void serve(Channel channel, Registry& registry, const std::string& name,
+           const std::vector<std::string>& arguments = {});
 
 }  // namespace headroom

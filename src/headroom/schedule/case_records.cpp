@@ -145,6 +145,8 @@ Record base_record(const Track& track, const GroupResult& result, const std::vec
   record.model.extra_info = track.info.notes;
   for (const auto& [name, description] : track.info.inputs)
     record.model.extra_info["input " + name] = description;
+  if (!track.trace.empty()) record.model.extra_info["trace"] = track.trace;
+  if (!track.untraced.empty()) record.model.extra_info["untraced"] = track.untraced;
   record.axes = spec.axes;
   for (const auto& [axis, value] : spec.axes) {
     if (axis == "dtype") record.benchmark.dtype = value;

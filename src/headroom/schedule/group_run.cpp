@@ -7,6 +7,7 @@
 #include "headroom/schedule/calibration.h"
 #include "headroom/schedule/process_share.h"
 #include "headroom/schedule/series.h"
+#include "headroom/schedule/trace_file.h"
 
 namespace headroom {
 namespace {
@@ -70,6 +71,7 @@ void GroupRun::run_process(int process) {
     calibrate_all();
   }
   if (any_case_alive()) sample_rounds();
+  if (!settings_.traces.empty() && process + 1 == settings_.processes) trace_cases();
   release_all();
 }
 
@@ -215,6 +217,28 @@ bool GroupRun::should_end(const StopRule& rule, Stopping& stopping) {
   const auto reason = stopping.check(state);
   if (reason) result_.stop = *reason;
   return reason.has_value();
+}
+
+void GroupRun::trace_cases() {
+  announce("tracing");
+  for (Track& track : result_.cases) {
+    if (!track.alive() || track.readings.empty()) continue;
+    const std::size_t runner = track.planned.runner;
+    if (!offers_.at(runner).traces) {
+      track.untraced = "this runner cannot record what a case does";
+      continue;
+    }
+    const std::string file = trace_file(settings_.traces, result_.title, track.planned, offers_);
+    try {
+      track.untraced = workers_.at(runner).trace(track.id, file);
+      if (track.untraced.empty()) track.trace = file;
+    } catch (const RunnerLost& lost) {
+      // The samples are whole: only the trace is missing. The runner's other cases are prepared again.
+      track.untraced = "the runner " + lost.reason;
+      workers_.stop(runner);
+      prepare_again(runner);
+    }
+  }
 }
 
 void GroupRun::release_all() {

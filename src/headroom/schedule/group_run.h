@@ -24,6 +24,7 @@ struct RoundSettings {
   double sample_ns = 5e6;          ///< least time of one sample
   int processes = 1;               ///< fresh runner processes that share the samples
   bool limits = true;              ///< sample the machine's limits in the same rounds
+  std::string traces{};            ///< folder for a trace of each case; empty: none
   std::uint64_t seed = 1;          ///< of the order within the rounds
   std::function<double()> now_ns;  ///< the clock of the time caps
 };
@@ -50,6 +51,7 @@ class GroupRun {
   void sample_rounds();
   void sample_round();
   bool should_end(const StopRule& rule, Stopping& stopping);
+  void trace_cases();
   void release_all();
 
   void prepare(Track& track);

@@ -8,9 +8,10 @@
 namespace headroom {
 
 void RunnerFleet::add(RunnerCommand command, bool only_limits) {
-  Member member{std::move(command), {}, {}, only_limits, nullptr};
+  Member member{std::move(command), {}, {}, false, only_limits, nullptr};
   member.process = std::make_unique<RunnerProcess>(member.command, interrupted_);
   member.name = member.process->hello().name;
+  member.traces = member.process->hello().traces;
   try {
     member.experiments = member.process->describe();
   } catch (const RunnerLost& lost) {
@@ -22,7 +23,8 @@ void RunnerFleet::add(RunnerCommand command, bool only_limits) {
 std::vector<RunnerOffer> RunnerFleet::offers() const {
   std::vector<RunnerOffer> offers;
   for (std::size_t index = 0; index < members_.size(); ++index) {
-    offers.push_back({label_of(index), members_[index].experiments, members_[index].only_limits});
+    offers.push_back(
+        {label_of(index), members_[index].experiments, members_[index].traces, members_[index].only_limits});
   }
   return offers;
 }

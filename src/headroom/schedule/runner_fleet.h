@@ -32,6 +32,7 @@ class RunnerFleet final : public Workers {
     RunnerCommand command;
     std::string name;
     std::vector<ExperimentDescription> experiments;
+    bool traces = false;
     bool only_limits = false;
     std::unique_ptr<RunnerProcess> process;
   };

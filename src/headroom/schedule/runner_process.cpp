@@ -30,8 +30,9 @@ constexpr milliseconds kEndPatience{2000};
 constexpr const char* kSpins = "20000";
 
 SpawnOptions spawn_options(const RunnerCommand& command, int socket) {
-  SpawnOptions options{
-      {command.path}, {{kSocketVariable, std::to_string(kChildSocket)}}, {{socket, kChildSocket}}};
+  std::vector<std::string> words{command.path};
+  words.insert(words.end(), command.arguments.begin(), command.arguments.end());
+  SpawnOptions options{words, {{kSocketVariable, std::to_string(kChildSocket)}}, {{socket, kChildSocket}}};
   if (std::getenv("GOMP_SPINCOUNT") == nullptr && std::getenv("OMP_WAIT_POLICY") == nullptr) {
     options.environment.emplace_back("GOMP_SPINCOUNT", kSpins);
   }
@@ -62,13 +63,22 @@ RunnerProcess::~RunnerProcess() {
 void RunnerProcess::greet() {
   std::string line;
   try {
-    line = await_line(command_.hello_timeout);
+    // What its arguments ask for, it does before it greets: reading a module of gigabytes.
+    line = await_line(command_.arguments.empty() ? command_.hello_timeout : command_.reply_timeout);
   } catch (const RunnerLost& lost) {
     throw Error(in_quotes(command_.path) + " is not a headroom runner: it " + lost.reason +
                 "; a runner is a program that links headroom::runner");
   }
-  hello_ = with_context(in_quotes(command_.path) + " is not a headroom runner",
-                        [&] { return hello_from_json(parse_json(line, "its greeting")); });
+  std::string refusal;
+  with_context(in_quotes(command_.path) + " is not a headroom runner", [&] {
+    const Json greeting = parse_json(line, "its greeting");
+    if (greeting.is_object() && greeting.contains("error")) {
+      refusal = json_string(greeting, "error", "");
+    } else {
+      hello_ = hello_from_json(greeting);
+    }
+  });
+  if (!refusal.empty()) throw Error(refusal);
   if (hello_.protocol != kProtocolVersion) {
     throw Error(fmt::format(
         "runner '{}' speaks protocol {}, this headroom speaks {}; rebuild it against this version",
@@ -105,6 +115,15 @@ SampleReply RunnerProcess::sample(int id, const SampleRequest& request) {
   const Json reply =
       ask({{"do", "sample"}, {"case", id}, {"iterations", request.iterations}, {"lead_in", request.lead_in}});
   return understood([&] { return sample_reply_from_json(reply); });
+}
+
+std::string RunnerProcess::trace(int id, const std::string& file) {
+  const Json reply = ask({{"do", "trace"}, {"case", id}, {"file", file}});
+  return understood([&] {
+    if (reply.is_object() && reply.contains("untraced")) return json_string(reply, "untraced", "");
+    json_string(reply, "traced", "");
+    return std::string();
+  });
 }
 
 void RunnerProcess::release(int id) {

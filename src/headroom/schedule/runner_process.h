@@ -18,6 +18,7 @@ struct RunnerCommand {
   std::string path;
   std::chrono::milliseconds hello_timeout{15'000};
   std::chrono::milliseconds reply_timeout{120'000};
+  std::vector<std::string> arguments{};  ///< where there are any, it may take reply_timeout to greet
 };
 
 /// A runner in a process of its own, spoken to over the protocol.
@@ -34,6 +35,7 @@ class RunnerProcess final : public Worker {
   std::int64_t pid() const override { return child_.pid(); }
   PrepareReply prepare(int id, const CaseSpec& spec) override;
   SampleReply sample(int id, const SampleRequest& request) override;
+  std::string trace(int id, const std::string& file) override;
   void release(int id) override;
 
  private:

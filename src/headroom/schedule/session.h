@@ -20,6 +20,7 @@ struct SessionRequest {
   StopRule stop;
   int processes = 0;  ///< 0: three for groups that compare, one otherwise
   bool limits = true;
+  std::string traces{};  ///< folder for a trace of each case; empty: none
 };
 
 /// plan -> schedule -> runners -> samples -> records, for one request.

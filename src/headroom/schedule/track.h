@@ -31,6 +31,8 @@ struct Track {
   double calibrated_ns = 0;  ///< per iteration, as calibration saw it
   std::vector<Reading> readings;
   std::vector<std::int64_t> pids;  ///< of the runner, by epoch
+  std::string trace;               ///< file of the trace; empty: none
+  std::string untraced;            ///< why there is none, where one was asked for
 
   bool alive() const { return outcome.kind == Outcome::Kind::kMeasured; }
 };

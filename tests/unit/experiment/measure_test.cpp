@@ -111,6 +111,29 @@ TEST_F(Measure, BatchesBringTheirOwnClock) {
   EXPECT_EQ(source.samples[1].elapsed_ns, 50);
 }
 
+TEST_F(Measure, ASurroundedCallIsNoSample) {
+  std::vector<std::string> order;
+  const Surround surround = [&](const std::function<void()>& run) {
+    order.emplace_back("before");
+    run();
+    order.emplace_back("after");
+  };
+  ScriptedSource asked({{1, 0}, {2, 0, &surround}, {1, 0}});
+  State state(spec_of(), asked, shared);
+  state.measure([&] { order.emplace_back("call"); });
+  EXPECT_THAT(order, ElementsAre("call", "before", "call", "call", "after", "call"));
+  ASSERT_EQ(asked.samples.size(), 3U);
+  EXPECT_EQ(asked.samples[1].elapsed_ns, 0) << "nobody timed it";
+  ScriptedSource batches({{2, 0, &surround}});
+  State other(spec_of(), batches, shared);
+  order.clear();
+  other.measure_batches([&](std::uint64_t iterations) {
+    order.push_back(std::to_string(iterations));
+    return 1.0;
+  });
+  EXPECT_THAT(order, ElementsAre("before", "2", "after"));
+}
+
 TEST_F(Measure, ABatchWithoutATimeFailsTheCase) {
   for (const double time :
        {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(), -1.0}) {

@@ -37,7 +37,9 @@ TEST(Registry, ANameIsTakenOnce) {
 TEST(Registry, TheMacroRegistersUnderTheFunctionsName) {
   const Experiment* found = registry().find("own_experiment");
   ASSERT_NE(found, nullptr);
-  EXPECT_EQ(found->function(), &own_experiment);
+  const auto* const function = found->function().target<void (*)(State&)>();
+  ASSERT_NE(function, nullptr);
+  EXPECT_EQ(*function, &own_experiment);
   ASSERT_EQ(found->axes().size(), 2U);
   EXPECT_EQ(found->axes()[0].kind, Axis::Kind::kInteger);
   EXPECT_THAT(found->axes()[0].values, ElementsAre("1", "2"));

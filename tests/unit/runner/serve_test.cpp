@@ -122,6 +122,99 @@ TEST_F(Served, AnswersWhatItDoesNotUnderstandAndGoesOn) {
   EXPECT_EQ(sample_reply_from_json(sample(1, 1)).sample.elapsed_ns, 101);
 }
 
+TEST_F(Served, ARunnerThatCannotTraceSaysSo) {
+  EXPECT_FALSE(hello_.traces);
+  prepare(1, "well");
+  EXPECT_THAT(json_string(ask({{"do", "trace"}, {"case", 1}, {"file", "/x.json"}}), "untraced", ""),
+              HasSubstr("cannot record"));
+  EXPECT_EQ(sample_reply_from_json(sample(1, 1)).sample.elapsed_ns, 101);
+}
+
+/// Serves `registry` with `arguments`; gives what it says first, and to each request.
+std::vector<Json> conversation(Registry& registry, const std::vector<std::string>& arguments,
+                               const std::vector<Json>& requests) {
+  auto [ours, theirs] = Channel::pair();
+  std::thread runner([&registry, &arguments, channel = std::move(theirs)]() mutable {
+    serve(std::move(channel), registry, "sample", arguments);
+  });
+  std::vector<Json> replies;
+  std::string line;
+  while (ours.read_line(line, milliseconds(10'000)) == Channel::Status::kLine) {
+    replies.push_back(parse_json(line, "reply"));
+    if (replies.size() > requests.size()) break;
+    ours.write_line(dump_json(requests[replies.size() - 1]));
+  }
+  ours = Channel(-1);
+  runner.join();
+  return replies;
+}
+
+TEST(ServeTraces, OneCallIsRecordedAndTheCaseGoesOn) {
+  Registry registry = sample_registry();
+  std::vector<std::string> recorded;
+  registry.trace_with([&](const std::string& file, const std::function<void()>& run) {
+    if (file == "/full/disk") throw Error("no space left");
+    run();
+    recorded.push_back(file);
+  });
+  const Json prepare{{"do", "prepare"}, {"case", 1}, {"spec", to_json(behaving("well"))}};
+  const Json sample{{"do", "sample"}, {"case", 1}, {"iterations", 1}, {"lead_in", 0}};
+  const auto trace = [](int id, const char* file) {
+    return Json{{"do", "trace"}, {"case", id}, {"file", file}};
+  };
+  const auto said = conversation(
+      registry, {}, {prepare, trace(1, "/a.json"), trace(1, "/full/disk"), sample, trace(2, "/b.json")});
+  ASSERT_EQ(said.size(), 6U);
+  EXPECT_TRUE(hello_from_json(said[0]).traces);
+  EXPECT_EQ(said[2].at("traced"), "/a.json");
+  EXPECT_EQ(said[3].at("untraced"), "no space left");
+  EXPECT_EQ(sample_reply_from_json(said[4]).sample.elapsed_ns, 102) << "the second call: one was recorded";
+  EXPECT_THAT(json_string(said[5], "error", ""), HasSubstr("not prepared"));
+  EXPECT_THAT(recorded, testing::ElementsAre("/a.json"));
+}
+
+TEST(ServeTraces, ACallThatThrowsWhileItIsRecordedIsNotRecorded) {
+  Registry registry = sample_registry();
+  bool written = false;
+  registry.trace_with([&](const std::string&, const std::function<void()>& run) {
+    run();
+    written = true;
+  });
+  const Json sample{{"do", "sample"}, {"case", 1}, {"iterations", 1}, {"lead_in", 0}};
+  const auto said =
+      conversation(registry, {},
+                   {{{"do", "prepare"}, {"case", 1}, {"spec", to_json(behaving("throws in sample"))}},
+                    sample,
+                    {{"do", "trace"}, {"case", 1}, {"file", "/a.json"}}});
+  ASSERT_EQ(said.size(), 4U);
+  EXPECT_EQ(said[3].at("untraced"), "boom in sample");
+  EXPECT_FALSE(written);
+}
+
+TEST(ServeArguments, AreTakenBeforeTheGreeting) {
+  Registry registry = sample_registry();
+  registry.take_arguments_with([](Registry& to, const std::vector<std::string>& arguments) {
+    to.add(arguments.at(0), [](State& state) { state.measure([] {}); });
+  });
+  const auto said = conversation(registry, {"more"}, {{{"do", "describe"}}});
+  ASSERT_EQ(said.size(), 2U);
+  EXPECT_EQ(said[1].at("experiments").size(), 2U);
+}
+
+TEST(ServeArguments, WhatCannotBeTakenIsSaidInPlaceOfTheGreeting) {
+  Registry none = sample_registry();
+  auto said = conversation(none, {"--module", "x.pt"}, {});
+  ASSERT_EQ(said.size(), 1U);
+  EXPECT_THAT(json_string(said[0], "error", ""),
+              AllOf(HasSubstr("no arguments"), HasSubstr("--module x.pt")));
+  Registry refusing = sample_registry();
+  refusing.take_arguments_with(
+      [](Registry&, const std::vector<std::string>&) { throw Error("x.pt is broken"); });
+  said = conversation(refusing, {"--module", "x.pt"}, {});
+  ASSERT_EQ(said.size(), 1U);
+  EXPECT_EQ(json_string(said[0], "error", ""), "x.pt is broken");
+}
+
 TEST_F(Served, EndsWhenToldTo) {
   prepare(1, "well");
   EXPECT_TRUE(ours_.write_line(R"({"do": "quit"})"));

@@ -26,10 +26,12 @@ struct FakeCase {
   int fails_at = std::numeric_limits<int>::max();   ///< from this sample on it fails
   int lost_at = std::numeric_limits<int>::max();    ///< this sample kills the runner
   int samples = 0;                                  ///< given so far
+  std::string untraced{};                           ///< why it cannot be recorded
+  bool lost_in_trace = false;                       ///< recording kills the runner
 };
 
 struct FakeEvent {
-  char what;  ///< 'p'repare, 's'ample, 'r'elease, 'x' stop
+  char what;  ///< 'p'repare, 's'ample, 't'race, 'r'elease, 'x' stop
   std::size_t runner;
   std::string name;
   std::uint64_t iterations = 0;
@@ -45,6 +47,7 @@ class FakeWorkers final : public Workers {
   double clock_ns = 0;
   std::vector<int> started;           ///< processes so far, by runner
   std::function<void()> on_sample{};  ///< before each sample
+  std::vector<std::string> traces{};  ///< files that were asked for
 
   explicit FakeWorkers(std::size_t runners) : started(runners), workers_(runners) {}
 
@@ -98,6 +101,13 @@ class FakeWorkers final : public Workers {
       reply.sample.elapsed_ns = fake.ns * factor * static_cast<double>(request.iterations);
       all.clock_ns += reply.sample.elapsed_ns;
       return reply;
+    }
+    std::string trace(int id, const std::string& file) override {
+      if (!names.contains(id)) throw RunnerLost{"refused trace: that case is not prepared"};
+      all.events.push_back({'t', runner, names[id]});
+      if (all.cases[names[id]].lost_in_trace) throw RunnerLost{"was killed by signal 11"};
+      all.traces.push_back(file);
+      return all.cases[names[id]].untraced;
     }
     void release(int id) override {
       if (!names.contains(id)) throw RunnerLost{"refused release: that case is not prepared"};

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "fake_workers.h"
 
 namespace headroom {
@@ -50,6 +52,39 @@ TEST(GroupRunFaults, AFailingSampleKeepsWhatWasGivenAndIsReleased) {
   EXPECT_GE(result.cases[0].readings.size(), 30U);
   EXPECT_EQ(fixture.workers.count('r', "dot/b@0"), 1U);
   EXPECT_EQ(fixture.workers.started[0], 1);
+}
+
+void ask_for_traces(GroupFixture& fixture) {
+  fixture.settings.traces = "/traces";
+  fixture.offers = {{"torch", {}, true}, {"native", {}, false}};
+}
+
+TEST(GroupRunFaults, ATraceIsMadeOfEachCaseThatHasSamplesAfterThem) {
+  GroupFixture fixture(2);
+  ask_for_traces(fixture);
+  fixture.settings.processes = 2;
+  fixture.workers.cases["dot/c@0"].outcome = {kFailed, "wrong answer"};
+  const GroupResult result = fixture.run({planned_case("a"), planned_case("b", 1), planned_case("c")});
+  EXPECT_THAT(fixture.workers.traces, ElementsAre("/traces/dot.a.json"));
+  EXPECT_EQ(result.cases[0].trace, "/traces/dot.a.json");
+  EXPECT_THAT(result.cases[1].untraced, HasSubstr("cannot record"));
+  EXPECT_THAT(result.cases[2].untraced, IsEmpty());
+  const auto& events = fixture.workers.events;
+  const auto trace = std::ranges::find(events, 't', &FakeEvent::what);
+  EXPECT_EQ(std::count_if(trace, events.end(), [](const FakeEvent& event) { return event.what == 's'; }), 0);
+}
+
+TEST(GroupRunFaults, ARunnerLostInTracingKeepsItsSamples) {
+  GroupFixture fixture(2);
+  ask_for_traces(fixture);
+  fixture.workers.cases["dot/a@0"].lost_in_trace = true;
+  fixture.workers.cases["dot/b@0"].untraced = "no space left";
+  const GroupResult result = fixture.run({planned_case("a"), planned_case("b"), planned_case("c")});
+  for (const Track& track : result.cases) EXPECT_EQ(track.outcome.kind, kMeasured) << track.outcome.reason;
+  EXPECT_THAT(result.cases[0].untraced, HasSubstr("killed by signal 11"));
+  EXPECT_EQ(result.cases[1].untraced, "no space left");
+  EXPECT_THAT(result.cases[1].trace, IsEmpty());
+  EXPECT_EQ(result.cases[2].trace, "/traces/dot.c.json");
 }
 
 TEST(GroupRunFaults, AFailureInCalibrationLeavesTheOthers) {

@@ -79,6 +79,26 @@ TEST_F(RunnerProcesses, WhatIsNotARunnerIsSaidPlainly) {
               HasSubstr("headroom_runner: missing"));
 }
 
+TEST_F(RunnerProcesses, ArgumentsAreHandedOverAndWhatRefusesThemIsQuoted) {
+  RunnerCommand command = script("refuses", R"(echo "{\"error\":\"$* is no module\"}" >&3; sleep 100)");
+  command.arguments = {"--module", "x.pt"};
+  EXPECT_EQ(start_error(command), "--module x.pt is no module");
+}
+
+TEST_F(RunnerProcesses, WhetherItCanTraceIsInItsGreetingAndMayBeAbsent) {
+  const std::string loop =
+      "\nwhile read line <&3; do case $line in *quit*) exit;; *) echo '{\"untraced\":\"full\"}' >&3;; esac; "
+      "done";
+  RunnerProcess silent(script("silent", kHello + loop), interrupted);
+  EXPECT_FALSE(silent.hello().traces);
+  RunnerProcess tracing(
+      script("tracing",
+             R"(echo '{"headroom_runner":"t","protocol":1,"version":"1","traces":true}' >&3)" + loop),
+      interrupted);
+  EXPECT_TRUE(tracing.hello().traces);
+  EXPECT_EQ(tracing.trace(1, "/x.json"), "full");
+}
+
 TEST_F(RunnerProcesses, AnotherProtocolVersionIsRefused) {
   EXPECT_THAT(start_error(script(
                   "new", R"(echo '{"headroom_runner":"x","protocol":99,"version":"9"}' >&3; sleep 100)")),
