@@ -28,7 +28,7 @@ LIBRARY = {
     "history": "base record",
     "report": "base stats record machine compare history trace",
 }
-RUNNER_MAY = "base stats process record machine experiment runner workload"
+RUNNER_MAY = "base stats process record machine experiment runner workload trace"
 RUNNERS = ("headroom_native", "headroom_torch", "headroom_cuda")
 # Programs of their own around the command line's parts, for a library that the command line shall not be linked with.
 PROGRAMS = ("headroom_mpi",)

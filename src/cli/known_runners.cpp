@@ -39,6 +39,15 @@ const KnownRunner* runner_of(const std::string& backend) {
   return nullptr;
 }
 
+std::string require_runner(const KnownRunner& runner, const std::string& wanted_for) {
+  std::string path = find_runner(runner.name);
+  if (path.empty()) {
+    throw Error(wanted_for + " needs " + runner.name +
+                ", which is neither beside this program nor in PATH; " + runner.needs);
+  }
+  return path;
+}
+
 }  // namespace
 
 std::string find_runner(const std::string& name) {
@@ -53,6 +62,10 @@ std::string find_runner(const std::string& name) {
   return {};
 }
 
+std::string runner_of_modules() {
+  return require_runner(*runner_of("aten"), "--module");
+}
+
 std::string find_native_runner() {
   return find_runner("headroom-native");
 }
@@ -60,11 +73,8 @@ std::string find_native_runner() {
 std::vector<std::string> runners_of_backends(const std::vector<std::string>& backends) {
   std::vector<std::string> paths;
   const auto take = [&](const KnownRunner& runner, const std::string& wanted_for) {
-    const std::string path = find_runner(runner.name);
-    if (path.empty() && !wanted_for.empty()) {
-      throw Error("backend " + in_quotes(wanted_for) + " needs " + runner.name +
-                  ", which is neither beside this program nor in PATH; " + runner.needs);
-    }
+    const std::string path = wanted_for.empty() ? find_runner(runner.name)
+                                                : require_runner(runner, "backend " + in_quotes(wanted_for));
     if (!path.empty() && std::ranges::find(paths, path) == paths.end()) paths.push_back(path);
   };
   if (backends.empty()) take(known_runners().front(), {});

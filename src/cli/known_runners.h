@@ -13,6 +13,9 @@ std::string find_runner(const std::string& name);
 /// headroom-native, which holds the machine's limits and the CPU experiments. Empty when there is none.
 std::string find_native_runner();
 
+/// headroom-torch, which reads modules from files. Throws Error when it is not there, saying what it needs.
+std::string runner_of_modules();
+
 /// The runners of a run that names none: those that hold the backends asked for, the first backend's first;
 /// headroom-native when none is asked for. "all", and a name that no runner of ours has, take every runner
 /// that is there. Throws Error when a backend's runner is not there, saying what it needs.

@@ -4,8 +4,10 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 
 #include "cli/known_runners.h"
+#include "cli/module_options.h"
 #include "cli/stop_options.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
@@ -24,6 +26,8 @@ constexpr const char* kExamples = R"(examples:
   headroom run gemv --backend native,aten        two implementations, interleaved
   headroom run --runner build/old/bin/mine --runner build/new/bin/mine
                                                  two builds of a runner, interleaved
+  headroom run --module resnet.pt --input f32[1,3,224,224] --trace traces
+                                                 a TorchScript module, and a trace of its operators
   headroom run --quick --json result.json        a first look, kept as records
   headroom run --calibrate-noise                 how far apart equal things come out here
   headroom run --output results.csv --fail-below-target
@@ -33,7 +37,8 @@ constexpr const char* kExamples = R"(examples:
 struct RawOptions {
   std::vector<std::string> names, only, axes, backends, runners;
   StopOptions stop;
-  std::string timeout;
+  ModuleOptions modules;
+  std::string timeout, traces;
   int threads = 0, processes = 0;
   std::uint64_t seed = 1;
   bool hot = false, quick = false, all_backends = false, no_limits = false, no_store = false;
@@ -53,6 +58,7 @@ void declare_selection(CLI::App& app, RawOptions& raw, RunOptions& options) {
   app.add_option("--runner", raw.runners, "program that holds the experiments; repeat it to compare")
       ->take_all()
       ->allow_extra_args(false);
+  declare_module_options(app, raw.modules);
   app.add_option("--threads", raw.threads, "threads of a case (default: all CPUs of this process)")
       ->check(CLI::Range(1, 4096));
   app.add_flag("--hot", raw.hot,
@@ -61,7 +67,8 @@ void declare_selection(CLI::App& app, RawOptions& raw, RunOptions& options) {
 }
 
 void declare_measuring(CLI::App& app, RawOptions& raw) {
-  app.add_option("--precision", raw.stop.precision, "goal for the half-width of the 95 % interval (default 1%)");
+  app.add_option("--precision", raw.stop.precision,
+                 "goal for the half-width of the 95 % interval (default 1%)");
   app.add_option("--min-time", raw.stop.min_time,
                  "least time of sampling per group of compared cases (default 0.5s)");
   app.add_option("--max-time", raw.stop.max_time,
@@ -84,6 +91,9 @@ void declare_output(CLI::App& app, RawOptions& raw, RunOptions& options) {
   app.add_flag(
       "--calibrate-noise", options.calibrate_noise,
       "measure everything against itself, and store what this machine's noise makes of it for gates");
+  app.add_option(
+      "--trace", raw.traces,
+      "folder for a Chrome trace of one call of each case, made after the samples (runners on torch)");
   app.add_option("--targets", options.targets, "TOML file of targets (default: the shipped ones)");
   app.add_flag("--fail-below-target", options.fail_below_target, "exit 1 when a target is missed");
 }
@@ -96,8 +106,15 @@ StopRule stop_rule(const RawOptions& raw) {
   return stop_rule_with(rule, raw.stop);
 }
 
+std::vector<std::string> runner_paths(const RawOptions& raw, const std::vector<std::string>& backends) {
+  if (!raw.runners.empty()) return raw.runners;
+  if (!raw.modules.modules.empty()) return {runner_of_modules()};
+  return runners_of_backends(backends);
+}
+
 std::vector<RunnerCommand> runner_commands(const RawOptions& raw, const std::vector<std::string>& backends) {
-  const std::vector<std::string> paths = raw.runners.empty() ? runners_of_backends(backends) : raw.runners;
+  const std::vector<std::string> paths = runner_paths(raw, backends);
+  const std::vector<std::string> arguments = runner_arguments(raw.modules);
   if (paths.empty()) {
     throw Error(
         "headroom-native was not found beside this program or in PATH; name a runner with --runner PATH");
@@ -106,6 +123,7 @@ std::vector<RunnerCommand> runner_commands(const RawOptions& raw, const std::vec
   for (const std::string& path : paths) {
     RunnerCommand command;
     command.path = path;
+    command.arguments = arguments;
     if (!raw.timeout.empty()) {
       command.reply_timeout = std::chrono::milliseconds(static_cast<long>(parse_time_ns(raw.timeout) / 1e6));
       command.hello_timeout = std::min(command.hello_timeout, command.reply_timeout);
@@ -122,12 +140,14 @@ void fill_request(const RawOptions& raw, SessionRequest& request) {
   for (const std::string& axis : raw.axes) selection.axes.push_back(parse_axis_request(axis));
   selection.backends = raw.backends;
   if (raw.all_backends) selection.backends = {"all"};
+  if (!raw.modules.modules.empty()) select_modules(selection);
   selection.threads = raw.threads > 0 ? raw.threads : static_cast<int>(allowed_cpus().size());
   selection.caches = raw.hot ? Caches::kHot : Caches::kCold;
   selection.seed = raw.seed;
   const std::string native = find_native_runner();
   request.runners = runner_commands(raw, selection.backends);
   request.limits = !raw.no_limits;
+  if (!raw.traces.empty()) request.traces = std::filesystem::absolute(raw.traces).string();
   if (request.limits) request.limit_runner = native;
   request.stop = stop_rule(raw);
   request.processes = raw.processes;

@@ -6,11 +6,15 @@
 #include "headroom_torch/gemv.h"
 #include "headroom_torch/layer_norm.h"
 #include "headroom_torch/mlp_layer_norm_gelu.h"
+#include "headroom_torch/modules.h"
+#include "headroom_torch/op_recorder.h"
 
 namespace headroom::torch_runner {
 
 void register_torch_experiments(Registry& registry) {
   add_seed_experiments(registry, {gemv, gather_gemv, layer_norm, mlp_layer_norm_gelu}, {"aten", "aten_out"});
+  registry.take_arguments_with(offer_modules);
+  registry.trace_with(trace_call);
 }
 
 }  // namespace headroom::torch_runner

@@ -13,6 +13,7 @@
 #include "cli/record_files.h"
 #include "cli/run_options.h"
 #include "cli/run_outputs.h"
+#include "cli/run_traces.h"
 #include "cli/terminal_progress.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
@@ -107,6 +108,8 @@ ExitCode measure(const Arguments& arguments, const RunOptions& options,
     return ExitCode::kFine;
   }
   const std::vector<Group> groups = session.groups();
+  const std::string& traces = options.request.traces;
+  if (!traces.empty()) require_traces(traces, groups, session.offers());
   std::vector<Record> records;
   {
     TerminalProgress progress([&](std::vector<Record> finished) {
@@ -120,6 +123,7 @@ ExitCode measure(const Arguments& arguments, const RunOptions& options,
   if (!records.empty()) {
     // Records on standard output are for a program to read: the table makes way.
     print_results(records, outputs.uses_stdout() ? stderr : stdout);
+    if (!traces.empty()) report_traces(traces, records);
     outputs.write_means(records);
     append_to_history(records, options.store);
     if (options.calibrate_noise) store_noise(records);
