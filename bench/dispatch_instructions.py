@@ -26,8 +26,9 @@ def counted(program, op, calls, folder):
     ours, theirs = socket.socketpair()
     out = os.path.join(folder, "callgrind.out")
     environment = {**os.environ, "RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0", "HEADROOM_FD": str(theirs.fileno())}
+    # Two patterns: of one that both options have, callgrind heeds only the first.
     process = subprocess.Popen(
-        ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", "--toggle-collect=headroom*counted_calls*",
+        ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", "--toggle-collect=*counted_calls*",
          "--dump-after=headroom*counted_calls*", program],
         pass_fds=[theirs.fileno()], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     theirs.close()
