@@ -18,9 +18,30 @@
 #define HEADROOM_TORCH_HAS_PACKAGES 0
 #endif
 
+/// Gloo's process group, whose header needs those of the gloo that libtorch was built with. Debian's
+/// libtorch 1.13 and libgloo-dev belong together; builds of 2.x bring none: HEADROOM_TORCH_GLOO says that the
+/// installed ones are theirs.
+#if __has_include(<gloo/context.h>) && (!HEADROOM_TORCH_AT_LEAST(2, 0) || defined(HEADROOM_TORCH_GLOO))
+#define HEADROOM_TORCH_HAS_GLOO 1
+#else
+#define HEADROOM_TORCH_HAS_GLOO 0
+#endif
+
+namespace c10d {
+class ProcessGroup;
+class Backend;
+}  // namespace c10d
+
 namespace headroom::torch_runner {
 
 /// "1.13.1": of the headers that this was compiled with.
 inline constexpr const char* kTorchVersion = TORCH_VERSION;
+
+/// What collectives are called on. In 1.13 gloo is a ProcessGroup; since 2.0 it is a Backend.
+#if HEADROOM_TORCH_AT_LEAST(2, 0)
+using CollectiveBackend = c10d::Backend;
+#else
+using CollectiveBackend = c10d::ProcessGroup;
+#endif
 
 }  // namespace headroom::torch_runner

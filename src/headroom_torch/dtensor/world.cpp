@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom_torch/dtensor/world.h"
+
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "headroom/base/error.h"
+#include "headroom_torch/dtensor/connection.h"
+
+#if HEADROOM_TORCH_HAS_GLOO
+#ifndef USE_C10D_GLOO
+#define USE_C10D_GLOO
+#endif
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+#endif
+
+namespace headroom::torch_runner::dtensor {
+namespace {
+
+void check(const WorldOptions& options) {
+  if (options.size < 1 || options.rank < 0 || options.rank >= options.size) {
+    throw Error(fmt::format("rank {} of a world of {}: ranks count from 0 to the size less one", options.rank,
+                            options.size));
+  }
+  if (options.timeout.count() <= 0) {
+    throw Error(fmt::format("time-out of {} ms for the world: give a positive one", options.timeout.count()));
+  }
+}
+
+/// The first line: what c10d adds below it is a stack of its own.
+std::string first_line(const std::string& text) {
+  return text.substr(0, text.find('\n'));
+}
+
+#if HEADROOM_TORCH_HAS_GLOO
+
+bool is_loopback(const std::string& address) {
+  return address == "localhost" || address.starts_with("127.");
+}
+
+c10::intrusive_ptr<c10d::Store> meet(const WorldOptions& options) {
+  c10d::TCPStoreOptions store;
+  store.port = options.port;
+  store.isServer = options.rank == 0 && !options.launcher_listens;
+  store.numWorkers = static_cast<std::size_t>(options.size);
+  store.waitWorkers = true;
+  store.timeout = options.timeout;
+  try {
+    return c10::make_intrusive<c10d::TCPStore>(options.address, store);
+  } catch (const std::exception& error) {
+    throw Error(fmt::format(
+        "rank {} of {} could not meet the others at {}:{} within {} ms: {}; start every rank with "
+        "the same address, a free port and its own rank",
+        options.rank, options.size, options.address, options.port, options.timeout.count(),
+        first_line(error.what())));
+  }
+}
+
+c10::intrusive_ptr<CollectiveBackend> connect_gloo(const c10::intrusive_ptr<c10d::Store>& store,
+                                                   const WorldOptions& world, int index, int size) {
+  auto options = c10d::ProcessGroupGloo::Options::create(world.timeout);
+  options->threads = 2;
+  options->devices.push_back(is_loopback(world.address)
+                                 ? c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1")
+                                 : c10d::ProcessGroupGloo::createDefaultDevice());
+  return c10::make_intrusive<c10d::ProcessGroupGloo>(store, index, size, options);
+}
+
+#endif
+
+}  // namespace
+
+World::World(const WorldOptions& options) : options_(options) {}
+World::~World() = default;
+
+WorldPtr World::connect(const WorldOptions& options) {
+  check(options);
+  WorldPtr world(new World(options));
+  if (options.size > 1) {
+#if HEADROOM_TORCH_HAS_GLOO
+    world->store_ = meet(options);
+#else
+    throw Error(
+        fmt::format("a world of {} ranks needs gloo: install its headers (Debian: libgloo-dev), build again",
+                    options.size));
+#endif
+  }
+  return world;
+}
+
+Group World::group(const std::vector<int>& ranks, const std::string& name) {
+  const auto self = std::find(ranks.begin(), ranks.end(), rank());
+  if (self == ranks.end()) {
+    throw Error(fmt::format("{}: rank {} is not among the ranks {}", name, rank(), fmt::join(ranks, ", ")));
+  }
+  Group group{.connection = {},
+              .ranks = ranks,
+              .index = static_cast<int>(self - ranks.begin()),
+              .name = name,
+              .timeout = options_.timeout};
+#if HEADROOM_TORCH_HAS_GLOO
+  if (group.size() > 1) {
+    try {
+      const auto own =
+          c10::make_intrusive<c10d::PrefixStore>(fmt::format("{}/{}", name, fmt::join(ranks, ",")), store_);
+      group.connection = std::make_shared<Connection>(connect_gloo(own, options_, group.index, group.size()));
+    } catch (const std::exception& error) {
+      throw Error(fmt::format("{}: rank {} could not connect to the ranks {} within {} ms: {}", name, rank(),
+                              fmt::join(ranks, ", "), options_.timeout.count(), first_line(error.what())));
+    }
+  }
+#endif
+  return group;
+}
+
+}  // namespace headroom::torch_runner::dtensor

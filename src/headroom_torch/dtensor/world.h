@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <c10/util/intrusive_ptr.h>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace c10d {
+class Store;
+}
+
+namespace headroom::torch_runner::dtensor {
+
+/// What collectives are called on (connection.h).
+struct Connection;
+
+/// The ranks along one dimension of a mesh that this rank exchanges data with.
+struct Group {
+  std::shared_ptr<Connection> connection;  // none where the group is this rank alone
+  std::vector<int> ranks;                  // in the world, by index in the group
+  int index = 0;                           // of this rank in `ranks`
+  std::string name;                        // for messages: "mesh dimension 'dp'"
+  std::chrono::milliseconds timeout{};
+
+  int size() const { return static_cast<int>(ranks.size()); }
+};
+
+struct WorldOptions {
+  int rank = 0;
+  int size = 1;
+  /// Where rank 0 keeps the store that the others meet at.
+  std::string address = "127.0.0.1";
+  std::uint16_t port = 29500;
+  /// Whether the launcher keeps that store (torchrun does): rank 0 then only connects to it, as the others
+  /// do.
+  bool launcher_listens = false;
+  /// After which a rank that did not come, and a collective that did not end, is an Error.
+  std::chrono::milliseconds timeout{30000};
+};
+
+class World;
+using WorldPtr = std::shared_ptr<World>;
+
+/// The processes that work together, connected by gloo over TCP.
+class World {
+ public:
+  /// Every rank calls it. Throws Error when the options make no sense, or not every rank came within the
+  /// time-out.
+  static WorldPtr connect(const WorldOptions& options);
+  ~World();
+
+  int rank() const { return options_.rank; }
+  int size() const { return options_.size; }
+
+  /// The group of these ranks, this one among them; all of them call it, with the same name. Throws Error
+  /// when they do not within the time-out.
+  Group group(const std::vector<int>& ranks, const std::string& name);
+
+ private:
+  explicit World(const WorldOptions& options);
+
+  WorldOptions options_;
+  c10::intrusive_ptr<c10d::Store> store_;  // none in a world of one
+};
+
+}  // namespace headroom::torch_runner::dtensor

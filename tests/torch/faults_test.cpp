@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "headroom/base/error.h"
+#include "test_world.h"
+
+namespace headroom::torch_runner::dtensor {
+namespace {
+
+/// Expects an Error whose message has each of these texts: what is wrong, where, and what to do.
+template <typename Body>
+void expect_error(Body&& body, const std::vector<std::string>& texts) {
+  try {
+    body();
+    ADD_FAILURE() << "no Error";
+  } catch (const Error& error) {
+    for (const std::string& text : texts) {
+      EXPECT_NE(std::string(error.what()).find(text), std::string::npos) << error.what();
+    }
+  }
+}
+
+int ranks() {
+  return test_world()->size();
+}
+MeshPtr line() {
+  return test_mesh({ranks()});
+}
+
+TEST(Faults, AMeshThatDoesNotFitTheWorld) {
+  expect_error(
+      [] {
+        DeviceMesh::create(test_world(), {ranks(), 2});
+      },
+      {"does not fit a world of", "choose sizes"});
+  expect_error([] { DeviceMesh::create(test_world(), {}); }, {"does not fit"});
+  expect_error([] { DeviceMesh::create(test_world(), {-1, -ranks()}); }, {"does not fit"});
+  expect_error(
+      [] {
+        DeviceMesh::create(test_world(), {ranks(), 1}, {"dp", "dp"});
+      },
+      {"dp, dp", "all different"});
+  expect_error([] { line()->submesh({"tp"}); }, {"sub-mesh (tp)", "name some of its dimensions"});
+}
+
+TEST(Faults, AWorldThatMakesNoSense) {
+  expect_error([] { World::connect({.rank = 3, .size = 2}); }, {"rank 3 of a world of 2"});
+  expect_error([] { World::connect({.timeout = std::chrono::milliseconds(0)}); }, {"time-out of 0 ms"});
+}
+
+TEST(Faults, ARankThatNeverComesEndsTheOthersAtTheTimeout) {
+  expect_error(
+      [] { World::connect({.rank = 1, .size = 2, .port = 1, .timeout = std::chrono::milliseconds(300)}); },
+      {"rank 1 of 2 could not meet the others at 127.0.0.1:1", "start every rank"});
+}
+
+TEST(Faults, PlacementsThatDoNotFit) {
+  const at::Tensor whole = whole_numbers({4, 4}, 1);
+  expect_error([&] { distribute(whole, line(), {Shard(2)}); },
+               {"distribute: Shard(2) of a tensor of 2 dimensions"});
+  expect_error([&] { distribute(whole, line(), {Shard(-1)}); }, {"Shard(-1)"});
+  expect_error(
+      [&] {
+        distribute(whole, line(), {Shard(0), Replicate()});
+      },
+      {"2 placements", "give one for each"});
+  expect_error([&] { redistribute(distribute(whole, line(), {Shard(0)}), {Shard(5)}); },
+               {"redistribute: Shard(5)"});
+  expect_error([&] { distribute(whole.to(at::kLong), line(), {Partial(ReduceOp::kAvg)}); },
+               {"floating-point"});
+  expect_error([&] { full(whole); }, {"full of a plain tensor"});
+  expect_error([&] { distribute(distribute(whole, line(), {Shard(0)}), line(), {Shard(0)}); },
+               {"give it a plain one"});
+}
+
+TEST(Faults, OperandsOnTwoMeshes) {
+  const MeshPtr other = DeviceMesh::create(test_world(), {1, ranks()}, {"one", "all"});
+  const at::Tensor whole = whole_numbers({4, 4}, 2);
+  expect_error(
+      [&] {
+        distribute(whole, line(), {Shard(0)}) + distribute(whole, other, {Replicate(), Shard(0)});
+      },
+      {"aten::add.Tensor", "two meshes", "(one, all)"});
+}
+
+TEST(Faults, PartsOfUnequalSizes) {
+  if (ranks() == 1) GTEST_SKIP() << "one rank's parts are always equal";
+  const int rank = test_world()->rank();
+  expect_error(
+      [&] {
+        from_local(at::zeros({rank == 0 ? 1 : 3, 2}), line(), {Shard(0)});
+      },
+      {"the shards of dimension 0", "as at::chunk does"});
+  expect_error(
+      [&] {
+        from_local(at::zeros({2, rank + 1}), line(), {Shard(0)});
+      },
+      {"dimension 1", "unequal sizes"});
+  expect_error(
+      [&] {
+        from_local(rank == 0 ? at::zeros({2}) : at::zeros({2, 2}), line(), {Replicate()});
+      },
+      {"one number of dimensions"});
+}
+
+TEST(Faults, AnOperatorWithoutARuleIsNamedOrGathers) {
+  const at::Tensor whole = whole_numbers({4, 4}, 3);
+  const at::Tensor sharded = distribute(whole, line(), {Shard(0)});
+  expect_error([&] { sharded.tril(); }, {"aten::tril", "rules.cpp", "fallback=replicate"});
+  line()->set_fallback(Fallback::kReplicate);
+  const at::Tensor result = sharded.tril();
+  line()->set_fallback(Fallback::kError);
+  EXPECT_TRUE(is_dtensor(result));
+  EXPECT_TRUE(at::equal(full(result), whole.tril()));
+}
+
+TEST(Faults, AFailedCallLeavesNothingInTheCache) {
+  const at::Tensor a = distribute(whole_numbers({4, 4}, 4), line(), {Shard(0)});
+  const at::Tensor b = distribute(whole_numbers({3, 4}, 5), line(), {Replicate()});
+  const std::size_t before = line()->cache().size();
+  expect_error([&] { a.mm(b); }, {"sizes do not fit"});
+  EXPECT_EQ(line()->cache().size(), before);
+}
+
+}  // namespace
+}  // namespace headroom::torch_runner::dtensor

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "headroom_torch/dtensor/redistribution.h"
+#include "test_world.h"
+
+namespace headroom::torch_runner::dtensor {
+namespace {
+
+std::vector<Placements> all_of_mesh(const DeviceMesh& mesh, std::int64_t dims, bool floating) {
+  std::vector<Placements> all{{}};
+  for (int dim = 0; dim < mesh.dims(); ++dim) {
+    std::vector<Placements> longer;
+    for (const Placements& placements : all) {
+      for (const Placement placement : all_placements(dims, floating)) {
+        longer.push_back(placements);
+        longer.back().push_back(placement);
+      }
+    }
+    all = longer;
+  }
+  return all;
+}
+
+void expect_every_pair(const MeshPtr& mesh, const at::Tensor& whole) {
+  const auto all = all_of_mesh(*mesh, whole.dim(), whole.is_floating_point());
+  for (const Placements& from : all) {
+    const at::Tensor tensor = scattered(whole, mesh, from);
+    for (const Placements& to : all) {
+      const at::Tensor moved = redistribute(tensor, to);
+      const std::string pair = text(from) + " to " + text(to);
+      ASSERT_EQ(spec_of(moved).placements, to) << pair;
+      ASSERT_EQ(moved.sizes(), whole.sizes()) << pair;
+      ASSERT_EQ(local(moved).sizes(), c10::IntArrayRef(local_sizes(*mesh, to, whole.sizes()))) << pair;
+      ASSERT_TRUE(at::equal(full(moved), whole)) << pair;
+    }
+  }
+}
+
+TEST(Redistribution, EveryPairOfPlacementsOnEveryMeshKeepsTheValues) {
+  for (const auto& shape : mesh_shapes()) {
+    expect_every_pair(test_mesh(shape), whole_numbers({5, 6}, 1));  // no multiple of four
+    expect_every_pair(test_mesh(shape), whole_numbers({8, 3}, 2));  // a rank of four has nothing
+  }
+}
+
+TEST(Redistribution, ThreeDimensionsAndOneElementAndNone) {
+  const MeshPtr mesh = test_mesh({test_world()->size()});
+  expect_every_pair(mesh, whole_numbers({3, 4, 5}, 3));
+  expect_every_pair(mesh, whole_numbers({1}, 4));
+  expect_every_pair(mesh, whole_numbers({0, 2}, 5));
+  expect_every_pair(mesh, whole_numbers({}, 6));
+}
+
+TEST(Redistribution, EveryTypeThatTensorsHave) {
+  const MeshPtr mesh = test_mesh({test_world()->size()});
+  for (const at::ScalarType type : {at::kDouble, at::kHalf, at::kBFloat16, at::kLong, at::kInt, at::kChar}) {
+    expect_every_pair(mesh, whole_numbers({5, 2}, 7).to(type));
+  }
+  const at::Tensor truth = whole_numbers({5}, 8).gt(0);
+  EXPECT_TRUE(at::equal(full(distribute(truth, mesh, {Shard(0)})), truth));
+}
+
+TEST(Redistribution, IsMeantToCostNothingWhereNothingMoves) {
+  for (const Placement placement : all_placements(2, true)) {
+    EXPECT_EQ(move_cost(1e6, 4, placement, placement), 0);
+    EXPECT_LE(move_cost(1e6, 1, placement, Replicate()), 1e-3);
+  }
+  EXPECT_LT(move_cost(1e6, 4, Replicate(), Shard(0)), move_cost(1e6, 4, Shard(1), Shard(0)));
+  EXPECT_LT(move_cost(1e6, 4, Shard(1), Shard(0)), move_cost(1e6, 4, Shard(1), Replicate()));
+  EXPECT_LT(move_cost(1e6, 4, Partial(), Shard(0)), move_cost(1e6, 4, Partial(), Replicate()));
+}
+
+}  // namespace
+}  // namespace headroom::torch_runner::dtensor
