@@ -16,6 +16,6 @@ tools/run_tests.sh "$build" -L '^soak$' "$@" || status=1
 
 build=build/fuzz
 cmake --preset fuzz -DHEADROOM_FUZZ_SECONDS="${FUZZ_SECONDS:-600}"
-cmake --build "$build" --target fuzz_targets unit_trace ${JOBS:+--parallel "$JOBS"}
+cmake --build "$build" --target fuzz_targets ${JOBS:+--parallel "$JOBS"}
 tools/run_tests.sh "$build" -L '^fuzz$' "$@" || status=1
 exit "$status"
