@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -27,11 +28,20 @@ std::string dtype_name(at::ScalarType type) {
   return at::toString(type);
 }
 
-/// Whether the operator only makes or views tensors.
-bool moves_nothing(const at::RecordFunction& call) {
+/// Operators that move, make or fill tensors; "aten::_to_copy" and "aten::new_empty" are some, too.
+constexpr std::array<std::string_view, 7> kMovers{"empty", "resize", "copy",    "clone",
+                                                  "fill_", "zero_",  "resolve_"};
+
+bool has_tensor(c10::ArrayRef<const c10::IValue> arguments) {
+  return std::ranges::any_of(
+      arguments, [](const c10::IValue& argument) { return argument.isTensor() || argument.isTensorList(); });
+}
+
+/// Whether the operator only moves, makes or views tensors.
+bool moves_only(const at::RecordFunction& call) {
   const std::string_view name = call.name();
-  if (name.find("empty") != std::string_view::npos || name.find("resize") != std::string_view::npos)
-    return true;
+  const auto is_in_name = [&](std::string_view mover) { return name.find(mover) != std::string_view::npos; };
+  if (std::ranges::any_of(kMovers, is_in_name)) return true;
   const auto schema = call.operator_schema();
   return schema && std::ranges::any_of(schema->returns(), [](const c10::Argument& result) {
            return result.alias_info() != nullptr && !result.alias_info()->isWrite();
@@ -46,8 +56,8 @@ class FlopCounter final : public OpListener {
     const std::lock_guard lock(mutex_);
     std::vector<Call*>& open = open_[call.threadId()];
     Call* const parent = open.empty() ? nullptr : open.back();
-    if (parent != nullptr) parent->has_parts = true;
     made->is_op = true;
+    made->takes_tensors = has_tensor(arguments_of(call));
     made->is_part = parent != nullptr && (parent->is_part || parent->is_counted);
     if (!made->is_part) count(call, *made);
     open.push_back(made.get());
@@ -58,9 +68,13 @@ class FlopCounter final : public OpListener {
     auto& ended = static_cast<Call&>(*context);
     if (!ended.is_op) return;
     const std::lock_guard lock(mutex_);
-    std::erase(open_[call.threadId()], &ended);
-    if (ended.is_counted || ended.is_part || ended.has_parts || moves_nothing(call)) return;
-    ++count_.not_counted[call.name()];
+    std::vector<Call*>& open = open_[call.threadId()];
+    std::erase(open, &ended);
+    const bool is_whole = ended.is_counted || ended.has_parts;
+    if (!is_whole && (!ended.takes_tensors || moves_only(call))) return;
+    // What has parts that compute is told by them.
+    if (!open.empty()) open.back()->has_parts = true;
+    if (!is_whole && !ended.is_part) ++count_.not_counted[call.name()];
   }
 
   FlopCount take() { return std::move(count_); }
@@ -70,7 +84,8 @@ class FlopCounter final : public OpListener {
     bool is_op = false;
     bool is_part = false;  ///< of a counted one
     bool is_counted = false;
-    bool has_parts = false;
+    bool has_parts = false;  ///< that compute
+    bool takes_tensors = false;
   };
 
   void count(const at::RecordFunction& call, Call& made) {

@@ -82,11 +82,14 @@ TEST(FlopCounter, WhatComputesWithoutAFormulaIsNamed) {
   const FlopCount count = count_flops([&] {
     const at::Tensor b = at::mm(a, a).neg();
     at::exp(at::exp(b)).view({2, 8}).t();
+    b.add(1);  // converts the 1, which computes nothing
     at::empty({3});
+    at::ones({3}).clone();
   });
   EXPECT_EQ(count.flops, 128);
   EXPECT_THAT(count.dtypes, ElementsAre("f32"));
-  EXPECT_THAT(count.not_counted, ElementsAre(Pair("aten::exp", 2), Pair("aten::neg", 1)));
+  EXPECT_THAT(count.not_counted,
+              ElementsAre(Pair("aten::add", 1), Pair("aten::exp", 2), Pair("aten::neg", 1)));
 }
 
 TEST(FlopCounter, HearsNothingBeforeAndAfter) {
