@@ -20,11 +20,11 @@
 #include <utility>
 #include <vector>
 
-#include "headroom/stats/stopping.h"
 #include "headroom/stats/compare.h"
 #include "headroom/stats/distribution.h"
 #include "headroom/stats/interval.h"
 #include "headroom/stats/quantile.h"
+#include "headroom/stats/stopping.h"
 
 namespace {
 

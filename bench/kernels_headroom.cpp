@@ -30,6 +30,8 @@ void chains(State& state) {
   double x = 1;
   state.measure([&] { headroom::keep(x = bench::multiply_chain(1.0, count)); });
 }
-HEADROOM_EXPERIMENT(chains).summary("10,000 dependent multiplications against 3 % more").backends({"short", "long"});
+HEADROOM_EXPERIMENT(chains)
+    .summary("10,000 dependent multiplications against 3 % more")
+    .backends({"short", "long"});
 
 }  // namespace

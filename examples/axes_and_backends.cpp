@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two implementations of one thing over a range of sizes. `--backend all` interleaves them and gives the ratio with
-// its interval; `-a n=1024-65536*4` asks for other sizes; without --hot the inputs rotate through more copies than
-// the caches hold, which is why the body takes the index of a copy.
+// Two implementations of one thing over a range of sizes. `--backend all` interleaves them and gives the
+// ratio with its interval; `-a n=1024-65536*4` asks for other sizes; without --hot the inputs rotate through
+// more copies than the caches hold, which is why the body takes the index of a copy.
 #include <numeric>
 #include <vector>
 
@@ -11,7 +11,9 @@
 
 namespace {
 
-float sum_in_order(const std::vector<float>& values) { return std::accumulate(values.begin(), values.end(), 0.0F); }
+float sum_in_order(const std::vector<float>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0F);
+}
 
 /// Eight partial sums: no longer one chain of dependent additions.
 float sum_in_lanes(const std::vector<float>& values) {
@@ -41,9 +43,6 @@ void sum(headroom::State& state) {
   state.work({.flops = static_cast<double>(n), .bytes = static_cast<double>(n * sizeof(float))});
   state.measure([&](std::size_t copy) { headroom::keep(sum_up(inputs[copy])); });
 }
-HEADROOM_EXPERIMENT(sum)
-    .summary("sum of n floats")
-    .axis("n", {4096, 262144})
-    .backends({"in-order", "lanes"});
+HEADROOM_EXPERIMENT(sum).summary("sum of n floats").axis("n", {4096, 262144}).backends({"in-order", "lanes"});
 
 }  // namespace

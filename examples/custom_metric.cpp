@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A metric of the experiment's own, over a text axis and an integer axis: tokens per second of a toy tokenizer, and
-// how many tokens the text gave. `metric` makes the first of them the one that tables show and targets are about.
+// A metric of the experiment's own, over a text axis and an integer axis: tokens per second of a toy
+// tokenizer, and how many tokens the text gave. `metric` makes the first of them the one that tables show and
+// targets are about.
 #include <string>
 
 #include "headroom/experiment/registry.h"

@@ -15,9 +15,9 @@ struct OperandRecords {
 };
 
 /// A file of any format that headroom reads; or a folder: all *.json, *.jsonl and *.csv in it and below, also
-/// as .gz and .zst, in the order of their names; or "@last", "@ID", "@git:REV" for a run of the history `store`. Files of a folder that
-/// cannot be read give a warning. Throws Error: no such file, nothing in it that can be read, no records, no
-/// history.
+/// as .gz and .zst, in the order of their names; or "@last", "@ID", "@git:REV" for a run of the history
+/// `store`. Files of a folder that cannot be read give a warning. Throws Error: no such file, nothing in it
+/// that can be read, no records, no history.
 OperandRecords records_of_operand(const std::string& operand, const std::string& store);
 
 }  // namespace headroom::cli

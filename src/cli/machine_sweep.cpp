@@ -13,7 +13,8 @@ namespace {
 constexpr const char* kPrefix = "limit.";
 
 std::string axis_of(const AxisValues& axes, std::string_view name) {
-  const auto found = std::ranges::find(axes, name, [](const auto& axis) { return std::string_view(axis.first); });
+  const auto found =
+      std::ranges::find(axes, name, [](const auto& axis) { return std::string_view(axis.first); });
   return found == axes.end() ? "" : found->second;
 }
 

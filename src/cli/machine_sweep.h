@@ -11,19 +11,21 @@
 
 namespace headroom::cli {
 
-/// The groups that show what a machine reaches: read, write and copy over the working sets, and the peaks, for one
-/// and for `threads` threads; the patterns of each point interleaved in one group. `coarse` takes every other size.
+/// The groups that show what a machine reaches: read, write and copy over the working sets, and the peaks,
+/// for one and for `threads` threads; the patterns of each point interleaved in one group. `coarse` takes
+/// every other size.
 std::vector<Group> sweep_groups(const std::vector<RunnerOffer>& offers, int threads, bool coarse);
 
 /// The best pattern's rate at one point of the sweep.
 struct SweepPoint {
-  std::string limit;      ///< "read", "write", "copy", "peak"
+  std::string limit;  ///< "read", "write", "copy", "peak"
   int threads = 1;
-  std::int64_t bytes = 0; ///< working set; 0 for peaks
-  std::string dtype;      ///< of a peak
-  std::string pattern;    ///< the best one
-  double rate = 0;        ///< GB/s, or GFLOP/s for peaks
-  std::optional<double> spread;  ///< relative half-width of the 95 % interval; nothing where samples are too few
+  std::int64_t bytes = 0;  ///< working set; 0 for peaks
+  std::string dtype;       ///< of a peak
+  std::string pattern;     ///< the best one
+  double rate = 0;         ///< GB/s, or GFLOP/s for peaks
+  std::optional<double>
+      spread;  ///< relative half-width of the 95 % interval; nothing where samples are too few
   std::size_t samples = 0;
 };
 std::vector<SweepPoint> sweep_points(const std::vector<Record>& records);

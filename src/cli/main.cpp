@@ -12,11 +12,16 @@ namespace headroom::cli {
 namespace {
 
 void print_help(std::FILE* out) {
-  std::fputs("headroom: how fast a tensor program is, how fast this machine could run it, and whether it got slower\n\n"
-             "usage: headroom COMMAND [OPTIONS]\n\ncommands:\n", out);
+  std::fputs(
+      "headroom: how fast a tensor program is, how fast this machine could run it, and whether it got "
+      "slower\n\n"
+      "usage: headroom COMMAND [OPTIONS]\n\ncommands:\n",
+      out);
   for (const Command& command : commands()) std::fprintf(out, "  %-10s %s\n", command.name, command.summary);
-  std::fputs("\nheadroom COMMAND --help shows the options of one, with examples.\n"
-             "exit codes: 0 fine, 1 the answer is no, 2 cannot do it, 3 inconclusive, 130 interrupted\n", out);
+  std::fputs(
+      "\nheadroom COMMAND --help shows the options of one, with examples.\n"
+      "exit codes: 0 fine, 1 the answer is no, 2 cannot do it, 3 inconclusive, 130 interrupted\n",
+      out);
 }
 
 ExitCode dispatch(const Arguments& arguments) {
@@ -41,7 +46,8 @@ ExitCode dispatch(const Arguments& arguments) {
     if (command.name == wanted) return command.run(rest);
     names.emplace_back(command.name);
   }
-  throw Error("unknown command " + in_quotes(wanted) + did_you_mean(wanted, names) + "; headroom help shows all");
+  throw Error("unknown command " + in_quotes(wanted) + did_you_mean(wanted, names) +
+              "; headroom help shows all");
 }
 
 }  // namespace

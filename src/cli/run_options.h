@@ -18,8 +18,9 @@ struct RunOptions {
   std::string csv, json, oss;  ///< output files; empty: none
   std::string store;           ///< history to append to; empty: none
   bool calibrate_noise = false;
-  std::string targets;         ///< targets file; empty: the shipped one
-  std::optional<ExitCode> done;  ///< set when help was asked for (and printed) or the usage was wrong (and said so)
+  std::string targets;  ///< targets file; empty: the shipped one
+  std::optional<ExitCode>
+      done;  ///< set when help was asked for (and printed) or the usage was wrong (and said so)
 };
 
 /// Parses the arguments. Throws Error for values that do not parse; usage errors are printed.

@@ -16,13 +16,16 @@ constexpr std::chrono::milliseconds kRedraw{100};
 
 std::string line_of(const Progress& progress) {
   std::string line = fmt::format("[{}/{}] {}", progress.group + 1, progress.groups, progress.title);
-  if (progress.processes > 1) line += fmt::format("  process {}/{}", progress.process + 1, progress.processes);
+  if (progress.processes > 1)
+    line += fmt::format("  process {}/{}", progress.process + 1, progress.processes);
   if (progress.phase != "sampling") return line + "  " + progress.phase;
   line += fmt::format("  round {}  {}", progress.rounds, format_time_ns(progress.median_ns));
   if (progress.worst_half_width) {
-    line += fmt::format(" ±{} (goal {})", format_percent(*progress.worst_half_width), format_percent(progress.goal));
+    line += fmt::format(" ±{} (goal {})", format_percent(*progress.worst_half_width),
+                        format_percent(progress.goal));
   }
-  return line + fmt::format("  {:.1f} of at most {:.0f} s", progress.elapsed_ns / 1e9, progress.max_time_ns / 1e9);
+  return line +
+         fmt::format("  {:.1f} of at most {:.0f} s", progress.elapsed_ns / 1e9, progress.max_time_ns / 1e9);
 }
 
 }  // namespace
@@ -30,7 +33,9 @@ std::string line_of(const Progress& progress) {
 TerminalProgress::TerminalProgress(std::function<void(const std::vector<Record>&)> on_records)
     : on_records_(std::move(on_records)), is_terminal_(isatty(STDERR_FILENO) == 1) {}
 
-TerminalProgress::~TerminalProgress() { clear(); }
+TerminalProgress::~TerminalProgress() {
+  clear();
+}
 
 void TerminalProgress::progress(const Progress& progress) {
   const auto now = std::chrono::steady_clock::now();

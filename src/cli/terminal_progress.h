@@ -9,8 +9,8 @@
 
 namespace headroom::cli {
 
-/// Shows where a session is on one line of standard error, redrawn at most ten times a second; nothing where that is
-/// not a terminal. Hands the records of each finished group on.
+/// Shows where a session is on one line of standard error, redrawn at most ten times a second; nothing where
+/// that is not a terminal. Hands the records of each finished group on.
 class TerminalProgress final : public Observer {
  public:
   explicit TerminalProgress(std::function<void(const std::vector<Record>&)> on_records);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom_native/limit_copy.h"
 
+#include "headroom/workload/slice.h"
 #include "headroom_native/cache_line.h"
 #include "headroom_native/copy_kernels.h"
 #include "headroom_native/limit_plan.h"
-#include "headroom/workload/slice.h"
 #include "headroom_native/thread_pool.h"
 
 namespace headroom::native {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom_native/limit_write.h"
 
+#include "headroom/workload/slice.h"
 #include "headroom_native/cache_line.h"
 #include "headroom_native/limit_plan.h"
-#include "headroom/workload/slice.h"
 #include "headroom_native/thread_pool.h"
 #include "headroom_native/write_kernels.h"
 

@@ -6,8 +6,8 @@
 
 #include "headroom/experiment/bf16.h"
 #include "headroom/experiment/buffer.h"
-#include "headroom_native/gemv_kernel.h"
 #include "headroom/workload/slice.h"
+#include "headroom_native/gemv_kernel.h"
 
 namespace headroom::native {
 

@@ -115,13 +115,17 @@ void is_wrong(State& state) {
 }
 HEADROOM_EXPERIMENT(is_wrong);
 
-void throws(State&) { throw std::runtime_error("the device said no"); }
+void throws(State&) {
+  throw std::runtime_error("the device said no");
+}
 HEADROOM_EXPERIMENT(throws);
 
 void never_measures(State&) {}
 HEADROOM_EXPERIMENT(never_measures);
 
-void skips(State& state) { state.skip("this machine has no frobnicator"); }
+void skips(State& state) {
+  state.skip("this machine has no frobnicator");
+}
 HEADROOM_EXPERIMENT(skips);
 
 void above_its_limit(State& state) {

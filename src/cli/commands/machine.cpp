@@ -53,8 +53,8 @@ void print_topology(const Topology& topology, const std::string& fingerprint) {
   std::fputs(fmt::format("  {}\n", join(topology.isa, " ")).c_str(), stdout);
 }
 
-std::string cell(const std::vector<SweepPoint>& points, const std::string& limit, int threads, std::int64_t bytes,
-                 const std::string& dtype) {
+std::string cell(const std::vector<SweepPoint>& points, const std::string& limit, int threads,
+                 std::int64_t bytes, const std::string& dtype) {
   for (const SweepPoint& point : points) {
     if (point.limit == limit && point.threads == threads && point.bytes == bytes && point.dtype == dtype) {
       const std::string spread = point.spread ? format_percent(*point.spread) : "?";
@@ -77,14 +77,16 @@ void print_sweep(const std::vector<SweepPoint>& points) {
   std::vector<Table::Column> peak_columns{{"peak", Align::kLeft}};
   for (const int count : threads) {
     const std::string title = fmt::format("{} thread{}", count, count == 1 ? "" : "s");
-    for (const char* limit : {"read", "write", "copy"}) columns.push_back({fmt::format("{}, {}", limit, title)});
+    for (const char* limit : {"read", "write", "copy"})
+      columns.push_back({fmt::format("{}, {}", limit, title)});
     peak_columns.push_back({title});
   }
   Table bandwidth(columns), peaks(peak_columns);
   for (const std::int64_t bytes : sizes) {
     std::vector<std::string> row{format_bytes(static_cast<double>(bytes))};
     for (const int count : threads) {
-      for (const char* limit : {"read", "write", "copy"}) row.push_back(cell(points, limit, count, bytes, ""));
+      for (const char* limit : {"read", "write", "copy"})
+        row.push_back(cell(points, limit, count, bytes, ""));
     }
     bandwidth.row(row);
   }
@@ -93,7 +95,9 @@ void print_sweep(const std::vector<SweepPoint>& points) {
     for (const int count : threads) row.push_back(cell(points, "peak", count, 0, dtype));
     peaks.row(row);
   }
-  std::fputs(("\nbandwidth in GB/s: median, half-width of its 95 % interval (? too few samples), best access pattern\n" + bandwidth.text() +
+  std::fputs(("\nbandwidth in GB/s: median, half-width of its 95 % interval (? too few samples), best access "
+              "pattern\n" +
+              bandwidth.text() +
               "\npeaks in GFLOP/s (GOP/s for integers): the best instruction of this CPU\n" + peaks.text())
                  .c_str(),
              stdout);
@@ -119,7 +123,8 @@ std::vector<Record> measure(const MachineOptions& options, const Arguments& argu
                             const std::atomic<bool>& interrupted) {
   SessionRequest request;
   const std::string native = find_native_runner();
-  if (native.empty()) throw Error("headroom-native, which holds the limits, was not found beside this program or in PATH");
+  if (native.empty())
+    throw Error("headroom-native, which holds the limits, was not found beside this program or in PATH");
   RunnerCommand command;
   command.path = native;
   request.runners.push_back(command);
@@ -146,10 +151,11 @@ MachineOptions parse(const Arguments& arguments, std::optional<ExitCode>& done) 
   MachineOptions options;
   CLI::App app("Shows this machine: its topology, what its memory and its arithmetic reach, by working set.",
                "headroom machine");
-  app.footer("examples:\n  headroom machine                  measure (about a minute), show and store\n"
-             "  headroom machine --quick          every other size, shorter\n"
-             "  headroom machine --stored         show what was measured last, measure nothing\n"
-             "  headroom machine --json peaks.json\n");
+  app.footer(
+      "examples:\n  headroom machine                  measure (about a minute), show and store\n"
+      "  headroom machine --quick          every other size, shorter\n"
+      "  headroom machine --stored         show what was measured last, measure nothing\n"
+      "  headroom machine --json peaks.json\n");
   app.add_flag("--quick", options.quick, "every other working set, at most 0.15 s a point");
   app.add_flag("--topology", options.topology_only, "only what the system says, without measuring");
   app.add_flag("--stored", options.stored, "show the last measurement of this machine");
@@ -174,7 +180,8 @@ ExitCode show(const MachineOptions& options, const Arguments& arguments) {
   std::vector<Record> records;
   const std::atomic<bool>& interrupted = interrupt_flag();
   if (options.stored) {
-    if (!std::filesystem::exists(path)) throw Error("this machine was not measured yet; run headroom machine once");
+    if (!std::filesystem::exists(path))
+      throw Error("this machine was not measured yet; run headroom machine once");
     records = read_records(path);
   } else {
     records = measure(options, arguments, interrupted);

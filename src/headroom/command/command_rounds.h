@@ -29,9 +29,9 @@ struct CommandProgress {
 /// How the rounds are run.
 struct CommandRoundSettings {
   StopRule stop;
-  std::size_t min_rounds = 6;  ///< also after the cap on time: a 95 % interval of a median needs six; twice
-                               ///< as many where warm-up leaves fewer than that
-  bool ignore_failure = false;     ///< a run that fails is a sample, too
+  std::size_t min_rounds = 6;   ///< also after the cap on time: a 95 % interval of a median needs six; twice
+                                ///< as many where warm-up leaves fewer than that
+  bool ignore_failure = false;  ///< a run that fails is a sample, too
   bool random_environment = true;  ///< an environment of another size in each round
   std::uint64_t seed = 1;          ///< of the order and the sizes
   std::function<bool()> is_interrupted = [] { return false; };  ///< no more runs

@@ -6,9 +6,9 @@
 
 namespace headroom {
 
-/// Zeroed memory for the inputs and outputs of an experiment: aligned to 64 bytes at least; from 2 MiB up aligned to
-/// 2 MiB and backed by huge pages where the kernel gives them. 128 readable bytes lie behind the end, so that a
-/// kernel may load a whole vector there.
+/// Zeroed memory for the inputs and outputs of an experiment: aligned to 64 bytes at least; from 2 MiB up
+/// aligned to 2 MiB and backed by huge pages where the kernel gives them. 128 readable bytes lie behind the
+/// end, so that a kernel may load a whole vector there.
 class Buffer {
  public:
   Buffer() = default;

@@ -53,8 +53,8 @@ class TargetTable {
     for (const auto& [key, value] : table_) {
       if (std::find(kKeys.begin(), kKeys.end(), key.str()) != kKeys.end()) continue;
       refuse_at(key.source(), source_,
-             "unknown key " + in_quotes(key.str()) + did_you_mean(key.str(), kKeys) + "; a target has " +
-                 join(kKeys, ", "));
+                "unknown key " + in_quotes(key.str()) + did_you_mean(key.str(), kKeys) + "; a target has " +
+                    join(kKeys, ", "));
     }
   }
 
@@ -108,7 +108,7 @@ std::vector<Target> parse_targets(std::string_view text, const std::string& sour
   for (const auto& [key, node] : document) {
     if (key.str() != "target") {
       refuse_at(key.source(), source,
-             "unknown key " + in_quotes(key.str()) + "; the file holds [[target]] tables");
+                "unknown key " + in_quotes(key.str()) + "; the file holds [[target]] tables");
     }
     const toml::array* tables = node.as_array();
     if (tables == nullptr)

@@ -107,8 +107,7 @@ TEST_P(StoreTest, TwoRunnersThatMeasuredTheSameHaveASeriesEach) {
   const auto store = open();
   const auto alone = environment_at(1000), together = environment_at(2000), again = environment_at(3000);
   store->append({by("a", "gemv", 10, alone)});
-  store->append(
-      {by("a", "gemv", 11, together), by("b", "gemv", 21, together), by("b", "norm", 5, together)});
+  store->append({by("a", "gemv", 11, together), by("b", "gemv", 21, together), by("b", "norm", 5, together)});
   store->append({by("b", "gemv", 22, again), by("a", "gemv", 12, again)});
   store->append({by("moved/a", "gemv", 13, environment_at(4000))});
   EXPECT_EQ(store->series().size(), 4u);

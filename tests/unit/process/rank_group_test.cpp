@@ -107,7 +107,8 @@ TEST_F(RankGroupTest, RanksThatHangAreNamedWithinTheTimeOut) {
 }
 
 TEST_F(RankGroupTest, ARankThatIsStoppedIsSaidToBe) {
-  const std::string loss = loss_of(ranks(2, "[ $RANK = 1 ] && kill -STOP $$; echo up >&$LINES_FD; sleep 100"), kShort);
+  const std::string loss =
+      loss_of(ranks(2, "[ $RANK = 1 ] && kill -STOP $$; echo up >&$LINES_FD; sleep 100"), kShort);
   EXPECT_THAT(loss, HasSubstr("rank 1 of 2 did not give"));
   EXPECT_THAT(loss, HasSubstr("rank 1 is stopped by a signal"));
 }
