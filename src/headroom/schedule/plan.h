@@ -16,8 +16,8 @@ namespace headroom {
 struct RunnerOffer {
   std::string label;  ///< unique among the runners of a session
   std::vector<ExperimentDescription> experiments;
-  bool traces = false;       ///< can record what a case does
   bool only_limits = false;  ///< started by us for the machine's limits, not asked for by the user
+  bool traces = false;       ///< can record what a case does
 };
 
 /// Which of the offered cases to measure.

@@ -24,7 +24,7 @@ std::vector<RunnerOffer> RunnerFleet::offers() const {
   std::vector<RunnerOffer> offers;
   for (std::size_t index = 0; index < members_.size(); ++index) {
     offers.push_back(
-        {label_of(index), members_[index].experiments, members_[index].traces, members_[index].only_limits});
+        {label_of(index), members_[index].experiments, members_[index].only_limits, members_[index].traces});
   }
   return offers;
 }

@@ -106,8 +106,9 @@ Group World::group(const std::vector<int>& ranks, const std::string& name) {
 #if HEADROOM_TORCH_HAS_GLOO
   if (group.size() > 1) {
     try {
+      const std::string key = fmt::format("{}/{}", name, fmt::join(ranks, ","));
       const auto own =
-          c10::make_intrusive<c10d::PrefixStore>(fmt::format("{}/{}", name, fmt::join(ranks, ",")), store_);
+          c10::make_intrusive<c10d::PrefixStore>(fmt::format("{}/{}", key, connections_[key]++), store_);
       group.connection = std::make_shared<Connection>(connect_gloo(own, options_, group.index, group.size()));
     } catch (const std::exception& error) {
       throw Error(fmt::format("{}: rank {} could not connect to the ranks {} within {} ms: {}", name, rank(),

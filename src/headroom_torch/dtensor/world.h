@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -56,8 +57,8 @@ class World {
   int rank() const { return options_.rank; }
   int size() const { return options_.size; }
 
-  /// The group of these ranks, this one among them; all of them call it, with the same name. Throws Error
-  /// when they do not within the time-out.
+  /// The group of these ranks, this one among them; all of them call it, with the same name, and equally
+  /// often. Throws Error when they do not within the time-out.
   Group group(const std::vector<int>& ranks, const std::string& name);
 
  private:
@@ -65,6 +66,8 @@ class World {
 
   WorldOptions options_;
   c10::intrusive_ptr<c10d::Store> store_;  // none in a world of one
+  // How often each group was connected, by its key: the addresses of the time before are still in the store.
+  std::map<std::string, int> connections_;
 };
 
 }  // namespace headroom::torch_runner::dtensor

@@ -56,7 +56,7 @@ TEST(GroupRunFaults, AFailingSampleKeepsWhatWasGivenAndIsReleased) {
 
 void ask_for_traces(GroupFixture& fixture) {
   fixture.settings.traces = "/traces";
-  fixture.offers = {{"torch", {}, true}, {"native", {}, false}};
+  fixture.offers = {{"torch", {}, false, true}, {"native", {}, false, false}};
 }
 
 TEST(GroupRunFaults, ATraceIsMadeOfEachCaseThatHasSamplesAfterThem) {

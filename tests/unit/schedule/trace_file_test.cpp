@@ -17,7 +17,7 @@ PlannedCase planned(const std::string& experiment, const std::string& backend, s
 RunnerOffer offer(const std::string& label, bool only_limits = false) {
   ExperimentDescription gemv;
   gemv.name = "gemv";
-  return {label, {gemv}, true, only_limits};
+  return {label, {gemv}, only_limits, true};
 }
 
 TEST(TraceFile, IsNamedAfterTheCaseAndItsBackend) {
