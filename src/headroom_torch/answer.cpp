@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "headroom/base/text.h"
+#include "headroom/experiment/scaled_error.h"
 
 namespace headroom::torch_runner {
 namespace {
@@ -53,24 +54,6 @@ std::string collect(const c10::IValue& value, Answer& answer) {
   return "(" + join(parts, ", ") + ")";
 }
 
-double root_mean_square(const std::vector<double>& values) {
-  double sum = 0;
-  std::size_t finite = 0;
-  for (const double value : values) {
-    if (!std::isfinite(value)) continue;
-    sum += value * value;
-    ++finite;
-  }
-  return finite == 0 ? 0 : std::sqrt(sum / static_cast<double>(finite));
-}
-
-double difference(double actual, double expected, double rms) {
-  if (actual == expected || (std::isnan(actual) && std::isnan(expected))) return 0;
-  const double scale = std::max(std::fabs(expected), rms);
-  const double share = std::fabs(actual - expected) / scale;
-  return std::isnan(share) || scale == 0 ? INFINITY : share;
-}
-
 }  // namespace
 
 Answer answer_of(const c10::IValue& value) {
@@ -91,7 +74,7 @@ double largest_difference(const Answer& answer, const Answer& expected) {
   const double rms = root_mean_square(expected.values);
   double largest = 0;
   for (std::size_t i = 0; i < answer.values.size(); ++i) {
-    largest = std::max(largest, difference(answer.values[i], expected.values[i], rms));
+    largest = std::max(largest, scaled_error(answer.values[i], expected.values[i], rms));
   }
   return largest;
 }

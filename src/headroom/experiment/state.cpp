@@ -9,6 +9,7 @@
 
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
+#include "headroom/experiment/scaled_error.h"
 #include "headroom/machine/memory.h"
 #include "headroom/machine/topology.h"
 
@@ -29,28 +30,6 @@ template <typename T>
 void poison(std::span<T> output) {
   const auto bytes = std::as_writable_bytes(output);
   std::fill(bytes.begin(), bytes.end(), std::byte{0xff});
-}
-
-double root_mean_square(std::span<const double> values) {
-  double sum = 0;
-  std::size_t finite = 0;
-  for (const double value : values) {
-    if (!std::isfinite(value)) continue;
-    sum += value * value;
-    ++finite;
-  }
-  return finite == 0 ? 0 : std::sqrt(sum / static_cast<double>(finite));
-}
-
-/// |actual - expected| over max(|expected|, rms); infinite where only one of them is NaN, or infinities
-/// differ.
-double scaled_error(double actual, double expected, double rms) {
-  if (std::isnan(actual) || std::isnan(expected)) {
-    return std::isnan(actual) && std::isnan(expected) ? 0 : INFINITY;
-  }
-  if (actual == expected) return 0;
-  const double scale = std::max(std::fabs(expected), rms);
-  return scale > 0 ? std::fabs(actual - expected) / scale : INFINITY;
 }
 
 }  // namespace
