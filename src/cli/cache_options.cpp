@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "cli/record_options.h"
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
 #include "headroom/history/store.h"
@@ -66,10 +67,8 @@ void declare_measuring(CLI::App& app, RawOptions& raw, CacheOptions& options) {
   app.add_option("--seed", options.seed, "of the random order (default 1)");
   app.add_option("--timeout", options.timeout, "most time for one run (default: the suite's, or 2000s)");
   app.add_option("--output", options.output, "records as PyTorch's cachebench.py writes them (JSON)");
-  app.add_option("--json", options.json, "all records with all samples ('-': standard output)");
-  app.add_option("--oss", options.oss, "PyTorch OSS benchmark database records, schema v3");
-  app.add_option("--store", options.store, "history to append to (default: HEADROOM_STORE, or the user's)");
-  app.add_flag("--no-store", raw.no_store, "keep no history of this run");
+  declare_record_files(app, options.json, options.oss);
+  declare_store(app, options.store, raw.no_store);
   app.add_flag("--recover", options.recover, "only put back what a killed run had set aside");
 }
 

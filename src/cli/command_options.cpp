@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "cli/record_options.h"
 #include "cli/stop_options.h"
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
@@ -98,14 +99,12 @@ void declare_measuring(CLI::App& app, RawOptions& raw, CommandOptions& options, 
 }
 
 void declare_output(CLI::App& app, RawOptions& raw, CommandOptions& options) {
-  app.add_option("--json", options.json, "all records with all samples ('-': standard output)");
-  app.add_option("--oss", options.oss, "PyTorch OSS benchmark database records, schema v3");
+  declare_record_files(app, options.json, options.oss);
   app.add_option("--export", options.exports,
                  "FORMAT FILE: hyperfine, seed-csv, oss-v3 or headroom-json; may be repeated")
       ->take_all()
       ->allow_extra_args(false);
-  app.add_option("--store", options.store, "history to append to (default: HEADROOM_STORE, or the user's)");
-  app.add_flag("--no-store", raw.no_store, "keep no history of this run");
+  declare_store(app, options.store, raw.no_store);
 }
 
 StopRule stop_rule(const RawOptions& raw, StopRule rule) {

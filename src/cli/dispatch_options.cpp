@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "cli/known_runners.h"
+#include "cli/record_options.h"
 #include "cli/stop_options.h"
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
@@ -83,10 +84,8 @@ void declare_output(CLI::App& app, RawOptions& raw, DispatchOptions& options) {
                  "'pytorch' is shipped");
   app.add_flag("--update-expect", options.update_expect, "write what was measured into that file");
   app.add_flag("--per-rank", options.per_rank, "show the medians of each rank");
-  app.add_option("--json", options.json, "all records with all samples ('-': standard output)");
-  app.add_option("--oss", options.oss, "PyTorch OSS benchmark database records, schema v3");
-  app.add_option("--store", options.store, "history to append to (default: HEADROOM_STORE, or the user's)");
-  app.add_flag("--no-store", raw.no_store, "keep no history of this run");
+  declare_record_files(app, options.json, options.oss);
+  declare_store(app, options.store, raw.no_store);
 }
 
 /// "2x2" as numbers of at least `least`.

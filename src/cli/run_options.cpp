@@ -8,6 +8,7 @@
 
 #include "cli/known_runners.h"
 #include "cli/module_options.h"
+#include "cli/record_options.h"
 #include "cli/stop_options.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
@@ -84,10 +85,8 @@ void declare_measuring(CLI::App& app, RawOptions& raw) {
 
 void declare_output(CLI::App& app, RawOptions& raw, RunOptions& options) {
   app.add_option("--output", options.csv, "CSV of the means over shapes, and JSON lines beside it, appended");
-  app.add_option("--json", options.json, "all records with all samples ('-': standard output)");
-  app.add_option("--oss", options.oss, "PyTorch OSS benchmark database records, schema v3");
-  app.add_option("--store", options.store, "history to append to (default: HEADROOM_STORE, or the user's)");
-  app.add_flag("--no-store", raw.no_store, "keep no history of this run");
+  declare_record_files(app, options.json, options.oss);
+  declare_store(app, options.store, raw.no_store);
   app.add_flag(
       "--calibrate-noise", options.calibrate_noise,
       "measure everything against itself, and store what this machine's noise makes of it for gates");
