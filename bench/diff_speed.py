@@ -13,7 +13,6 @@ DIFF_PY: PyTorch's benchmarks/distributed/ddp/diff.py, or a text that holds it i
 import argparse
 import json
 import multiprocessing
-import os
 import pathlib
 import random
 import re
@@ -21,7 +20,8 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
+
+from child_process import run
 
 MODELS = ["resnet50", "resnet101", "resnext50_32x4d", "resnext101_32x8d"]
 
@@ -55,28 +55,16 @@ def write_apart(*arguments):
         sys.exit("a report could not be written")
 
 
-def run(command):
-    """Output, seconds and peak memory in bytes of one process."""
-    start = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.PIPE)
-    output = process.stdout.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    seconds = time.perf_counter() - start
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
-        sys.exit(f"{' '.join(command)}: ended with {process.returncode}")
-    return output, seconds, usage.ru_maxrss * 1024
-
-
 def compare(name, commands, runs, file_bytes):
     times = {tool: [] for tool in commands}
     peaks = {tool: 0 for tool in commands}
     for _ in range(runs):
         outputs = {}
         for tool, command in commands.items():
-            outputs[tool], seconds, peak = run(command)
-            times[tool].append(seconds)
-            peaks[tool] = max(peaks[tool], peak)
+            finished = run(command)
+            outputs[tool] = finished.output
+            times[tool].append(finished.wall_s)
+            peaks[tool] = max(peaks[tool], finished.peak_bytes)
         if len(set(outputs.values())) != 1:
             sys.exit(f"{name}: the two programs print different bytes")
     medians = {tool: statistics.median(values) for tool, values in times.items()}

@@ -14,13 +14,12 @@ memory, not the samples), or an answer is not the right one.
 import argparse
 import json
 import multiprocessing
-import os
 import pathlib
 import random
-import subprocess
 import sys
 import tempfile
-import time
+
+from child_process import run
 
 HEAD = ('{"headroom": {"schema": 1, "version": "0.1.0"},\n"environments": [\n{"timestamp":%d,'
         '"fingerprint":"machine-a"}],\n"records": [')
@@ -81,17 +80,10 @@ def write_file(path, cases, samples, factor, seed):
 
 def diff(program, baseline, test):
     """What it answers, seconds of wall and of CPU, peak memory in bytes."""
-    start = time.perf_counter()
-    process = subprocess.Popen([program, "diff", baseline, test, "--json", "-"], stdout=subprocess.PIPE)
-    output = process.stdout.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    seconds = time.perf_counter() - start
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
-        sys.exit(f"headroom diff {baseline} {test}: ended with {process.returncode}")
-    answer = json.loads(output)
+    finished = run([program, "diff", baseline, test, "--json", "-"])
+    answer = json.loads(finished.output)
     return ([entry["ratio"] for entry in answer["comparisons"]], answer["tests"][0]["geometric_mean_worsening"],
-            (seconds, usage.ru_utime + usage.ru_stime), usage.ru_maxrss * 1024)
+            (finished.wall_s, finished.cpu_s), finished.peak_bytes)
 
 
 def apart(function, *arguments):
