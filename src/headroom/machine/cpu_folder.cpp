@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom/machine/cpu_folder.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <utility>
@@ -63,6 +64,14 @@ std::filesystem::path CpuFolder::of_cpu(int cpu) const {
   return folder_ / ("cpu" + std::to_string(cpu));
 }
 
+/// The hardware threads of a CPU's core; empty where the kernel tells none.
+std::vector<int> CpuFolder::siblings_of(int cpu) const {
+  const std::filesystem::path topology = of_cpu(cpu) / "topology";
+  std::string siblings = text_of_file(topology / "core_cpus_list");
+  if (siblings.empty()) siblings = text_of_file(topology / "thread_siblings_list");  // before Linux 5.3
+  return parse_cpu_list(siblings);
+}
+
 std::vector<int> CpuFolder::online_cpus() const {
   return parse_cpu_list(text_of_file(folder_ / "online"));
 }
@@ -73,12 +82,14 @@ int CpuFolder::cores(std::span<const int> cpus) const {
   for (const int cpu : cpus) {
     if (!counted.insert(cpu).second) continue;
     ++cores;
-    const std::filesystem::path topology = of_cpu(cpu) / "topology";
-    std::string siblings = text_of_file(topology / "core_cpus_list");
-    if (siblings.empty()) siblings = text_of_file(topology / "thread_siblings_list");  // before Linux 5.3
-    for (const int sibling : parse_cpu_list(siblings)) counted.insert(sibling);
+    for (const int sibling : siblings_of(cpu)) counted.insert(sibling);
   }
   return cores;
+}
+
+int CpuFolder::core_of(int cpu) const {
+  const std::vector<int> siblings = siblings_of(cpu);
+  return siblings.empty() ? cpu : *std::ranges::min_element(siblings);
 }
 
 std::vector<std::int64_t> CpuFolder::cache_bytes(int cpu) const {

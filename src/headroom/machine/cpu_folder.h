@@ -19,6 +19,8 @@ class CpuFolder {
   std::vector<int> online_cpus() const;
   /// Distinct cores that the CPUs belong to.
   int cores(std::span<const int> cpus) const;
+  /// The number of a CPU's core: that of its first hardware thread; its own where the kernel tells none.
+  int core_of(int cpu) const;
   /// Size of the data or unified caches of one CPU, first level first; empty where the kernel tells none.
   std::vector<std::int64_t> cache_bytes(int cpu) const;
   /// Sizes of the distinct last-level caches of the CPUs, added up; 0 where the kernel tells none.
@@ -26,6 +28,7 @@ class CpuFolder {
 
  private:
   std::filesystem::path of_cpu(int cpu) const;
+  std::vector<int> siblings_of(int cpu) const;
   std::filesystem::path folder_;
 };
 

@@ -12,7 +12,7 @@
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
 #include "headroom/machine/perf_event.h"
-#include "headroom/process/affinity.h"
+#include "headroom/machine/rank_cpus.h"
 #include "headroom/runner/dispatch_protocol.h"
 #include "headroom/runner/json_integer.h"
 #include "headroom_torch/compat.h"
@@ -45,13 +45,6 @@ dtensor::WorldPtr connect(const RankPlace& place, double timeout_s) {
     options.port = place.meeting->port;
   }
   return dtensor::World::connect(options);
-}
-
-/// Ranks of a machine keep to one CPU each, by turns where there are fewer: the scheduler would move them
-/// about. After the process groups have started their threads, which stay free.
-void keep_to_one_cpu(const RankPlace& place) {
-  const std::vector<int> cpus = allowed_cpus();
-  if (cpus.size() > 1) pin_this_thread(cpus[static_cast<std::size_t>(place.local_rank) % cpus.size()]);
 }
 
 dtensor::Placements placements_of(const DispatchSetup& setup) {
@@ -106,10 +99,11 @@ class Service {
     const auto& panel = dispatch_panel();
     const auto op = std::ranges::find_if(panel, [&](const PanelOp& known) { return name == known.name; });
     if (op == panel.end()) throw Error("no operator " + in_quotes(name));
-    if (!mesh_ || mesh_->shape() != context.setup.mesh) {
+    const bool is_first = !mesh_;
+    if (is_first || mesh_->shape() != context.setup.mesh) {
       mesh_ = dtensor::DeviceMesh::create(world_, context.setup.mesh);
-      keep_to_one_cpu(place_);
     }
+    if (is_first) keep_to_cpus_of_rank(place_, context.setup.threads);
     at::set_num_threads(context.setup.threads);
     context.mesh = mesh_;
     context.placements = placements_of(context.setup);

@@ -61,6 +61,13 @@ TEST_F(TwoSockets, CountsEachCoreAndEachLastLevelCacheOnce) {
   EXPECT_THAT(folder.cache_bytes(0), ElementsAre(48 << 10, 2 << 20, 32 << 20));
 }
 
+TEST_F(TwoSockets, ACoreHasTheNumberOfItsFirstThread) {
+  const CpuFolder folder(tree_.root());
+  EXPECT_EQ(folder.core_of(1), 1);
+  EXPECT_EQ(folder.core_of(5), 1);
+  EXPECT_EQ(CpuFolder("/no/such/folder").core_of(5), 5);
+}
+
 TEST_F(TwoSockets, OnlyThoseOfTheCpusAskedFor) {
   const CpuFolder folder(tree_.root());
   EXPECT_EQ(folder.cores(std::vector<int>{0, 4, 1}), 2);
