@@ -15,13 +15,17 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr int kChildSocket = 3;
+constexpr int kChildSocket = 3, kChildCollectives = 4;
 constexpr std::size_t kLastWords = 3;
 constexpr milliseconds kLook{200};
 /// What ranks may take to end after TERM.
 constexpr milliseconds kGrace{500};
 /// A rank that closed its channel is about to end: how it ended says more than that it did.
 constexpr milliseconds kEndPatience{1000};
+/// What the process of a rank elsewhere may take to tell of its collectives.
+constexpr milliseconds kTelling{1000};
+/// How many of them are shown of each rank.
+constexpr std::size_t kShownCollectives = 8;
 /// How long to look which others one rank's end takes with it.
 constexpr milliseconds kAftermath{300};
 
@@ -29,6 +33,17 @@ std::string names_of(const std::vector<std::size_t>& ranks, int size) {
   std::vector<std::string> numbers;
   for (const std::size_t rank : ranks) numbers.push_back(std::to_string(rank));
   return fmt::format("{} {} of {}", ranks.size() == 1 ? "rank" : "ranks", join(numbers, ", "), size);
+}
+
+/// The collective that a rank was in when it ended.
+std::string collective_at_work(const RankMember& member) {
+  if (!member.collectives) return "";
+  const CollectiveHistory history = member.collectives->read();
+  if (history.calls.empty()) return "";
+  const CollectiveEntry& last = history.calls.back();
+  const bool in_it = last.state == CollectiveState::kCreated || last.state == CollectiveState::kStarted;
+  return fmt::format("; {} {} {} of '{}'", in_it ? "it was in" : "its last collective was", last.op,
+                     last.sequence, history.groups[static_cast<std::size_t>(last.group)].name);
 }
 
 double seconds(milliseconds time) {
@@ -44,8 +59,10 @@ RankMember start_rank(const RankCommand& command, const RankPlace& place) {
   options.environment = command.environment;
   for (auto& variable : rank_variables(place)) options.environment.push_back(std::move(variable));
   options.environment.emplace_back(command.channel_variable, std::to_string(kChildSocket));
-  options.descriptors = {{theirs.fd(), kChildSocket}};
+  options.environment.emplace_back(CollectiveRing::kVariable, std::to_string(kChildCollectives));
   RankMember member{std::move(ours)};
+  member.collectives.emplace(CollectiveRing::create());
+  options.descriptors = {{theirs.fd(), kChildSocket}, {member.collectives->fd(), kChildCollectives}};
   member.child.emplace(options);
   return member;
 }
@@ -149,7 +166,34 @@ std::string RankGroup::ending_of(std::size_t rank) {
   return (status->signalled ? "was " : "ended with ") + status->text() + last_words(*member.child);
 }
 
+std::optional<CollectiveHistory> RankGroup::history_elsewhere(RankMember& member) {
+  const Deadline deadline(kTelling);
+  if (!member.channel.write_line(std::string(1, kCollectivesMark), kTelling)) return std::nullopt;
+  std::string line;
+  while (member.channel.read_line(line, milliseconds(deadline.poll_ms())) == Channel::Status::kLine) {
+    if (!line.starts_with(kCollectivesMark)) continue;  // an answer that came too late
+    try {
+      return collective_history_from_json(parse_json(line.substr(1), "the collectives of a rank"));
+    } catch (const Error&) {
+      return std::nullopt;
+    }
+  }
+  return std::nullopt;
+}
+
+/// What is known of every rank's collectives, now.
+RankHistories RankGroup::histories() {
+  RankHistories known;
+  for (std::size_t rank = 0; rank < members_.size(); ++rank) {
+    RankMember& member = members_[rank];
+    auto history = member.collectives ? member.collectives->read() : history_elsewhere(member);
+    if (history) known[static_cast<int>(rank)] = std::move(*history);
+  }
+  return known;
+}
+
 void RankGroup::report_gone(std::size_t first) {
+  const std::string at_work = collective_at_work(members_[first]);
   if (members_[first].child) members_[first].child->wait(kEndPatience);
   // A rank that ends takes those with it that wait for it; which was the first is told by the clock.
   const Deadline aftermath(kAftermath);
@@ -166,13 +210,16 @@ void RankGroup::report_gone(std::size_t first) {
     endings.push_back(fmt::format("rank {} of {} {}", rank, size(), ending_of(rank)));
   }
   end_all();
-  throw RankLost(join(endings, "; then ") + (gone.size() < members_.size() ? "; the others were ended" : ""));
+  throw RankLost(join(endings, "; then ") + at_work +
+                 (gone.size() < members_.size() ? "; the others were ended" : ""));
 }
 
 void RankGroup::report_missing(const std::vector<std::size_t>& ranks, const std::string& did_not,
                                milliseconds timeout) {
+  const RankHistories histories = this->histories();
   std::string message =
       fmt::format("{} {} within {:g} s", names_of(ranks, size()), did_not, seconds(timeout));
+  if (const std::string waiting = waiting_text(histories); !waiting.empty()) message += "; " + waiting;
   for (const std::size_t rank : ranks) {
     if (!members_[rank].child) continue;
     members_[rank].child->drain();
@@ -182,7 +229,9 @@ void RankGroup::report_missing(const std::vector<std::size_t>& ranks, const std:
                            words.empty() ? " wrote nothing to standard error" : words.substr(1));
   }
   end_all();
-  throw RankLost(message + "; all ranks were ended");
+  const std::string last = collectives_text(histories, kShownCollectives);
+  throw RankLost(message + "; all ranks were ended" +
+                 (last.empty() ? "" : "\nlast collectives of each rank:\n" + last));
 }
 
 void RankGroup::finish(milliseconds timeout) {

@@ -11,14 +11,16 @@
 
 #include "headroom/base/error.h"
 #include "headroom/process/channel.h"
+#include "headroom/process/collective_report.h"
 #include "headroom/process/rank_environment.h"
 #include "headroom/process/reserved_port.h"
 #include "headroom/process/spawn.h"
 
 namespace headroom {
 
-/// Ranks of a group died, hang or never came: which, and the last that each wrote to standard error. The
-/// others have been ended.
+/// Ranks of a group died, hang or never came: which, the last that each wrote to standard error, and which of
+/// them others wait for in a collective. After the first line come the last collectives of each. The others
+/// have been ended.
 class RankLost : public Error {
  public:
   using Error::Error;
@@ -38,11 +40,15 @@ struct RankCommand {
 struct RankMember {
   Channel channel;
   std::optional<Child> child{};
+  std::optional<CollectiveRing> collectives{};  ///< of the process, where that is a child of ours
 };
 
 /// What a rank of another machine's (or launcher's) process is said to have ended with: a line that begins so
 /// comes in place of an answer. No JSON does.
 inline constexpr char kLostMark = '\x01';
+/// A line of this alone, to another machine's (or launcher's) process, asks for its rank's collectives; the
+/// answer begins with it, to_json(CollectiveHistory) follows.
+inline constexpr char kCollectivesMark = '\x02';
 
 /// The ranks of a job, led from here: lines to all, one line from each. A rank that ends before it is asked
 /// to, or does not answer in time, ends the whole group. No process outlives this object.
@@ -79,6 +85,8 @@ class RankGroup {
   void receive_lines(std::vector<std::optional<std::string>>& lines);
   void require_answer(std::size_t rank, const std::string& line);
   std::string ending_of(std::size_t rank);
+  RankHistories histories();
+  std::optional<CollectiveHistory> history_elsewhere(RankMember& member);
   [[noreturn]] void report_gone(std::size_t first);
   [[noreturn]] void report_missing(const std::vector<std::size_t>& ranks, const std::string& did_not,
                                    std::chrono::milliseconds timeout);

@@ -84,7 +84,7 @@ class Relay {
   void run() {
     while (true) {
       const bool ended = rank_.child->poll_exit().has_value();
-      if (!carry(leader_, rank_.channel)) return end();
+      if (!carry_requests()) return end();
       if (!carry(rank_.channel, leader_) || ended) return tell_loss();
       pollfd files[] = {{leader_.fd(), POLLIN, 0},
                         {rank_.channel.fd(), POLLIN, 0},
@@ -105,6 +105,21 @@ class Relay {
       if (status == Channel::Status::kTimeout) return true;
       if (status != Channel::Status::kLine) return false;
       to.write_line(line, kEnd);
+    }
+  }
+
+  /// From the leader; what it asks of this process is answered here, as the rank may hang.
+  bool carry_requests() {
+    std::string line;
+    while (true) {
+      const Channel::Status status = leader_.read_line(line, milliseconds(0));
+      if (status == Channel::Status::kTimeout) return true;
+      if (status != Channel::Status::kLine) return false;
+      if (line == std::string(1, kCollectivesMark)) {
+        leader_.write_line(kCollectivesMark + dump_json(to_json(rank_.collectives->read())), kEnd);
+      } else {
+        rank_.channel.write_line(line, kEnd);
+      }
     }
   }
 

@@ -113,6 +113,50 @@ TEST_F(RankGroupTest, ARankThatIsStoppedIsSaidToBe) {
   EXPECT_THAT(loss, HasSubstr("rank 1 is stopped by a signal"));
 }
 
+/// A rank that never answers, in `calls` collectives of which it completed all but the last.
+RankMember silent_rank(std::vector<Channel>& other_ends, int calls) {
+  auto [ours, theirs] = Channel::pair();
+  other_ends.push_back(std::move(theirs));
+  RankMember member{std::move(ours)};
+  CollectiveRing& ring = member.collectives.emplace(CollectiveRing::create());
+  const int world = ring.add_group("world", std::vector<int>{0, 1, 2});
+  for (int call = 1; call <= calls; ++call) {
+    const auto begun = ring.begin(world, "all_reduce", "f32", 64, 64);
+    ring.started(begun);
+    if (call < calls || calls == 1) ring.completed(begun);
+  }
+  return member;
+}
+
+TEST_F(RankGroupTest, WhoDidNotArriveInACollectiveIsNamedWithTheLastOfEachRank) {
+  std::vector<Channel> other_ends;
+  std::vector<RankMember> members;
+  for (const int calls : {2, 1, 2}) members.push_back(silent_rank(other_ends, calls));
+  RankGroup group(std::move(members), ReservedPort());
+  try {
+    group.gather(kShort, "an answer");
+    FAIL();
+  } catch (const RankLost& lost) {
+    EXPECT_THAT(lost.what(), HasSubstr("in all_reduce 1 of 'world' (64 f32); rank 1 did not arrive: its last "
+                                       "was all_reduce 0, completed"));
+    EXPECT_THAT(lost.what(), HasSubstr("last collectives of each rank:\nrank  group"));
+  }
+}
+
+TEST_F(RankGroupTest, TheCollectiveOfARankThatIsGoneIsNamed) {
+  std::vector<Channel> other_ends;
+  std::vector<RankMember> members;
+  members.push_back(silent_rank(other_ends, 2));
+  other_ends.clear();
+  RankGroup group(std::move(members), ReservedPort());
+  try {
+    group.gather(kShort, "an answer");
+    FAIL();
+  } catch (const RankLost& lost) {
+    EXPECT_THAT(lost.what(), HasSubstr("it was in all_reduce 1 of 'world'"));
+  }
+}
+
 TEST_F(RankGroupTest, RanksThatIgnoreTermAreKilled) {
   EXPECT_THAT(loss_of(ranks(2, "trap '' TERM; while :; do sleep 100; done"), kShort),
               HasSubstr("wrote nothing to standard error"));
