@@ -6,6 +6,7 @@
 #include "cli/commands/dispatch.h"
 #include "cli/commands/history.h"
 #include "cli/commands/machine.h"
+#include "cli/commands/roofline.h"
 #include "cli/commands/run.h"
 #include "cli/commands/time.h"
 #include "cli/commands/trace.h"
@@ -25,6 +26,7 @@ constexpr Command kCommands[] = {
     {"dispatch",
      "what a distributed tensor adds to operators: cached sharding, propagated sharding, per rank", dispatch},
     {"history", "what was measured before: runs, series over time, and where they changed", history},
+    {"roofline", "plot the cases of a run under this machine's roofs, for a terminal or as SVG", roofline},
     {"machine", "show this machine: topology, caches, bandwidth by working set, peaks", machine},
 };
 

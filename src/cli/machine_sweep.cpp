@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "headroom/base/files.h"
 #include "headroom/base/text.h"
 #include "headroom/record/seed_rows.h"
 
@@ -67,6 +68,10 @@ std::vector<Group> sweep_groups(const std::vector<RunnerOffer>& offers, int thre
     append_merged(plan(offers, selection), merged);
   }
   return merged;
+}
+
+std::filesystem::path stored_sweep(const std::string& fingerprint) {
+  return user_data_folder() / "machines" / (fingerprint + ".json");
 }
 
 std::vector<SweepPoint> sweep_points(const std::vector<Record>& records) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,6 +16,9 @@ namespace headroom::cli {
 /// for one and for `threads` threads; the patterns of each point interleaved in one group. `coarse` takes
 /// every other size.
 std::vector<Group> sweep_groups(const std::vector<RunnerOffer>& offers, int threads, bool coarse);
+
+/// Where `headroom machine` keeps its last sweep of the machine of this fingerprint.
+std::filesystem::path stored_sweep(const std::string& fingerprint);
 
 /// The best pattern's rate at one point of the sweep.
 struct SweepPoint {

@@ -115,10 +115,6 @@ void print_plot(const std::vector<SweepPoint>& points) {
   if (!lines.empty()) std::fputs(("\n" + line_plot(lines)).c_str(), stdout);
 }
 
-std::filesystem::path stored_path(const std::string& fingerprint) {
-  return user_data_folder() / "machines" / (fingerprint + ".json");
-}
-
 std::vector<Record> measure(const MachineOptions& options, const Arguments& arguments,
                             const std::atomic<bool>& interrupted) {
   SessionRequest request;
@@ -176,7 +172,7 @@ ExitCode show(const MachineOptions& options, const Arguments& arguments) {
   print_topology(read_topology(), fingerprint);
   if (options.topology_only) return ExitCode::kFine;
 
-  const std::filesystem::path path = stored_path(fingerprint);
+  const std::filesystem::path path = stored_sweep(fingerprint);
   std::vector<Record> records;
   const std::atomic<bool>& interrupted = interrupt_flag();
   if (options.stored) {

@@ -120,7 +120,7 @@ class Canvas {
   Canvas(std::size_t width, std::size_t height) : cells_(height, std::vector<std::string>(width, " ")) {}
 
   /// Joins never cover anything, signs cover joins only: what is seen is where the first series is.
-  void draw(const std::vector<Point>& line, const char* sign, const Scale& x, const Scale& y) {
+  void draw(const std::vector<Point>& line, const std::string& sign, const Scale& x, const Scale& y) {
     for (std::size_t i = 0; i + 1 < line.size(); ++i) {
       join_columns(x.cell(line[i].first, width()), x.cell(line[i + 1].first, width()),
                    y.place(line[i].second), y.place(line[i + 1].second));
@@ -169,13 +169,14 @@ std::string without_trailing_blanks(std::string text) {
 }
 
 /// The axis line and its labels, each label centred under its tick where there is room.
-std::string x_axis(const Scale& scale, std::size_t margin, std::size_t width, const std::string& label) {
+std::string x_axis(const Scale& scale, std::size_t margin, std::size_t width, const PlotOptions& options) {
+  const std::string& label = options.x_label;
   std::vector<std::string> axis(width, "─");
   std::string labels(margin + 1, ' ');
   for (const double tick : x_ticks(scale, width)) {
     const std::size_t at = scale.cell(tick, width);
     axis[at] = "┬";
-    const std::string text = scale.log ? format_bytes(tick) : format_number(tick);
+    const std::string text = scale.log && options.bytes_x ? format_bytes(tick) : format_number(tick);
     const std::size_t middle = margin + 1 + at;
     std::size_t start = middle > text.size() / 2 ? middle - text.size() / 2 : 0;
     start = std::min(start, margin + 1 + width - std::min(text.size(), margin + 1 + width));
@@ -224,7 +225,7 @@ std::string line_plot(std::span<const PlotLine> series, const PlotOptions& optio
   Canvas canvas(width, height);
   std::string legend;
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    const char* sign = kSigns[i % kSigns.size()];
+    const std::string sign = series[i].sign.empty() ? kSigns[i % kSigns.size()] : series[i].sign;
     canvas.draw(lines[i], sign, x, y);
     legend += fmt::format("  {} {}", sign, series[i].name);
   }
@@ -233,7 +234,8 @@ std::string line_plot(std::span<const PlotLine> series, const PlotOptions& optio
     text += without_trailing_blanks(fmt::format("{:>{}} {}{}", labels[line], margin - 1,
                                                 labels[line].empty() ? "│" : "┤", canvas.row(line)));
   }
-  return text + x_axis(x, margin, width, options.x_label) + without_trailing_blanks(legend);
+  text += x_axis(x, margin, width, options);
+  return options.legend ? text + without_trailing_blanks(legend) : text;
 }
 
 }  // namespace headroom

@@ -14,13 +14,16 @@ struct PlotLine {
   std::string name;
   /// x, y in any order; points that the scale cannot show are left out.
   std::vector<std::pair<double, double>> points;
+  std::string sign{};  ///< of its points, one column wide; empty: one of the plot's own, by its place
 };
 
 struct PlotOptions {
   std::size_t width = 70;   ///< characters of the whole plot, labels included; at least 20
   std::size_t height = 18;  ///< lines of the drawing area; at least 3
-  bool log_x = true;        ///< powers of two, labelled as bytes; otherwise plain numbers
+  bool log_x = true;        ///< ticks at powers of two; otherwise at plain numbers
   bool log_y = false;
+  bool bytes_x = true;  ///< labels of a logarithmic x axis are bytes; otherwise plain numbers
+  bool legend = true;   ///< a last line that names the signs
   std::string x_label = "working set";
   std::string y_label = "GB/s";
 };

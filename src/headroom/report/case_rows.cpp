@@ -16,10 +16,6 @@ std::string case_key(const Record& record) {
       Json::array({case_name(record), record.benchmark.dtype, record.device, record.caches, record.threads}));
 }
 
-std::string row_key(const Record& record) {
-  return dump_json(Json::array({case_key(record), record.model.backend, record.runner}));
-}
-
 void add(CaseRow& row, const Record& record) {
   if (record.metric.name == "latency" && row.latency == nullptr) row.latency = &record;
   const bool keep = row.headline != nullptr && is_headline(*row.headline);
@@ -27,6 +23,10 @@ void add(CaseRow& row, const Record& record) {
 }
 
 }  // namespace
+
+std::string row_key(const Record& record) {
+  return dump_json(Json::array({case_key(record), record.model.backend, record.runner}));
+}
 
 std::vector<CaseRow> case_rows(const std::vector<Record>& records) {
   std::map<std::string, std::size_t> case_places, row_places;

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/roofline.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+#include <set>
+
+#include "cli/diff_operand.h"
+#include "cli/machine_sweep.h"
+#include "headroom/base/error.h"
+#include "headroom/base/files.h"
+#include "headroom/base/json.h"
+#include "headroom/base/text.h"
+#include "headroom/history/store.h"
+#include "headroom/record/formats.h"
+#include "headroom/report/roofline.h"
+#include "headroom/report/roofline_json.h"
+#include "headroom/report/roofline_svg.h"
+#include "headroom/report/roofline_text.h"
+
+namespace headroom::cli {
+namespace {
+
+constexpr const char* kExamples = R"(examples:
+  headroom run gemv layer_norm && headroom roofline     the last run
+  headroom roofline result.json --svg roofline.svg
+  headroom roofline @12 --limits limits.json            with the limits of another run of the same machine
+
+The roofs are the limits that were sampled with the cases, those that the run has as cases (headroom run gemv
+limit.read limit.peak), those of --limits, and what headroom machine stored for the machine of the run.
+)";
+
+struct RooflineOptions {
+  std::string run = "@last";
+  std::string limits, svg, json, store;
+};
+
+/// The machine that `records` are from; empty where they do not say.
+std::string fingerprint_of(const std::vector<Record>& records, const std::string& operand) {
+  std::set<std::string> found;
+  for (const Record& record : records) {
+    if (record.environment && !record.environment->fingerprint.empty())
+      found.insert(record.environment->fingerprint);
+  }
+  if (found.size() > 1) {
+    const std::vector<std::string> names(found.begin(), found.end());
+    throw Error(operand + ": its results are from several machines (" + join(names, ", ") +
+                "); a roofline is of one: name the file or the run of one of them");
+  }
+  return found.empty() ? "" : *found.begin();
+}
+
+std::vector<Record> records_of(const std::string& operand, const std::string& store) {
+  OperandRecords found = records_of_operand(operand, store);
+  for (const std::string& warning : found.warnings) std::fprintf(stderr, "headroom: %s\n", warning.c_str());
+  return std::move(found.records);
+}
+
+std::vector<Record> limits_of(const RooflineOptions& options, const std::string& fingerprint) {
+  if (!options.limits.empty()) {
+    std::vector<Record> limits = records_of(options.limits, options.store);
+    const std::string other = fingerprint_of(limits, options.limits);
+    if (!fingerprint.empty() && !other.empty() && other != fingerprint) {
+      throw Error(options.limits + ": its limits are those of " + other + ", the run is of " + fingerprint +
+                  "; leave --limits out, or name limits of that machine");
+    }
+    return limits;
+  }
+  const std::filesystem::path stored = stored_sweep(fingerprint);
+  if (fingerprint.empty() || !std::filesystem::exists(stored)) return {};
+  return read_records(stored);
+}
+
+Roofline read_roofline(const RooflineOptions& options) {
+  const std::vector<Record> records = records_of(options.run, options.store);
+  Roofline roofline = roofline_of(records, limits_of(options, fingerprint_of(records, options.run)));
+  if (!roofline.cases.empty()) return roofline;
+  std::string why = "it holds limits only";
+  if (!roofline.left_out.empty())
+    why = roofline.left_out.front().first + ": " + roofline.left_out.front().second;
+  throw Error(options.run + ": no case that tells both FLOPs and bytes, which a roofline needs (" + why +
+              "); headroom run gemv --json FILE makes one");
+}
+
+ExitCode show(const RooflineOptions& options) {
+  if (!options.svg.empty()) require_writable(options.svg);
+  if (!options.json.empty() && options.json != "-") require_writable(options.json);
+  const Roofline roofline = read_roofline(options);
+  if (!options.svg.empty())
+    write_file_atomically(options.svg, roofline_svg(roofline, "roofline of " + options.run));
+  if (!options.json.empty()) {
+    write_file_atomically(options.json == "-" ? "/dev/stdout" : options.json,
+                          dump_json_pretty(roofline_json(roofline)) + "\n");
+  }
+  if (options.json != "-") std::fputs(roofline_text(roofline).c_str(), stdout);
+  return ExitCode::kFine;
+}
+
+}  // namespace
+
+ExitCode roofline(const Arguments& arguments) {
+  RooflineOptions options;
+  CLI::App app("Plots the cases of a run under the roofs of the machine that ran them, on logarithmic axes.",
+               "headroom roofline");
+  app.footer(kExamples);
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  app.add_option("RUN", options.run,
+                 "a file or folder of results, or @last, @ID, @git:REV of the history (default: @last)");
+  app.add_option("--limits", options.limits,
+                 "a file or run of this machine's limits, instead of the stored ones");
+  app.add_option("--svg", options.svg, "also draw it into this file");
+  app.add_option("--json", options.json,
+                 "also write its numbers to this file ('-': to standard output alone)");
+  app.add_option("--store", options.store, "history of @last (default: HEADROOM_STORE, or the user's)");
+  try {
+    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? ExitCode::kFine : ExitCode::kCannot;
+  }
+  if (options.store.empty()) options.store = default_store();
+  return show(options);
+}
+
+}  // namespace headroom::cli

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/report/roofline.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include "headroom/base/text.h"
+#include "headroom/base/units.h"
+#include "headroom/record/seed_rows.h"
+#include "headroom/report/case_rows.h"
+
+namespace headroom {
+namespace {
+
+constexpr std::string_view kLimitPrefix = "limit.";
+/// A hot working set of fewer last-level caches than this is partly in them.
+constexpr double kCachesBehind = 4;
+
+std::string axis_of(const Record& record, std::string_view name) {
+  for (const auto& [axis, value] : record.axes) {
+    if (axis == name) return value;
+  }
+  return {};
+}
+
+/// Sizes of the data caches that one CPU sees, the first level first, as the environment tells them.
+std::vector<double> cache_bytes(const Record& record) {
+  std::vector<double> sizes;
+  if (!record.environment || record.environment->machines.empty()) return sizes;
+  const auto& extra = record.environment->machines.front().extra_info;
+  const auto caches = extra.find("caches");
+  if (caches == extra.end() || caches->second.empty()) return sizes;
+  for (const std::string& size : split(caches->second, ',')) {
+    sizes.push_back(static_cast<double>(parse_bytes(trimmed(size))));
+  }
+  return sizes;
+}
+
+/// The level that a limit of this working set is about; empty where it lies between two.
+std::string level_of(const Record& record, double bytes) {
+  if (record.caches == "cold") return "memory";
+  const std::vector<double> caches = cache_bytes(record);
+  if (caches.empty()) return fmt::format("{} working set", format_bytes(bytes));
+  const double threads = std::max(1, record.threads);
+  for (std::size_t level = 0; level < caches.size(); ++level) {
+    const bool shared = level + 1 == caches.size() && caches.size() > 2;
+    if (bytes <= caches[level] * (shared ? 1 : threads)) return fmt::format("L{}", level + 1);
+  }
+  return bytes >= kCachesBehind * caches.back() ? "memory" : "";
+}
+
+Roof roof_of(const Record& record, Roof::Kind kind, std::string what, std::string level) {
+  Roof roof{kind, std::move(what), std::move(level), record.device, record.threads, 0, {}, 0, {}};
+  roof.samples = sample_count(record);
+  return roof;
+}
+
+/// A case of limit.read and its like.
+std::optional<Roof> measured_roof(const Record& record) {
+  const std::string kind = record.model.name.substr(kLimitPrefix.size());
+  Roof roof;
+  if (kind == "peak") {
+    if (record.metric.name != "GFLOP/s") return std::nullopt;
+    roof = roof_of(record, Roof::Kind::kPeak, axis_of(record, "dtype"), "");
+  } else {
+    const auto bytes = to_number(axis_of(record, "bytes"));
+    if (!bytes || record.metric.name != "memory_bandwidth(GB/s)") return std::nullopt;
+    roof = roof_of(record, Roof::Kind::kBandwidth, kind, level_of(record, *bytes));
+    if (roof.level.empty()) return std::nullopt;
+  }
+  roof.rate = record.metric.value;
+  roof.interval = record.interval;
+  roof.source = case_name(record);
+  return roof;
+}
+
+/// The limit that was sampled with a case, where one resource alone bounds it: its name is "read 32 MiB
+/// linear, 2 threads" or "peak bf16 dot, 2 threads" (schedule/limits.cpp).
+std::optional<Roof> attached_roof(const Record& record) {
+  if (!record.limit || record.limit->name.find('+') != std::string::npos) return std::nullopt;
+  const std::vector<std::string> words =
+      split(record.limit->name.substr(0, record.limit->name.find(',')), ' ');
+  Roof roof;
+  if (words.front() == "peak") {
+    if (words.size() < 2 || record.metric.name != "GFLOP/s") return std::nullopt;
+    roof = roof_of(record, Roof::Kind::kPeak, words[1], "");
+  } else {
+    const bool has_size = words.size() >= 3 && to_number(words[1]);
+    if (!has_size || record.metric.name != "memory_bandwidth(GB/s)") return std::nullopt;
+    const auto bytes = static_cast<double>(parse_bytes(words[1] + words[2]));
+    roof = roof_of(record, Roof::Kind::kBandwidth, words.front(), level_of(record, bytes));
+    if (roof.level.empty()) return std::nullopt;
+  }
+  roof.rate = record.limit->value;
+  roof.source = record.limit->name + ", with " + case_name(record);
+  return roof;
+}
+
+bool is_measured(const Record& record) {
+  return record.outcome.kind == Outcome::Kind::kMeasured && std::isfinite(record.metric.value) &&
+         record.metric.value > 0;
+}
+
+/// Keeps the fastest roof of each kind.
+class RoofSet {
+ public:
+  void add(std::optional<Roof> roof) {
+    if (!roof || !(roof->rate > 0) || !std::isfinite(roof->rate)) return;
+    const auto key = std::tuple(roof->kind, roof->what, roof->level, roof->device, roof->threads);
+    const auto [place, is_new] = roofs_.try_emplace(key, *roof);
+    if (!is_new && place->second.rate < roof->rate) place->second = *roof;
+  }
+
+  /// Those that apply to one of `cases`, the fastest first.
+  std::vector<Roof> over(const std::vector<RooflineCase>& cases) const {
+    std::vector<Roof> roofs;
+    for (const auto& [key, roof] : roofs_) {
+      const bool applies = std::ranges::any_of(cases, [&roof = roof](const RooflineCase& one) {
+        return one.device == roof.device && one.threads == roof.threads;
+      });
+      if (applies) roofs.push_back(roof);
+    }
+    std::ranges::stable_sort(roofs, [](const Roof& a, const Roof& b) {
+      return std::pair(a.kind, -a.rate) < std::pair(b.kind, -b.rate);
+    });
+    return roofs;
+  }
+
+ private:
+  std::map<std::tuple<Roof::Kind, std::string, std::string, std::string, int>, Roof> roofs_;
+};
+
+/// The records of one case that make it a point.
+struct CaseParts {
+  const Record* first = nullptr;
+  const Record* flops = nullptr;
+  const Record* bytes = nullptr;
+  const Record* utilization = nullptr;
+};
+
+std::vector<CaseParts> parts_of(const std::vector<Record>& records) {
+  std::map<std::string, std::size_t> places;
+  std::vector<CaseParts> all;
+  for (const Record& record : records) {
+    if (record.model.name.starts_with(kLimitPrefix)) continue;
+    const std::size_t place = places.try_emplace(row_key(record), all.size()).first->second;
+    if (place == all.size()) all.push_back({&record, nullptr, nullptr, nullptr});
+    if (!is_measured(record)) continue;
+    if (record.metric.name == "GFLOP/s") all[place].flops = &record;
+    if (record.metric.name == "memory_bandwidth(GB/s)") all[place].bytes = &record;
+    if (record.metric.name == "flops_utilization") all[place].utilization = &record;
+  }
+  return all;
+}
+
+/// Why a case is no point.
+std::string reason_of(const CaseParts& parts) {
+  if (parts.first->outcome.kind != Outcome::Kind::kMeasured) return parts.first->outcome.reason;
+  if (parts.flops == nullptr && parts.bytes == nullptr) return "it tells neither FLOPs nor bytes";
+  return parts.flops == nullptr ? "it tells no FLOPs" : "it tells no bytes";
+}
+
+RooflineCase point_of(const CaseParts& parts) {
+  const Record& flops = *parts.flops;
+  RooflineCase point{case_text(flops),
+                     flops.model.backend,
+                     flops.runner,
+                     flops.benchmark.dtype,
+                     flops.device,
+                     flops.caches,
+                     flops.threads,
+                     0,
+                     0,
+                     {},
+                     0,
+                     0,
+                     {}};
+  point.gflops = flops.metric.value;
+  point.bandwidth = parts.bytes->metric.value;
+  point.intensity = point.gflops / point.bandwidth;
+  point.interval = flops.interval;
+  point.samples = sample_count(flops);
+  point.limit = flops.limit;
+  return point;
+}
+
+/// The peak that a share of it implies.
+std::optional<Roof> implied_peak(const CaseParts& parts) {
+  if (parts.utilization == nullptr || parts.flops == nullptr) return std::nullopt;
+  // int8 is the dtype of weights: the arithmetic, which the peak is of, may be in another.
+  const std::string& dtype = parts.flops->benchmark.dtype;
+  if (dtype.empty() || dtype == "int8") return std::nullopt;
+  Roof roof = roof_of(*parts.flops, Roof::Kind::kPeak, dtype, "");
+  roof.rate = parts.flops->metric.value / parts.utilization->metric.value;
+  roof.source = "flops_utilization of " + case_name(*parts.flops);
+  return roof;
+}
+
+double highest_peak(const Roofline& roofline) {
+  double highest = 0;
+  for (const Roof& roof : roofline.roofs) {
+    if (roof.kind == Roof::Kind::kPeak) highest = std::max(highest, roof.rate);
+  }
+  return highest;
+}
+
+double fastest_bandwidth(const Roofline& roofline) {
+  double fastest = 0;
+  for (const Roof& roof : roofline.roofs) {
+    if (roof.kind == Roof::Kind::kBandwidth) fastest = std::max(fastest, roof.rate);
+  }
+  return fastest;
+}
+
+}  // namespace
+
+std::string name_of(const Roof& roof) {
+  const std::string what =
+      roof.kind == Roof::Kind::kPeak ? roof.what + " peak" : roof.level + " " + roof.what;
+  if (roof.threads == 0) return what;
+  return fmt::format("{}, {} thread{}", what, roof.threads, roof.threads == 1 ? "" : "s");
+}
+
+Roofline roofline_of(const std::vector<Record>& records, const std::vector<Record>& limits) {
+  Roofline roofline;
+  RoofSet roofs;
+  for (const CaseParts& parts : parts_of(records)) {
+    if (parts.flops != nullptr && parts.bytes != nullptr) {
+      roofline.cases.push_back(point_of(parts));
+      roofs.add(implied_peak(parts));
+    } else {
+      const std::string backend = parts.first->model.backend;
+      roofline.left_out.emplace_back(case_name(*parts.first) + (backend.empty() ? "" : " " + backend),
+                                     reason_of(parts));
+    }
+  }
+  for (const auto* source : {&records, &limits}) {
+    for (const Record& record : *source) {
+      if (!is_measured(record)) continue;
+      roofs.add(record.model.name.starts_with(kLimitPrefix) ? measured_roof(record) : attached_roof(record));
+    }
+  }
+  roofline.roofs = roofs.over(roofline.cases);
+  return roofline;
+}
+
+RooflineFrame frame_of(const Roofline& roofline) {
+  RooflineFrame frame{INFINITY, 0, INFINITY, 0};
+  const double peak = highest_peak(roofline);
+  for (const RooflineCase& one : roofline.cases) {
+    frame.x_low = std::min(frame.x_low, one.intensity);
+    frame.x_high = std::max(frame.x_high, one.intensity);
+    frame.y_low = std::min(frame.y_low, one.gflops);
+    frame.y_high = std::max(frame.y_high, one.gflops);
+  }
+  frame.x_low /= 4;
+  for (const Roof& roof : roofline.roofs) {
+    if (roof.kind == Roof::Kind::kPeak) continue;
+    if (peak > 0) frame.x_high = std::max(frame.x_high, peak / roof.rate);
+    frame.y_low = std::min(frame.y_low, roof.rate * frame.x_low);
+  }
+  frame.x_high *= 4;
+  frame.y_low /= 1.5;
+  frame.y_high =
+      1.5 * std::max({frame.y_high, peak, peak > 0 ? 0 : fastest_bandwidth(roofline) * frame.x_high});
+  return frame;
+}
+
+std::pair<std::pair<double, double>, std::pair<double, double>> ends_of(const Roof& roof,
+                                                                        const Roofline& roofline,
+                                                                        const RooflineFrame& frame) {
+  if (roof.kind == Roof::Kind::kPeak) {
+    const double fastest = fastest_bandwidth(roofline);
+    const double from = fastest > 0 ? std::max(frame.x_low, roof.rate / fastest) : frame.x_low;
+    return {{from, roof.rate}, {frame.x_high, roof.rate}};
+  }
+  const double peak = highest_peak(roofline);
+  const double to = peak > 0 ? std::min(frame.x_high, peak / roof.rate) : frame.x_high;
+  return {{frame.x_low, roof.rate * frame.x_low}, {to, roof.rate * to}};
+}
+
+}  // namespace headroom

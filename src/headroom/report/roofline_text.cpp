@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/report/roofline_text.h"
+
+#include <fmt/format.h>
+
+#include <string_view>
+
+#include "headroom/base/table.h"
+#include "headroom/base/units.h"
+#include "headroom/report/bandwidth_plot.h"
+
+namespace headroom {
+namespace {
+
+constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+constexpr std::string_view kDigits = "123456789";
+constexpr const char* kUnnamed = "*";  ///< cases behind the last letter
+constexpr const char* kRoof = "·";
+
+std::string sign_of(std::size_t index) {
+  return index < kLetters.size() ? std::string(1, kLetters[index]) : kUnnamed;
+}
+
+/// At the ends of a roof.
+std::string digit_of(std::size_t index) {
+  return index < kDigits.size() ? std::string(1, kDigits[index]) : kRoof;
+}
+
+std::string plot(const Roofline& roofline) {
+  const RooflineFrame frame = frame_of(roofline);
+  std::vector<PlotLine> lines;
+  for (std::size_t i = 0; i < roofline.cases.size(); ++i) {
+    lines.push_back({"", {{roofline.cases[i].intensity, roofline.cases[i].gflops}}, sign_of(i)});
+  }
+  for (std::size_t i = 0; i < roofline.roofs.size(); ++i) {
+    const auto [from, to] = ends_of(roofline.roofs[i], roofline, frame);
+    lines.push_back({"", {from, to}, digit_of(i)});
+  }
+  PlotOptions options;
+  options.width = 100;
+  options.height = 24;
+  options.log_y = true;
+  options.bytes_x = false;
+  options.legend = false;
+  options.x_label = "FLOP/byte";
+  options.y_label = "GFLOP/s";
+  return line_plot(lines, options);
+}
+
+/// "± 0.8 %", "?" where there are too few samples.
+std::string spread(const std::optional<Interval>& interval, double value) {
+  return interval ? fmt::format("{:.1f} %", relative_half_width(*interval, value) * 100) : "?";
+}
+
+std::string share_of(const RooflineCase& one) {
+  if (!one.limit) return "";
+  std::string text = format_percent(one.limit->fraction);
+  if (one.limit->interval) {
+    text += fmt::format(" ±{:.1f}", (one.limit->interval->high - one.limit->interval->low) / 2 * 100);
+  }
+  return text + " of " + one.limit->name;
+}
+
+Table cases_table(const std::vector<RooflineCase>& cases) {
+  Table table({{""},
+               {"case"},
+               {"backend"},
+               {"dtype"},
+               {"threads", Align::kRight},
+               {"FLOP/byte", Align::kRight},
+               {"GFLOP/s", Align::kRight},
+               {"± 95 %", Align::kRight},
+               {"n", Align::kRight},
+               {"GB/s", Align::kRight},
+               {"of its limit, in the same rounds"}});
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    const RooflineCase& one = cases[i];
+    table.row({sign_of(i), one.name + (one.caches == "hot" ? " hot" : ""), one.backend, one.dtype,
+               std::to_string(one.threads), format_number(one.intensity), format_number(one.gflops),
+               spread(one.interval, one.gflops), std::to_string(one.samples), format_number(one.bandwidth),
+               share_of(one)});
+  }
+  return table;
+}
+
+Table roofs_table(const std::vector<Roof>& roofs) {
+  Table table(
+      {{""}, {"roof"}, {"rate", Align::kRight}, {"± 95 %", Align::kRight}, {"n", Align::kRight}, {"from"}});
+  for (std::size_t i = 0; i < roofs.size(); ++i) {
+    const Roof& roof = roofs[i];
+    const char* unit = roof.kind == Roof::Kind::kBandwidth ? "GB/s"
+                       : roof.what == "int8"               ? "GOP/s"
+                                                           : "GFLOP/s";
+    table.row({digit_of(i), name_of(roof), format_number(roof.rate) + " " + unit,
+               spread(roof.interval, roof.rate), std::to_string(roof.samples), roof.source});
+  }
+  return table;
+}
+
+}  // namespace
+
+std::string roofline_text(const Roofline& roofline) {
+  std::string text = plot(roofline) + "\n" + cases_table(roofline.cases).text();
+  if (roofline.roofs.empty()) {
+    text += "\nno roofs: the run has no limits of its cases (run it without --no-limits)\n";
+  } else {
+    text += "\n" + roofs_table(roofline.roofs).text();
+  }
+  if (!roofline.left_out.empty()) {
+    text += "\nno point in the plot:\n";
+    for (const auto& [name, reason] : roofline.left_out) text += "  " + name + ": " + reason + "\n";
+  }
+  return text;
+}
+
+}  // namespace headroom

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "headroom/report/roofline.h"
+
+namespace headroom {
+
+/// For a terminal: the plot with a letter for each case and a digit at the ends of each roof, a table of the
+/// cases, a table of the roofs, and what was left out.
+std::string roofline_text(const Roofline& roofline);
+
+}  // namespace headroom

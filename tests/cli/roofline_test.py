@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`headroom roofline`: what it plots of a real run, its files, and what it refuses."""
+import json
+import unittest
+import xml.etree.ElementTree
+
+from command_line import BRIEF, CommandLineTest, headroom
+
+CASES = ["gemv", "limit.peak", "-a", "D=64,256", "-a", "dtype=bf16", "-a", "pattern=fma,dot"]
+
+
+class RooflineTest(CommandLineTest):
+    def run_cases(self, *more):
+        path = self.folder / "run.json"
+        store = self.folder / "history.sqlite"
+        self.assert_exit(headroom("run", *CASES, *BRIEF, "--json", path, "--store", store, *more), 0)
+        return path, store
+
+    def test_a_run_as_text_svg_and_json(self):
+        path, store = self.run_cases()
+        svg, numbers = self.folder / "roof.svg", self.folder / "roof.json"
+        result = headroom("roofline", path, "--svg", svg, "--json", numbers)
+        self.assert_exit(result, 0)
+        self.assertEqual(result.stderr, "")
+        for words in ("GFLOP/s", "FLOP/byte", "gemv D=64", "gemv D=256", "bf16 peak, 1 thread"):
+            self.assertIn(words, result.stdout)
+        root = xml.etree.ElementTree.parse(svg).getroot()
+        self.assertTrue(root.tag.endswith("svg"))
+        self.assertEqual(len(root.findall(".//{http://www.w3.org/2000/svg}circle")), 2)
+
+        told = json.loads(numbers.read_text())
+        self.assertEqual([case["name"] for case in told["cases"]], ["gemv D=64", "gemv D=256"])
+        for case in told["cases"]:
+            self.assertAlmostEqual(case["flop_per_byte"], 1, places=6)  # 2 D^2 FLOPs over 2 D^2 bytes
+            self.assertGreater(case["n"], 0)
+            if case["n"] >= 20:  # fewer may not do for an interval
+                self.assertLessEqual(case["low"], case["gflops"])
+                self.assertLessEqual(case["gflops"], case["high"])
+        kinds = {(roof["kind"], roof["what"]) for roof in told["roofs"]}
+        self.assertIn(("peak", "bf16"), kinds)
+        self.assertIn("bandwidth", {kind for kind, _ in kinds})
+
+        # The same run by its place in the history, to standard output alone.
+        last = headroom("roofline", "--store", store, "--json", "-")
+        self.assert_exit(last, 0)
+        self.assertEqual(json.loads(last.stdout), told)
+
+    def test_without_limits_it_says_so(self):
+        path, _ = self.run_cases("--no-limits", "--only", "gemv")
+        told = json.loads(path.read_text())
+        told["records"] = [record for record in told["records"] if record["model"]["name"] == "gemv"]
+        path.write_text(json.dumps(told))
+        result = headroom("roofline", path)
+        self.assert_exit(result, 0)
+        self.assertIn("no roofs", result.stdout)
+
+    def test_limits_of_another_machine_are_refused(self):
+        path, _ = self.run_cases()
+        told = json.loads(path.read_text())
+        told["environments"][0]["fingerprint"] = "elsewhere-8c-00000000"
+        other = self.folder / "other.json"
+        other.write_text(json.dumps(told))
+        self.assert_refused(headroom("roofline", path, "--limits", other), "elsewhere-8c-00000000", "--limits")
+        both = self.folder / "both"
+        both.mkdir()
+        path.rename(both / "a.json")
+        other.rename(both / "b.json")
+        self.assert_refused(headroom("roofline", both), "several machines")
+
+    def test_what_it_cannot_plot(self):
+        self.assert_refused(headroom("roofline", self.folder / "none.json"), "none.json")
+        self.assert_refused(headroom("roofline", "--store", self.folder / "none.sqlite"), "none.sqlite")
+        times = self.folder / "hyperfine.json"
+        times.write_text(json.dumps({"results": [{"command": "true", "times": [0.1, 0.2, 0.3]}]}))
+        self.assert_refused(headroom("roofline", times), "FLOPs and bytes", "headroom run gemv")
+        path, _ = self.run_cases()
+        self.assert_refused(headroom("roofline", path, "--svg", self.folder / "run.json" / "x.svg"), "x.svg")
+        self.assert_exit(headroom("roofline", "--no-such-option"), 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
