@@ -2,6 +2,7 @@
 #include "cli/command.h"
 #include "cli/commands/ab.h"
 #include "cli/commands/cache.h"
+#include "cli/commands/ddp.h"
 #include "cli/commands/diff.h"
 #include "cli/commands/dispatch.h"
 #include "cli/commands/history.h"
@@ -25,6 +26,7 @@ constexpr Command kCommands[] = {
      cache},
     {"dispatch",
      "what a distributed tensor adds to operators: cached sharding, propagated sharding, per rank", dispatch},
+    {"ddp", "data-parallel training over ranks: how it scales, and what its communication costs", ddp},
     {"history", "what was measured before: runs, series over time, and where they changed", history},
     {"roofline", "plot the cases of a run under this machine's roofs, for a terminal or as SVG", roofline},
     {"machine", "show this machine: topology, caches, bandwidth by working set, peaks", machine},

@@ -8,7 +8,6 @@
 #include <functional>
 #include <numeric>
 
-#include "cli/known_runners.h"
 #include "cli/record_options.h"
 #include "cli/stop_options.h"
 #include "headroom/base/error.h"
@@ -75,7 +74,7 @@ void declare_measuring(CLI::App& app, RawOptions& raw, DispatchOptions& options)
   app.add_option("--port", raw.port,
                  "where the ranks meet; another is taken where it is in use (default: any)")
       ->check(CLI::Range(1, 65535));
-  app.add_option("--runner", options.runner, "the program of a rank (default: headroom-torch-rank)");
+  app.add_option("--runner", options.start.runner, "the program of a rank (default: headroom-torch-rank)");
 }
 
 void declare_output(CLI::App& app, RawOptions& raw, DispatchOptions& options) {
@@ -108,17 +107,13 @@ void find_ranks(const RawOptions& raw, DispatchOptions& options) {
   if (!raw.mesh.empty()) options.setup.mesh = grid_of<int>(raw.mesh, "--mesh", 1);
   const int in_mesh =
       std::accumulate(options.setup.mesh.begin(), options.setup.mesh.end(), 1, std::multiplies<>());
-  options.place = rank_place();
-  options.ranks = raw.ranks > 0      ? raw.ranks
-                  : options.place    ? options.place->size
-                  : raw.mesh.empty() ? 4
-                                     : in_mesh;
-  if (options.place && options.place->size != options.ranks) {
-    throw Error(fmt::format(
-        "--ranks {}, but {} started {}: leave --ranks out under a launcher, or unset its variables",
-        options.ranks, options.place->launcher, options.place->size));
-  }
-  if (raw.mesh.empty()) options.setup.mesh = {options.ranks};
+  options.start.place = rank_place();
+  options.start.ranks = raw.ranks > 0         ? raw.ranks
+                        : options.start.place ? options.start.place->size
+                        : raw.mesh.empty()    ? 4
+                                              : in_mesh;
+  require_launched(options.start.place, options.start.ranks);
+  if (raw.mesh.empty()) options.setup.mesh = {options.start.ranks};
 }
 
 void fill_setup(const RawOptions& raw, DispatchOptions& options) {
@@ -132,7 +127,7 @@ void fill_setup(const RawOptions& raw, DispatchOptions& options) {
     for (const std::string& text : split(raw.placements, ','))
       setup.placements.push_back(parse_placement(text));
   }
-  require_fit(setup, options.ranks);
+  require_fit(setup, options.start.ranks);
 }
 
 DispatchLimits limits_of(const RawOptions& raw) {
@@ -146,19 +141,10 @@ DispatchLimits limits_of(const RawOptions& raw) {
   if (!raw.timeout.empty()) {
     const double timeout_ns = parse_time_ns(raw.timeout);
     if (timeout_ns < 1e6) throw Error("--timeout " + raw.timeout + " is below 1 ms");
-    limits.start_timeout = limits.reply_timeout =
+    limits.patience.start = limits.patience.reply =
         std::chrono::milliseconds(static_cast<std::int64_t>(timeout_ns / 1e6));
   }
   return limits;
-}
-
-std::string found_runner(const std::string& asked) {
-  const std::string path = asked.empty() ? find_runner("headroom-torch-rank") : asked;
-  if (!path.empty()) return path;
-  throw Error(
-      "dispatch needs headroom-torch-rank, which is neither beside this program nor in PATH; it is built "
-      "where libtorch "
-      "is found: apt-get install libtorch-dev, then make build");
 }
 
 }  // namespace
@@ -187,8 +173,9 @@ DispatchOptions parse_dispatch_options(const Arguments& arguments) {
   find_ranks(raw, options);
   fill_setup(raw, options);
   options.limits = limits_of(raw);
-  options.port = static_cast<std::uint16_t>(raw.port);
-  options.runner = found_runner(options.runner);
+  options.start.port = static_cast<std::uint16_t>(raw.port);
+  options.start.runner = rank_program(options.start.runner, "dispatch");
+  options.start.timeout = options.limits.patience.start;
   if (options.store.empty()) options.store = default_store();
   if (raw.no_store) options.store.clear();
   return options;

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cli/command.h"
-#include "headroom/process/rank_environment.h"
+#include "cli/rank_start.h"
 #include "headroom/schedule/dispatch_run.h"
 
 namespace headroom::cli {
@@ -17,10 +17,7 @@ struct DispatchOptions {
   bool list = false, per_rank = false, update_expect = false;
   DispatchSetup setup;
   DispatchLimits limits;
-  std::optional<RankPlace> place;  ///< what a launcher gave us; nothing: the ranks are started here
-  int ranks = 4;
-  std::uint16_t port = 0;
-  std::string runner;            ///< the program of a rank
+  RankStart start;
   std::string expect;            ///< file of expectations, "pytorch" for the shipped ones; empty: none
   std::string json, oss;         ///< records
   std::string store;             ///< history to append to; empty: none

@@ -10,7 +10,7 @@
 #include "headroom/base/exit_code.h"
 #include "headroom/base/json.h"
 #include "headroom/runner/serve.h"
-#include "headroom_torch/dispatch/dispatch_service.h"
+#include "headroom_torch/rank_service.h"
 
 int main(int, char** argv) {
   // A rank in a collective that never ends must not outlive the command line that asked for it.
@@ -20,9 +20,10 @@ int main(int, char** argv) {
     const auto place = headroom::rank_place();
     if (!channel || !place) {
       throw headroom::Error(
-          "this is the process of a rank, which `headroom dispatch` starts; see headroom dispatch --help");
+          "this is the process of a rank, which `headroom dispatch` and `headroom ddp` start; see headroom "
+          "ddp --help");
     }
-    headroom::torch_runner::serve_dispatch(std::move(*channel), *place);
+    headroom::torch_runner::serve_rank(std::move(*channel), *place);
     return 0;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s: %s\n", argv[0], error.what());

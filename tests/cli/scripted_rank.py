@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A rank process without libtorch: speaks the protocol of headroom dispatch, with times from a formula, and fails on
-demand. SCRIPTED_RANK is "WHAT:RANK:WHEN", for example "die:1:cycles"."""
+"""A rank process without libtorch: speaks the protocols of headroom dispatch and headroom ddp, with times from a
+formula, and fails on demand. SCRIPTED_RANK is "WHAT:RANK:WHEN", for example "die:1:cycles"."""
 import json
 import os
 import random
@@ -14,6 +14,8 @@ LINES = os.fdopen(int(os.environ["HEADROOM_FD"]), "rb+", buffering=0)
 WHAT, WHO, WHEN = (os.environ.get("SCRIPTED_RANK", "nothing::") + "::").split(":")[:3]
 OPS = [{"name": "add", "summary": "a + a", "default": True}, {"name": "full", "summary": "gather", "default": True},
        {"name": "addmm", "summary": "a product", "default": False}]
+MODELS = [{"name": "resnet18", "summary": "a network", "default": True},
+          {"name": "mlp", "summary": "layers", "default": False}]
 HIT_NS = float(os.environ.get("SCRIPTED_HIT_NS", "5000"))
 
 
@@ -54,11 +56,46 @@ def steps(count):
             for i, name in enumerate(("key", "look-up", "redistribute", "local", "wrap"))}
 
 
+def rounds(setup, count):
+    """100 ms an iteration with DDP, 80 without the reduction, 70 without DDP; rank 1 computes a tenth longer."""
+    ddp, ranks = setup["ddp"], setup["ranks"]
+    base = (100e6 if ranks > 1 else 80e6) if ddp else 70e6
+    reply = {"iteration_ns": [base + 1e5 * i for i in range(count)],
+             "alone_ns": [80e6 * (1.1 if RANK == 1 else 1)] * count if ddp and ranks > 1 else [],
+             "forward_ns": [25e6] * count, "backward_ns": [40e6] * count, "step_ns": [5e6] * count,
+             "wait_ns": [20e6] * count, "communication_ns": [50e6] * count, "hidden_ns": [30e6] * count, "buckets": []}
+    if ddp:
+        reply["buckets"] = [{"bytes": 1 << 20, "tensors": 3, "launched_ns": [5e6] * count, "completed_ns": [9e6] * count},
+                            {"bytes": 4 << 20, "tensors": 9, "launched_ns": [15e6] * count, "completed_ns": [35e6] * count}]
+    return reply
+
+
+def ddp_answer(setup, request):
+    what = request["do"]
+    if not setup["each_alone"] and RANK >= setup["ranks"]:
+        return {"idle": True}
+    if what == "train":
+        differs = WHAT == "differ" and WHO == str(RANK)
+        need = 10**15 if setup["batch_size"] > 10**6 else 10**6
+        return {"parameters": 11689512, "tensors": 62, "layout": "other" if differs else "same", "need_bytes": need,
+                "available_bytes": 10**10, "host": "here"}
+    if what == "rounds":
+        time.sleep(0.005)
+        return rounds(setup, request["count"])
+    if what == "agree":
+        diverges = WHAT == "diverge" and WHO == str(RANK)
+        return {"parameters": "bad" if diverges else "good", "unused": ["fc.bias"] if WHAT == "unused" else [], "loss": 6.9}
+    if what == "reduce":
+        return {"ns": [[1e5 + 2.0 * size] * request["count"] for size in request["bytes"]]}
+    return {what: True}
+
+
 def main():
     values = random.Random(RANK)
     fail_at("start")
-    say({"rank": RANK, "size": SIZE, "pid": os.getpid(), "library": "scripted 1.0", "no_counters": "", "ops": OPS})
-    op = None
+    say({"rank": RANK, "size": SIZE, "pid": os.getpid(), "library": "scripted 1.0", "no_counters": "", "ops": OPS,
+         "models": MODELS, "arguments": os.environ.get("HEADROOM_RANK_ARGUMENTS", "")})
+    op = setup = None
     for line in iter(LINES.readline, b""):
         request = json.loads(line)
         fail_at(request["do"])
@@ -66,6 +103,11 @@ def main():
             continue
         if request["do"] == "meet":
             say({"met": SIZE})
+        elif request["do"] == "train":
+            setup = request
+            say(ddp_answer(setup, request))
+        elif request["do"] in ("load", "warm", "rounds", "agree", "reduce", "record", "drop"):
+            say(ddp_answer(setup, request))
         elif request["do"] == "dispatch":
             op = request["op"]
             say({"ready": op})

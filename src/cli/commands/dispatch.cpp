@@ -10,6 +10,7 @@
 
 #include "cli/dispatch_options.h"
 #include "cli/interrupt.h"
+#include "cli/rank_start.h"
 #include "cli/record_files.h"
 #include "cli/terminal_progress.h"
 #include "headroom/base/error.h"
@@ -18,9 +19,7 @@
 #include "headroom/base/text.h"
 #include "headroom/compare/dispatch_expectations.h"
 #include "headroom/machine/fingerprint.h"
-#include "headroom/process/rank_relay.h"
 #include "headroom/report/dispatch_table.h"
-#include "headroom/runner/protocol.h"
 #include "headroom/schedule/dispatch_records.h"
 #include "headroom/schedule/dispatch_run.h"
 #include "headroom/schedule/worker.h"
@@ -41,26 +40,10 @@ std::shared_ptr<const Environment> environment_of(const Arguments& arguments, co
   environment.extra_info["precision"] = fmt::format("{:g}", options.limits.stop.precision);
   environment.extra_info["max_time_s"] = fmt::format("{:g}", options.limits.stop.max_time_ns / 1e9);
   environment.extra_info["repeats"] = std::to_string(options.setup.repeats);
-  environment.extra_info["launcher"] = options.place ? options.place->launcher : "headroom";
+  environment.extra_info["launcher"] = launcher_of(options.start);
   environment.dependencies["libtorch"].version = hello.library.substr(hello.library.find(' ') + 1);
   if (!hello.no_counters.empty()) environment.extra_info["hardware_counters"] = "none: " + hello.no_counters;
   return std::make_shared<const Environment>(std::move(environment));
-}
-
-RankCommand command_of(const DispatchOptions& options) {
-  RankCommand command;
-  command.arguments = {options.runner};
-  command.channel_variable = kSocketVariable;
-  command.ranks = options.ranks;
-  command.port = options.port;
-  return command;
-}
-
-RankGroup start_ranks(const DispatchOptions& options, const std::function<bool()>& give_up) {
-  if (!options.place) return RankGroup(command_of(options));
-  auto ranks = lead_ranks(*options.place, command_of(options), options.limits.start_timeout, give_up);
-  if (!ranks) throw Interrupted{};
-  return std::move(*ranks);
 }
 
 void list(const RankHello& hello) {
@@ -120,7 +103,7 @@ class Measurement {
 
  private:
   void measure(const std::function<bool()>& give_up) {
-    RankGroup ranks = start_ranks(options_, give_up);
+    RankGroup ranks = start_ranks(options_.start, give_up);
     DispatchRun run(ranks, options_.setup, options_.limits, give_up);
     const RankHello& hello = run.hellos().front();
     if (options_.list) {
@@ -211,24 +194,12 @@ class Measurement {
   bool listed_ = false;
 };
 
-/// A rank that is not rank 0, of another launcher: silent, unless it fails before there is a leader to tell.
-ExitCode follow(const DispatchOptions& options) {
-  const std::atomic<int>& interrupts = interrupt_count();
-  try {
-    follow_leader(*options.place, command_of(options), options.limits.start_timeout,
-                  [&] { return interrupts > 0; });
-  } catch (const RankLost&) {
-    return ExitCode::kCannot;  // rank 0 was told
-  }
-  return interrupts > 0 ? ExitCode::kInterrupted : ExitCode::kFine;
-}
-
 }  // namespace
 
 ExitCode dispatch(const Arguments& arguments) {
   const DispatchOptions options = parse_dispatch_options(arguments);
   if (options.done) return *options.done;
-  if (options.place && options.place->rank > 0) return follow(options);
+  if (options.start.place && options.start.place->rank > 0) return follow(options.start);
   return Measurement(arguments, options).run(interrupt_flag());
 }
 

@@ -13,20 +13,12 @@
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
 #include "headroom/runner/json_integer.h"
+#include "headroom/runner/json_numbers.h"
 
 namespace headroom {
 namespace {
 
 constexpr int kMostDims = 8;
-
-std::vector<double> numbers(const Json& object, const char* key) {
-  std::vector<double> values;
-  for (const Json& value : json_array(object, key, "")) {
-    if (!value.is_number()) throw Error(fmt::format("/{}: expected numbers", key));
-    values.push_back(value.get<double>());
-  }
-  return values;
-}
 
 template <typename Integer>
 std::vector<Integer> integers(const Json& object, const char* key) {
@@ -40,7 +32,7 @@ std::vector<Integer> integers(const Json& object, const char* key) {
 DispatchSteps steps_from_json(const Json& object, const char* key) {
   const Json& json = json_member(object, key, "");
   DispatchSteps steps;
-  for (const auto& [name, values] : json.items()) steps[name] = numbers(json, name.c_str());
+  for (const auto& [name, values] : json.items()) steps[name] = json_numbers(json, name.c_str(), "");
   return steps;
 }
 
@@ -48,6 +40,23 @@ std::string placements_text(const std::vector<PlacementText>& placements) {
   std::vector<std::string> texts;
   for (const PlacementText& placement : placements) texts.push_back(placement_text(placement));
   return join(texts, ",");
+}
+
+Json choices_json(const std::vector<RankHello::Op>& choices) {
+  Json json = Json::array();
+  for (const RankHello::Op& choice : choices)
+    json.push_back({{"name", choice.name}, {"summary", choice.summary}, {"default", choice.by_default}});
+  return json;
+}
+
+std::vector<RankHello::Op> choices_of(const Json& json, const char* key) {
+  std::vector<RankHello::Op> choices;
+  const std::string where = std::string("/") + key;
+  for (const Json& choice : json_array(json, key, "")) {
+    choices.push_back({json_string(choice, "name", where), json_string(choice, "summary", where),
+                       json_bool(choice, "default", where)});
+  }
+  return choices;
 }
 
 }  // namespace
@@ -97,15 +106,14 @@ void require_fit(const DispatchSetup& setup, int ranks) {
 }
 
 Json to_json(const RankHello& hello) {
-  Json ops = Json::array();
-  for (const RankHello::Op& op : hello.ops)
-    ops.push_back({{"name", op.name}, {"summary", op.summary}, {"default", op.by_default}});
   return {{"rank", hello.rank},
           {"size", hello.size},
           {"pid", hello.pid},
           {"library", hello.library},
           {"no_counters", hello.no_counters},
-          {"ops", std::move(ops)}};
+          {"ops", choices_json(hello.ops)},
+          {"models", choices_json(hello.models)},
+          {"arguments", hello.arguments}};
 }
 
 RankHello rank_hello_from_json(const Json& json) {
@@ -115,10 +123,9 @@ RankHello rank_hello_from_json(const Json& json) {
   hello.pid = json_integer<std::int64_t>(json, "pid", "");
   hello.library = json_string(json, "library", "");
   hello.no_counters = json_string(json, "no_counters", "");
-  for (const Json& op : json_array(json, "ops", "")) {
-    hello.ops.push_back({json_string(op, "name", "/ops"), json_string(op, "summary", "/ops"),
-                         json_bool(op, "default", "/ops")});
-  }
+  hello.ops = choices_of(json, "ops");
+  if (json.contains("models")) hello.models = choices_of(json, "models");
+  hello.arguments = json_string_or(json, "arguments", "", "");
   return hello;
 }
 
@@ -154,8 +161,8 @@ Json to_json(const DispatchCycles& cycles) {
 }
 
 DispatchCycles dispatch_cycles_from_json(const Json& json) {
-  return {numbers(json, "plain_ns"), numbers(json, "local_ns"), numbers(json, "miss_ns"),
-          numbers(json, "hit_ns")};
+  return {json_numbers(json, "plain_ns", ""), json_numbers(json, "local_ns", ""),
+          json_numbers(json, "miss_ns", ""), json_numbers(json, "hit_ns", "")};
 }
 
 Json to_json(const DispatchDetails& details) {

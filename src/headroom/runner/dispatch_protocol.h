@@ -51,6 +51,9 @@ struct DispatchSetup {
 /// Throws Error where the mesh does not hold `ranks` ranks, or the placements fit neither it nor the shape.
 void require_fit(const DispatchSetup& setup, int ranks);
 
+/// What a rank is told that it was asked, see RankHello::arguments.
+inline constexpr const char* kRankArgumentsVariable = "HEADROOM_RANK_ARGUMENTS";
+
 struct RankHello {
   struct Op {
     std::string name, summary;
@@ -61,6 +64,8 @@ struct RankHello {
   std::string library;      ///< "libtorch 1.13.1"
   std::string no_counters;  ///< why instructions are not counted there; empty where they are
   std::vector<Op> ops;      ///< what can be measured
+  std::vector<Op> models;   ///< what can be trained
+  std::string arguments;    ///< of kRankArgumentsVariable, for the leader to compare
 };
 
 /// What some cycles gave, in nanoseconds a call and in the order measured. A cycle calls, in an order that

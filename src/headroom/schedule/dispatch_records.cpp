@@ -8,8 +8,7 @@
 #include <functional>
 
 #include "headroom/base/text.h"
-#include "headroom/stats/quantile.h"
-#include "headroom/stats/series.h"
+#include "headroom/schedule/rank_record.h"
 #include "headroom/stats/trend.h"
 
 namespace headroom {
@@ -41,46 +40,18 @@ class RecordMaker {
   /// Nothing where no rank has values. `in_cycles`: a value a timed cycle, with rounds to pair by.
   void add(const std::string& metric, const std::string& unit, double divisor, const RankValues& values,
            bool in_cycles) {
-    Record record = base_;
-    record.metric.name = metric;
-    record.metric.unit = unit;
-    Series series;
-    std::vector<double> medians;
+    std::vector<RankColumn> columns;
     for (const DispatchRank& rank : result_.ranks) {
-      ProcessSamples samples;
-      samples.pid = rank.pid;
-      samples.iterations = 1;
-      samples.values = values(rank);
-      if (samples.values.empty()) return;
-      for (double& value : samples.values) value /= divisor;
       // One warm-up for all that the same cycles gave, so that they stay pairs.
-      samples.warmup = in_cycles ? warmup_length(rank.cycles.hit_ns) : 0;
-      for (std::uint32_t i = 0; in_cycles && i < samples.values.size(); ++i) samples.rounds.push_back(i);
-      const auto steady = std::span(samples.values).subspan(samples.warmup);
-      series.values.insert(series.values.end(), steady.begin(), steady.end());
-      series.group_sizes.push_back(steady.size());
-      medians.push_back(median(steady));
-      record.samples.push_back(std::move(samples));
+      columns.push_back({rank.pid, values(rank), in_cycles ? warmup_length(rank.cycles.hit_ns) : 0});
     }
-    if (const auto found = estimate(series)) {
-      record.metric.value = found->median;
-      record.interval = found->interval;
-    }
-    tell_ranks(medians, record.metric.extra_info);
-    records_.push_back(std::move(record));
+    auto record = rank_record(base_, metric, unit, divisor, std::move(columns), in_cycles);
+    if (record) records_.push_back(std::move(*record));
   }
 
   std::vector<Record> take() { return std::move(records_); }
 
  private:
-  static void tell_ranks(const std::vector<double>& medians, StringMap& info) {
-    for (std::size_t rank = 0; rank < medians.size(); ++rank) {
-      info[fmt::format("rank {}", rank)] = fmt::format("{:.6g}", medians[rank]);
-    }
-    const auto worst = std::ranges::max_element(medians) - medians.begin();
-    info["worst rank"] = std::to_string(worst);
-  }
-
   const DispatchResult& result_;
   Record base_;
   std::vector<Record> records_;

@@ -7,7 +7,6 @@
 
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
-#include "headroom/schedule/worker.h"
 #include "headroom/stats/quantile.h"
 #include "headroom/stats/series.h"
 #include "headroom/stats/trend.h"
@@ -20,8 +19,6 @@ constexpr double kBatchNs = 0.2e9;
 constexpr int kMostInBatch = 100;
 /// Cycles that take their steps' times, which the timed ones do not: at least, at most.
 constexpr int kFewestStepCycles = 5, kMostStepCycles = 60;
-/// What ranks may take to answer once the user wants to stop: a batch is short, unless one of them hangs.
-constexpr std::chrono::seconds kInterruptPatience{2};
 
 void append(std::vector<double>& values, const std::vector<double>& more) {
   values.insert(values.end(), more.begin(), more.end());
@@ -57,57 +54,17 @@ void require_cycles(const DispatchCycles& cycles, int count) {
   throw Error(fmt::format("asked for {} cycles, a rank gave another number", count));
 }
 
-/// Why the first rank that refused did; empty where none did.
-std::string refusal(const std::vector<Json>& replies) {
-  for (const Json& reply : replies) {
-    if (reply.is_object() && reply.contains("error")) return reply.value("error", "");
-  }
-  return {};
-}
-
 }  // namespace
 
 DispatchRun::DispatchRun(RankGroup& ranks, DispatchSetup setup, DispatchLimits limits,
-                         std::function<bool()> give_up)
-    : ranks_(ranks), setup_(std::move(setup)), limits_(limits), give_up_(std::move(give_up)) {
-  const auto lines = ranks_.gather(limits_.start_timeout, "a sign of having started", give_up_);
-  if (!lines) throw Interrupted{};
-  for (std::size_t rank = 0; rank < lines->size(); ++rank) {
-    with_context(fmt::format("rank {}", rank), [&] {
-      const Json hello = parse_json((*lines)[rank], "its greeting");
-      if (hello.is_object() && hello.contains("error")) throw Error(hello.value("error", ""));
-      hellos_.push_back(rank_hello_from_json(hello));
-    });
-  }
-  // Ranks give up later than we: then it is known which of them is missing.
-  const double patience_s =
-      std::chrono::duration<double>(limits_.reply_timeout + limits_.start_timeout).count();
-  const auto replies = ask({{"do", "meet"}, {"timeout_s", patience_s}}, "a sign of having met the others");
-  if (const std::string why = refusal(replies); !why.empty()) throw Error("the ranks did not meet: " + why);
-}
-
-std::vector<Json> DispatchRun::ask(const Json& request, const std::string& awaited) {
-  ranks_.send(dump_json(request));
-  std::optional<std::chrono::steady_clock::time_point> asked_to_stop;
-  const auto lines = ranks_.gather(limits_.reply_timeout, awaited, [&] {
-    if (!give_up_ || !give_up_()) return false;
-    const auto now = std::chrono::steady_clock::now();
-    if (!asked_to_stop) asked_to_stop = now;
-    return now - *asked_to_stop > kInterruptPatience;
-  });
-  if (!lines) throw Interrupted{};
-  std::vector<Json> replies;
-  for (std::size_t rank = 0; rank < lines->size(); ++rank) {
-    replies.push_back(parse_json((*lines)[rank], fmt::format("the answer of rank {}", rank)));
-  }
-  return replies;
-}
+                         const std::function<bool()>& give_up)
+    : setup_(std::move(setup)), limits_(limits), ranks_(ranks, limits.patience, give_up) {}
 
 std::optional<StopReason> DispatchRun::add_cycles(DispatchResult& result, Stopping& stopping,
                                                   const std::function<void(const Progress&)>& report) {
   const int count = batch_;
-  const auto replies = ask({{"do", "cycles"}, {"count", count}},
-                           fmt::format("{} cycle{} of {}", count, count == 1 ? "" : "s", result.op));
+  const auto replies = ranks_.ask({{"do", "cycles"}, {"count", count}},
+                                  fmt::format("{} cycle{} of {}", count, count == 1 ? "" : "s", result.op));
   if (const std::string why = refusal(replies); !why.empty()) {
     result.outcome = {Outcome::Kind::kFailed, why};
     return StopReason::kNone;
@@ -135,19 +92,19 @@ std::optional<StopReason> DispatchRun::add_cycles(DispatchResult& result, Stoppi
   batch_ =
       cycles_within(kBatchNs, progress.elapsed_ns, progress.rounds, 1, std::min(2 * batch_, kMostInBatch));
   if (report) report(progress);
-  if (give_up_ && give_up_()) return StopReason::kInterrupted;
+  if (ranks_.gives_up()) return StopReason::kInterrupted;
   return stopping.check({progress.rounds, progress.elapsed_ns, progress.worst_half_width});
 }
 
 void DispatchRun::measure(const std::string& op, DispatchResult& result,
                           const std::function<void(const Progress&)>& report) {
   result.op = op;
-  result.ranks.resize(hellos_.size());
-  for (std::size_t rank = 0; rank < hellos_.size(); ++rank) result.ranks[rank].pid = hellos_[rank].pid;
+  result.ranks.resize(hellos().size());
+  for (std::size_t rank = 0; rank < hellos().size(); ++rank) result.ranks[rank].pid = hellos()[rank].pid;
   Json request = to_json(setup_);
   request["do"] = "dispatch";
   request["op"] = op;
-  if (const std::string why = refusal(ask(request, "its operands of " + op)); !why.empty()) {
+  if (const std::string why = refusal(ranks_.ask(request, "its operands of " + op)); !why.empty()) {
     result.outcome = {Outcome::Kind::kFailed, why};
     return;
   }
@@ -162,7 +119,7 @@ void DispatchRun::measure(const std::string& op, DispatchResult& result,
       std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - began_).count();
   const int steps = cycles_within(kBatchNs, elapsed_ns, result.ranks.front().cycles.hit_ns.size(),
                                   kFewestStepCycles, kMostStepCycles);
-  const auto details = ask({{"do", "steps"}, {"count", steps}}, "the steps of " + op);
+  const auto details = ranks_.ask({{"do", "steps"}, {"count", steps}}, "the steps of " + op);
   if (!refusal(details).empty()) return;
   for (std::size_t rank = 0; rank < details.size(); ++rank) {
     result.ranks[rank].details = dispatch_details_from_json(details[rank]);

@@ -10,6 +10,7 @@
 #include "headroom/record/record.h"
 #include "headroom/runner/dispatch_protocol.h"
 #include "headroom/schedule/observer.h"
+#include "headroom/schedule/rank_conversation.h"
 #include "headroom/stats/stopping.h"
 
 namespace headroom {
@@ -31,8 +32,7 @@ struct DispatchResult {
 
 struct DispatchLimits {
   StopRule stop;  ///< of one operator; a sample is a cycle, the goal is the half-width of the hit's median
-  std::chrono::milliseconds start_timeout{60'000};  ///< for the ranks to start and to meet
-  std::chrono::milliseconds reply_timeout{60'000};  ///< for an answer
+  RankPatience patience;
 };
 
 /// Measures operators on a group of ranks. All calls throw RankLost where a rank is lost, and Interrupted
@@ -41,10 +41,11 @@ class DispatchRun {
  public:
   /// Waits until the ranks have met. Throws Error when they say what this does not understand, or nothing.
   /// `give_up` is asked while waiting; said yes, it throws Interrupted.
-  DispatchRun(RankGroup& ranks, DispatchSetup setup, DispatchLimits limits, std::function<bool()> give_up);
+  DispatchRun(RankGroup& ranks, DispatchSetup setup, DispatchLimits limits,
+              const std::function<bool()>& give_up);
 
   /// What each rank said of itself.
-  const std::vector<RankHello>& hellos() const { return hellos_; }
+  const std::vector<RankHello>& hellos() const { return ranks_.hellos(); }
 
   /// Measures one operator of the hello's. Whatever ends it, `result` has what was measured by then: an
   /// interrupt, which is a reason to stop like any other, or RankLost.
@@ -52,15 +53,12 @@ class DispatchRun {
                const std::function<void(const Progress&)>& report = {});
 
  private:
-  std::vector<Json> ask(const Json& request, const std::string& awaited);
   std::optional<StopReason> add_cycles(DispatchResult& result, Stopping& stopping,
                                        const std::function<void(const Progress&)>& report);
 
-  RankGroup& ranks_;
   DispatchSetup setup_;
   DispatchLimits limits_;
-  std::function<bool()> give_up_;
-  std::vector<RankHello> hellos_;
+  RankConversation ranks_;
   std::chrono::steady_clock::time_point began_{};  ///< the operator at work
   int batch_ = 1;                                  ///< cycles to ask for next
 };

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "headroom/process/channel.h"
-#include "headroom/process/rank_environment.h"
+#include <memory>
+#include <vector>
+
+#include "headroom/runner/dispatch_protocol.h"
+#include "headroom_torch/rank_service.h"
 
 namespace headroom::torch_runner {
 
-/// Greets over the channel as the rank of `place`, and answers what
-/// headroom/runner/dispatch_protocol.h describes until it closes.
-void serve_dispatch(Channel channel, const RankPlace& place);
+/// The operators that can be measured.
+std::vector<RankHello::Op> dispatch_ops();
+
+/// Answers what `headroom dispatch` asks: "dispatch", "cycles", "steps", "calls".
+std::unique_ptr<RankPart> dispatch_service(const RankContext& context);
 
 }  // namespace headroom::torch_runner

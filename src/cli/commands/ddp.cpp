@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/ddp.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+
+#include "cli/ddp_options.h"
+#include "cli/interrupt.h"
+#include "cli/record_files.h"
+#include "cli/terminal_progress.h"
+#include "headroom/base/error.h"
+#include "headroom/base/files.h"
+#include "headroom/base/table.h"
+#include "headroom/base/text.h"
+#include "headroom/machine/fingerprint.h"
+#include "headroom/process/affinity.h"
+#include "headroom/report/ddp_seed_report.h"
+#include "headroom/report/ddp_table.h"
+#include "headroom/schedule/ddp_records.h"
+#include "headroom/schedule/ddp_run.h"
+#include "headroom/schedule/worker.h"
+
+namespace headroom::cli {
+namespace {
+
+constexpr std::chrono::milliseconds kEnd{10'000};
+
+std::shared_ptr<const Environment> environment_of(const Arguments& arguments, const DdpOptions& options,
+                                                  const RankHello& hello) {
+  std::vector<std::string> command{"headroom", "ddp"};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  Environment environment = read_environment(command);
+  environment.extra_info["seed"] = std::to_string(options.sweep.base.seed);
+  environment.extra_info["distributed_backend"] = options.sweep.base.backend;
+  environment.extra_info["warmup"] = std::to_string(options.limits.warmup);
+  environment.extra_info["launcher"] = launcher_of(options.start);
+  environment.dependencies["libtorch"].version = hello.library.substr(hello.library.find(' ') + 1);
+  return std::make_shared<const Environment>(std::move(environment));
+}
+
+void list(const RankHello& hello) {
+  Table table({{"model"}, {"what it is"}, {"trained by default"}});
+  for (const RankHello::Op& model : hello.models)
+    table.row({model.name, model.summary, model.by_default ? "yes" : ""});
+  std::fputs(table.text().c_str(), stdout);
+}
+
+/// Throws Error for a name that is none.
+void require_models(const RankHello& hello, const std::vector<std::string>& asked) {
+  std::vector<std::string> all;
+  for (const RankHello::Op& model : hello.models) all.push_back(model.name);
+  for (const std::string& name : asked) {
+    if (std::ranges::find(all, name) != all.end()) continue;
+    throw Error("no model " + in_quotes(name) + did_you_mean(name, all) + "; there are " + join(all, ", "));
+  }
+}
+
+/// One sweep: what was found so far is kept whatever ends it.
+class Sweep {
+ public:
+  Sweep(const Arguments& arguments, const DdpOptions& options)
+      : arguments_(arguments), options_(options), files_(options.records, options.oss) {
+    if (writes_report()) require_writable(options.json);
+  }
+
+  ExitCode run(const std::atomic<bool>& interrupted) {
+    std::string lost;
+    try {
+      measure([&] { return interrupted.load(); });
+    } catch (const RankLost& loss) {
+      lost = loss.what();
+    } catch (const Interrupted&) {
+    }
+    if (listed_) return ExitCode::kFine;
+    if (!records_.empty()) report();
+    if (!lost.empty()) throw Error(lost);
+    if (interrupted) {
+      std::fputs("headroom: interrupted; what had been measured is above and in the files\n", stderr);
+      return ExitCode::kInterrupted;
+    }
+    return verdict();
+  }
+
+ private:
+  void measure(const std::function<bool()>& give_up) {
+    RankGroup ranks = start_ranks(options_.start, give_up);
+    DdpRun run(ranks, options_.limits, give_up);
+    const RankHello& hello = run.hellos().front();
+    if (options_.list) {
+      list(hello);
+      listed_ = true;
+      return ranks.finish(kEnd);
+    }
+    require_models(hello, options_.sweep.models);
+    library_ = hello.library;
+    environment_ = environment_of(arguments_, options_, hello);
+    TerminalProgress progress([](const std::vector<Record>&) {});
+    const std::vector<DdpStep> steps = ddp_plan(options_.sweep);
+    for (std::size_t i = 0; i < steps.size() && !give_up(); ++i) {
+      measure_step(run, steps[i], [&](Progress shown) {
+        shown.group = i;
+        shown.groups = steps.size();
+        progress.progress(shown);
+      });
+    }
+    ranks.finish(kEnd);
+  }
+
+  /// Also of a step that a rank was lost at, the iterations before that are kept.
+  void measure_step(DdpRun& run, const DdpStep& step, const std::function<void(const Progress&)>& show) {
+    DdpResult result;
+    try {
+      run.measure(step, result, show);
+    } catch (const RankLost&) {
+      result.stop = StopReason::kRunnerLost;
+      keep(result);
+      throw;
+    } catch (const Interrupted&) {
+      result.stop = StopReason::kInterrupted;
+      keep(result);
+      throw;
+    }
+    keep(result);
+  }
+
+  void keep(const DdpResult& result) {
+    const std::vector<Record> more = ddp_records(result, library_, environment_);
+    records_.insert(records_.end(), more.begin(), more.end());
+    files_.write_so_far(records_);
+    if (writes_report()) write_file_atomically(options_.json, seed_report());
+  }
+
+  bool writes_report() const { return !options_.json.empty() && options_.json != "-"; }
+  std::string seed_report() const { return ddp_seed_report(records_, library_, options_.sweep.base.backend); }
+
+  void report() {
+    // What goes to standard output for a program to read is alone there: the tables make way.
+    std::FILE* out = files_.uses_stdout() || options_.json == "-" ? stderr : stdout;
+    std::fputs(ddp_table(records_).c_str(), out);
+    if (options_.per_rank) std::fprintf(out, "\n%s", ddp_rank_table(records_).c_str());
+    if (options_.json == "-") std::fputs(seed_report().c_str(), stdout);
+    files_.finish(records_);
+    append_to_history(records_, options_.store);
+  }
+
+  ExitCode verdict() const {
+    const auto any = [&](Outcome::Kind kind) {
+      return std::ranges::any_of(records_, [&](const Record& record) { return record.outcome.kind == kind; });
+    };
+    if (any(Outcome::Kind::kFailed)) return ExitCode::kNo;
+    // What does not fit is the user's to mend.
+    return any(Outcome::Kind::kSkipped) ? ExitCode::kCannot : ExitCode::kFine;
+  }
+
+  const Arguments& arguments_;
+  const DdpOptions& options_;
+  RecordFiles files_;
+  std::string library_;
+  std::shared_ptr<const Environment> environment_;
+  std::vector<Record> records_;
+  bool listed_ = false;
+};
+
+void warn_of_shared_cpus(const DdpOptions& options) {
+  const auto cpus = allowed_cpus().size();
+  const int here = options.start.place ? options.start.place->local_size.value_or(1) : options.start.ranks;
+  const auto wanted = static_cast<std::size_t>(here) * static_cast<std::size_t>(options.sweep.base.threads);
+  if (wanted <= cpus) return;
+  std::fprintf(
+      stderr,
+      "headroom: warning: %d ranks of %d thread%s share %zu CPU%s: ranks wait for each other to compute, and "
+      "scaling looks worse than it is\n",
+      here, options.sweep.base.threads, options.sweep.base.threads == 1 ? "" : "s", cpus,
+      cpus == 1 ? "" : "s");
+}
+
+}  // namespace
+
+ExitCode ddp(const Arguments& arguments) {
+  const DdpOptions options = parse_ddp_options(arguments);
+  if (options.done) return *options.done;
+  if (options.start.place && options.start.place->rank > 0) return follow(options.start);
+  if (!options.list) warn_of_shared_cpus(options);
+  return Sweep(arguments, options).run(interrupt_flag());
+}
+
+}  // namespace headroom::cli

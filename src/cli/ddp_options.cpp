@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/ddp_options.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "cli/record_options.h"
+#include "headroom/base/error.h"
+#include "headroom/base/text.h"
+#include "headroom/base/units.h"
+#include "headroom/history/store.h"
+#include "headroom/process/affinity.h"
+
+namespace headroom::cli {
+namespace {
+
+constexpr const char* kExamples = R"(examples:
+  headroom ddp                                   resnet18 on as many ranks as there are CPUs, by PyTorch's sweep
+  headroom ddp --ranks 1,2,4 --json report.json  these rank counts, and the report that PyTorch's diff.py reads
+  headroom ddp --model resnet50,resnet101,resnext50_32x4d,resnext101_32x8d --image-size 224
+                                                 what PyTorch's benchmark trains; slow on a small machine
+  headroom ddp --model mlp --bucket-size 1,5,25  what the size of buckets does where there is much to reduce
+  headroom diff --format ddp before.json after.json
+  mpirun -n 4 headroom ddp                       ranks that another launcher started; also torchrun and srun
+
+Each round has an iteration with the reduction of gradients and one without, in turn: what the one takes longer is the
+communication that the backward pass could not hide. docs/ddp.md tells more.
+)";
+
+/// More ranks than that are for whoever asks for them.
+constexpr int kMostByDefault = 8;
+constexpr double kMebibyte = 1 << 20;
+
+struct RawOptions {
+  std::string timeout;
+  std::vector<double> bucket_mb{25};
+  int world = 0, port = 0;
+  bool no_store = false;
+};
+
+void declare_subject(CLI::App& app, RawOptions& raw, DdpOptions& options) {
+  DdpSetup& setup = options.sweep.base;
+  app.add_option("--model", options.sweep.models,
+                 "a model; repeat it for more (default resnet18, see --list)")
+      ->take_all()
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  app.add_flag("--list", options.list, "show the models, and train nothing");
+  app.add_option("--batch-size", setup.batch_size, "examples of each rank (default 32)")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}));
+  app.add_option("--image-size", setup.image_size,
+                 "pixels a side of an image (default 64; PyTorch's has 224)")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000}));
+  app.add_option("--bucket-size", raw.bucket_mb, "MB of gradients in a bucket, or several sizes (default 25)")
+      ->take_all()
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  app.add_option("--ranks", options.sweep.ranks, "rank counts to sweep (default: 1, 2, 4 and multiples of 8)")
+      ->take_all()
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(CLI::Range(1, 4096));
+  app.add_option("--world", raw.world,
+                 "ranks to start (default: the most of --ranks, or one for each CPU, at most 8)")
+      ->check(CLI::Range(1, 4096));
+  app.add_option("--backend", setup.backend, "gloo (default) or nccl")
+      ->check(CLI::IsMember({"gloo", "nccl"}));
+  app.add_option("--threads", setup.threads, "threads of an operator in each rank (default 1)")
+      ->check(CLI::Range(1, 4096));
+  app.add_option("--seed", setup.seed, "of the parameters and the data (default 1)");
+}
+
+void declare_measuring(CLI::App& app, RawOptions& raw, DdpOptions& options) {
+  app.add_option("--iters", options.limits.iterations, "measured iterations of each rank (default 10)")
+      ->check(CLI::Range(1, 1'000'000));
+  app.add_option("--warmup", options.limits.warmup, "iterations before them (default 5)")
+      ->check(CLI::Range(0, 1'000'000));
+  app.add_option("--timeout", raw.timeout,
+                 "most time for the ranks to start, and for an answer (default 60s)");
+  app.add_option("--port", raw.port,
+                 "where the ranks meet; another is taken where it is in use (default: any)")
+      ->check(CLI::Range(1, 65535));
+  app.add_option("--runner", options.start.runner, "the program of a rank (default: headroom-torch-rank)");
+}
+
+void declare_output(CLI::App& app, RawOptions& raw, DdpOptions& options) {
+  app.add_flag("--per-rank", options.per_rank, "show the medians of each rank");
+  app.add_option("--json", options.json, "the report of PyTorch's DDP benchmark ('-': standard output)");
+  app.add_option("--records", options.records, "all records with all samples ('-': standard output)");
+  app.add_option("--oss", options.oss, "PyTorch OSS benchmark database records, schema v3");
+  declare_store(app, options.store, raw.no_store);
+}
+
+/// Where the ranks are and how many: the launcher's word, --world, the most of --ranks, the CPUs.
+void find_ranks(const RawOptions& raw, DdpOptions& options) {
+  RankStart& start = options.start;
+  start.place = rank_place();
+  const std::vector<int>& ranks = options.sweep.ranks;
+  if (start.place) {
+    start.ranks = start.place->size;
+    if (raw.world != 0) require_launched(start.place, raw.world);
+  } else if (raw.world != 0) {
+    start.ranks = raw.world;
+  } else if (!ranks.empty()) {
+    start.ranks = std::ranges::max(ranks);
+  } else {
+    start.ranks = std::clamp(static_cast<int>(allowed_cpus().size()), 1, kMostByDefault);
+  }
+  options.sweep.world = start.ranks;
+  start.port = static_cast<std::uint16_t>(raw.port);
+}
+
+void read_bucket_sizes(const RawOptions& raw, DdpSweep& sweep) {
+  sweep.bucket_bytes.clear();
+  for (const double mb : raw.bucket_mb) {
+    if (!(mb > 0) || mb > 1e6) {
+      throw Error(fmt::format("--bucket-size {:g}: MB of gradients above 0, for example 25 or 0.5", mb));
+    }
+    sweep.bucket_bytes.push_back(std::max<std::int64_t>(4, static_cast<std::int64_t>(mb * kMebibyte)));
+  }
+}
+
+/// What ranks of one job must have been asked alike.
+std::string sweep_text(const DdpOptions& options) {
+  const DdpSweep& sweep = options.sweep;
+  const DdpSetup& setup = sweep.base;
+  std::vector<double> mb;
+  for (const std::int64_t bytes : sweep.bucket_bytes) mb.push_back(static_cast<double>(bytes) / kMebibyte);
+  return fmt::format(
+      "--model {} --batch-size {} --image-size {} --bucket-size {:g} --ranks {} --backend {} --threads {} "
+      "--seed {} "
+      "--iters {} --warmup {}",
+      fmt::join(sweep.models, ","), setup.batch_size, setup.image_size, fmt::join(mb, ","),
+      sweep.ranks.empty() ? "(all)" : fmt::format("{}", fmt::join(sweep.ranks, ",")), setup.backend,
+      setup.threads, setup.seed, options.limits.iterations, options.limits.warmup);
+}
+
+void read_timeout(const RawOptions& raw, DdpOptions& options) {
+  if (raw.timeout.empty()) return;
+  const double timeout_ns = parse_time_ns(raw.timeout);
+  if (timeout_ns < 1e6) throw Error("--timeout " + raw.timeout + " is below 1 ms");
+  options.limits.patience.start = options.limits.patience.reply =
+      std::chrono::milliseconds(static_cast<std::int64_t>(timeout_ns / 1e6));
+}
+
+}  // namespace
+
+DdpOptions parse_ddp_options(const Arguments& arguments) {
+  DdpOptions options;
+  RawOptions raw;
+  CLI::App app("Trains models data-parallel over ranks, and tells what that costs and how it scales.",
+               "headroom ddp");
+  app.footer(kExamples);
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  declare_subject(app, raw, options);
+  declare_measuring(app, raw, options);
+  declare_output(app, raw, options);
+  try {
+    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+  } catch (const CLI::ParseError& error) {
+    options.done = app.exit(error) == 0 ? ExitCode::kFine : ExitCode::kCannot;
+    return options;
+  }
+  read_bucket_sizes(raw, options.sweep);
+  find_ranks(raw, options);
+  ddp_plan(options.sweep);  // refuses what the world cannot hold, before anything starts
+  read_timeout(raw, options);
+  options.start.runner = rank_program(options.start.runner, "ddp");
+  options.start.timeout = options.limits.patience.start;
+  options.start.arguments = sweep_text(options);
+  if (options.store.empty()) options.store = default_store();
+  if (raw.no_store) options.store.clear();
+  return options;
+}
+
+}  // namespace headroom::cli

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/rank_start.h"
+
+#include <fmt/format.h>
+
+#include "cli/interrupt.h"
+#include "cli/known_runners.h"
+#include "headroom/base/error.h"
+#include "headroom/runner/dispatch_protocol.h"
+#include "headroom/runner/protocol.h"
+#include "headroom/schedule/worker.h"
+
+namespace headroom::cli {
+namespace {
+
+RankCommand command_of(const RankStart& start) {
+  RankCommand command;
+  command.arguments = {start.runner};
+  command.environment = {{kRankArgumentsVariable, start.arguments}};
+  command.channel_variable = kSocketVariable;
+  command.ranks = start.ranks;
+  command.port = start.port;
+  return command;
+}
+
+}  // namespace
+
+std::string launcher_of(const RankStart& start) {
+  return start.place ? start.place->launcher : "headroom";
+}
+
+void require_launched(const std::optional<RankPlace>& place, int asked) {
+  if (!place || asked == 0 || asked == place->size) return;
+  throw Error(
+      fmt::format("--ranks {}, but {} started {}: leave --ranks out under a launcher, or unset its variables",
+                  asked, place->launcher, place->size));
+}
+
+std::string rank_program(const std::string& asked, const std::string& command) {
+  const std::string path = asked.empty() ? find_runner("headroom-torch-rank") : asked;
+  if (!path.empty()) return path;
+  throw Error(
+      command +
+      " needs headroom-torch-rank, which is neither beside this program nor in PATH; it is built where "
+      "libtorch is found: apt-get install libtorch-dev, then make build");
+}
+
+RankGroup start_ranks(const RankStart& start, const std::function<bool()>& give_up) {
+  if (!start.place) return RankGroup(command_of(start));
+  auto ranks = lead_ranks(*start.place, command_of(start), start.timeout, give_up);
+  if (!ranks) throw Interrupted{};
+  return std::move(*ranks);
+}
+
+ExitCode follow(const RankStart& start) {
+  const std::atomic<int>& interrupts = interrupt_count();
+  try {
+    follow_leader(*start.place, command_of(start), start.timeout, [&] { return interrupts > 0; });
+  } catch (const RankLost&) {
+    return ExitCode::kCannot;  // rank 0 was told
+  }
+  return interrupts > 0 ? ExitCode::kInterrupted : ExitCode::kFine;
+}
+
+}  // namespace headroom::cli

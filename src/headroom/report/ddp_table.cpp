@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/report/ddp_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "headroom/base/table.h"
+#include "headroom/base/text.h"
+#include "headroom/base/units.h"
+#include "headroom/report/case_rows.h"
+#include "headroom/report/ddp_series.h"
+#include "headroom/stats/quantile.h"
+
+namespace headroom {
+namespace {
+
+constexpr double kNsPerSecond = 1e9, kNsPerUs = 1e3;
+constexpr int kPercentiles[] = {50, 75, 90, 95};
+
+/// A time that may be below 0: differences are.
+std::string time_text(double ns) {
+  return ns < 0 ? "-" + format_time_ns(-ns) : format_time_ns(ns);
+}
+
+double ns_of(const Record& record) {
+  return record.metric.unit == "us" ? kNsPerUs : kNsPerSecond;
+}
+
+std::string time_of(const Record* record) {
+  return record == nullptr ? "" : time_text(record->metric.value * ns_of(*record));
+}
+
+std::string with_interval(const Record* record) {
+  if (record == nullptr) return "";
+  if (!record->interval) return time_of(record) + " ±?";
+  const double half = (record->interval->high - record->interval->low) / 2;
+  return time_of(record) + " ±" + format_time_ns(half * ns_of(*record));
+}
+
+std::string number_with_interval(const Record* record) {
+  if (record == nullptr) return "";
+  if (!record->interval) return format_number(record->metric.value) + " ±?";
+  return fmt::format("{} ±{}", format_number(record->metric.value),
+                     format_number((record->interval->high - record->interval->low) / 2));
+}
+
+/// Every iteration of every rank, as PyTorch's benchmark pools them.
+std::vector<double> pooled(const Record& record) {
+  std::vector<double> values;
+  for (const ProcessSamples& rank : record.samples)
+    values.insert(values.end(), rank.values.begin(), rank.values.end());
+  return values;
+}
+
+Table percentile_table(const DdpSeries& series) {
+  std::vector<Table::Column> columns{{"step"}, {"ranks", Align::kRight}};
+  for (const int p : kPercentiles) {
+    columns.push_back({fmt::format("p{} sec/iter", p), Align::kRight});
+    columns.push_back({"ex/sec", Align::kRight});
+  }
+  columns.push_back({"samples", Align::kRight});
+  Table table(std::move(columns));
+  const double batch = to_number(series.batch_size).value_or(0);
+  for (const DdpStepRecords& step : series.steps) {
+    const Record* latency = step.find("latency");
+    if (latency == nullptr) continue;
+    const std::vector<double> seconds = pooled(*latency);
+    std::vector<std::string> cells{step.label(), std::to_string(step.ranks())};
+    for (const int p : kPercentiles) {
+      const double value = quantile(seconds, p / 100.0);
+      cells.push_back(fmt::format("{:.3f}s", value));
+      cells.push_back(fmt::format("{:.0f}/s", batch / value));
+    }
+    cells.push_back(std::to_string(seconds.size()));
+    table.row(std::move(cells));
+  }
+  return table;
+}
+
+/// Time without DDP over time with it: each rank does the same work, so that 100 % is perfect. Its interval
+/// has the ends of both.
+std::string efficiency(const DdpSeries& series, const DdpStepRecords& step) {
+  const DdpStepRecords* base = series.without_ddp();
+  if (base == nullptr || base == &step) return "";
+  const Record *alone = base->find("latency"), *with = step.find("latency");
+  const std::string text = format_percent(alone->metric.value / with->metric.value);
+  if (!alone->interval || !with->interval) return text + " ±?";
+  const double low = alone->interval->low / with->interval->high,
+               high = alone->interval->high / with->interval->low;
+  return fmt::format("{} ±{}", text, format_percent((high - low) / 2));
+}
+
+/// By the iterations without reduction where there are any: reduction makes all ranks as slow as the slowest.
+std::string rank_skew(const DdpStepRecords& step) {
+  const Record* record = step.find("without reduction");
+  if (record == nullptr || record->samples.size() < 2) return "";
+  std::vector<double> medians;
+  for (const ProcessSamples& rank : record->samples) medians.push_back(median(rank.values));
+  const auto [fastest, slowest] = std::ranges::minmax_element(medians);
+  return fmt::format("{} (rank {})", format_percent(*slowest / *fastest - 1), slowest - medians.begin());
+}
+
+Table scaling_table_of(const DdpSeries& series) {
+  Table table({{"step"},
+               {"all ranks ex/s ±95 %", Align::kRight},
+               {"efficiency", Align::kRight},
+               {"iteration ±95 %", Align::kRight},
+               {"without reduction ±95 %", Align::kRight},
+               {"exposed ±95 %", Align::kRight},
+               {"communication", Align::kRight},
+               {"overlap", Align::kRight},
+               {"rank skew", Align::kRight}});
+  for (const DdpStepRecords& step : series.steps) {
+    const Record* latency = step.find("latency");
+    if (latency == nullptr) continue;
+    const Record* overlap = step.find("overlap");
+    table.row({step.label(), number_with_interval(step.find("throughput")), efficiency(series, step),
+               with_interval(latency), with_interval(step.find("without reduction")),
+               with_interval(step.find("exposed communication")), time_of(step.find("communication")),
+               overlap == nullptr ? "" : format_percent(overlap->metric.value), rank_skew(step)});
+  }
+  return table;
+}
+
+Table part_table(const DdpSeries& series) {
+  Table table({{"parts of an iteration"},
+               {"forward", Align::kRight},
+               {"backward", Align::kRight},
+               {"wait for buckets", Align::kRight},
+               {"optimizer", Align::kRight}});
+  for (const DdpStepRecords& step : series.steps) {
+    if (step.find("latency") == nullptr) continue;
+    table.row({step.label(), time_of(step.find("forward")), time_of(step.find("backward")),
+               time_of(step.find("wait")), time_of(step.find("step"))});
+  }
+  return table;
+}
+
+/// "1.20 GB/s".
+std::string rate_text(double bytes, double us) {
+  return us > 0 ? format_number(bytes / us / 1e3) + " GB/s" : "";
+}
+
+Table bucket_table(const DdpStepRecords& step) {
+  Table table({{fmt::format("bucket, {}", step.label())},
+               {"size", Align::kRight},
+               {"gradients", Align::kRight},
+               {"launched", Align::kRight},
+               {"completed", Align::kRight},
+               {"takes", Align::kRight},
+               {"size / takes", Align::kRight}});
+  for (int i = 0;; ++i) {
+    const Record *launched = step.find(fmt::format("bucket {} launched", i)),
+                 *completed = step.find(fmt::format("bucket {} completed", i));
+    if (launched == nullptr || completed == nullptr) break;
+    const double bytes = to_number(launched->metric.extra_info.at("bytes")).value_or(0);
+    const double takes = completed->metric.value - launched->metric.value;
+    table.row({std::to_string(i), format_bytes(bytes), launched->metric.extra_info.at("tensors"),
+               time_of(launched), time_of(completed), time_text(takes * kNsPerUs), rate_text(bytes, takes)});
+  }
+  return table;
+}
+
+/// "an all-reduce alone costs 85 µs + 1.9 ms a MiB ...", of each step that has it.
+std::string fit_text(const DdpSeries& series) {
+  std::string text;
+  for (const DdpStepRecords& step : series.steps) {
+    const Record *alpha = step.find("all-reduce alpha"), *beta = step.find("all-reduce beta");
+    if (alpha == nullptr || beta == nullptr) continue;
+    text += fmt::format("  {}: an all-reduce alone takes {} + {} a MiB (medians of {} sizes, within {})\n",
+                        step.label(), time_text(alpha->metric.value * kNsPerUs),
+                        time_text(beta->metric.value * kNsPerUs),
+                        std::ranges::count_if(step.metrics,
+                                              [](const auto& metric) {
+                                                return metric.first.starts_with("all-reduce ") &&
+                                                       !metric.second->samples.empty();
+                                              }),
+                        alpha->metric.extra_info.at("worst error of the line"));
+  }
+  return text;
+}
+
+std::string title(const DdpSeries& series) {
+  const Record& record = *series.steps.back().latency;
+  std::string text = fmt::format("Benchmark: {} with batch size {}", series.model, series.batch_size);
+  if (series.model.starts_with("res")) text += fmt::format(", {0}x{0} pixels", series.image_size);
+  if (!series.bucket.empty()) text += ", buckets of " + series.bucket;
+  return text + fmt::format(", {} thread{} a rank\n\n", record.threads, record.threads == 1 ? "" : "s");
+}
+
+std::string series_text(const DdpSeries& series) {
+  std::string text;
+  const Table percentiles = percentile_table(series);
+  if (percentiles.size() == 0) return text;
+  text = title(series) + percentiles.text() + "\n" + scaling_table_of(series).text() + "\n" +
+         part_table(series).text();
+  const Table buckets = bucket_table(series.steps.back());
+  if (buckets.size() > 0) text += "\n" + buckets.text();
+  const std::string fit = fit_text(series);
+  if (!fit.empty()) text += "\n" + fit;
+  return text;
+}
+
+}  // namespace
+
+std::string ddp_table(const std::vector<Record>& records) {
+  std::string text;
+  for (const DdpSeries& series : ddp_series(records)) {
+    const std::string more = series_text(series);
+    if (!more.empty()) text += (text.empty() ? "" : "\n") + more;
+  }
+  if (!text.empty()) {
+    text +=
+        "  times are medians over the iterations of all ranks; ex/sec beside a percentile is of one rank; "
+        "exposed is "
+        "an\n  iteration less the same without reduction; efficiency is the time without DDP over the time "
+        "with it\n";
+  }
+  for (const Record& record : records) {
+    const std::string name = case_name(record);
+    for (const std::string& note : record.notes) text += fmt::format("  {}: {}\n", name, note);
+    if (record.outcome.kind == Outcome::Kind::kMeasured) continue;
+    text += fmt::format("{}: {}: {}\n", record.outcome.kind == Outcome::Kind::kFailed ? "FAILED" : "skipped",
+                        name, record.outcome.reason);
+  }
+  return text;
+}
+
+std::string ddp_rank_table(const std::vector<Record>& records) {
+  Table table({{"model"},
+               {"step"},
+               {"rank", Align::kRight},
+               {"iteration", Align::kRight},
+               {"without reduction", Align::kRight},
+               {"forward", Align::kRight},
+               {"backward", Align::kRight},
+               {"wait for buckets", Align::kRight},
+               {"optimizer", Align::kRight}});
+  for (const DdpSeries& series : ddp_series(records)) {
+    for (const DdpStepRecords& step : series.steps) {
+      const Record* latency = step.find("latency");
+      if (latency == nullptr) continue;
+      for (std::size_t rank = 0; rank < latency->samples.size(); ++rank) {
+        std::vector<std::string> cells{series.model, step.label(), std::to_string(rank)};
+        for (const char* metric : {"latency", "without reduction", "forward", "backward", "wait", "step"}) {
+          const Record* record = step.find(metric);
+          cells.push_back(record == nullptr || rank >= record->samples.size()
+                              ? ""
+                              : format_time_ns(median(record->samples[rank].values) * kNsPerSecond));
+        }
+        table.row(std::move(cells));
+      }
+    }
+  }
+  return table.text();
+}
+
+}  // namespace headroom

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/schedule/ddp_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "headroom/base/error.h"
+
+namespace headroom {
+namespace {
+
+struct RankCount {
+  std::string label;
+  int ranks;
+};
+
+std::vector<RankCount> rank_counts(const DdpSweep& sweep) {
+  std::vector<RankCount> counts;
+  for (const int ranks : sweep.ranks) {
+    if (ranks < 1 || ranks > sweep.world) {
+      throw Error(fmt::format("{} ranks in a world of {}: ask for fewer with --ranks, or start more", ranks,
+                              sweep.world));
+    }
+    counts.push_back({ranks == 1 ? "1 rank" : fmt::format("{} ranks", ranks), ranks});
+  }
+  if (!counts.empty()) return counts;
+  for (const int ranks : {1, 2, 4}) {
+    if (ranks <= sweep.world) counts.push_back({fmt::format("1M/{}G", ranks), ranks});
+  }
+  for (int machines = 1; machines * 8 <= sweep.world; ++machines) {
+    counts.push_back({fmt::format("{}M/8G", machines), machines * 8});
+  }
+  return counts;
+}
+
+}  // namespace
+
+std::vector<DdpStep> ddp_plan(const DdpSweep& sweep) {
+  std::vector<RankCount> counts = rank_counts(sweep);
+  std::ranges::stable_sort(counts, {}, &RankCount::ranks);
+  std::vector<DdpStep> steps;
+  for (const std::string& model : sweep.models) {
+    DdpSetup setup = sweep.base;
+    setup.model = model;
+    setup.ranks = 1;
+    setup.ddp = false;
+    setup.each_alone = true;
+    steps.push_back({"warm-up", setup, true});
+    setup.each_alone = false;
+    steps.push_back({"no ddp", setup});
+    setup.ddp = true;
+    for (const std::int64_t bytes : sweep.bucket_bytes) {
+      setup.bucket_bytes = bytes;
+      for (const RankCount& count : counts) {
+        setup.ranks = count.ranks;
+        steps.push_back({count.label, setup});
+      }
+    }
+  }
+  return steps;
+}
+
+}  // namespace headroom

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom_torch/ddp/footprint.h"
+
+#include <c10/core/Allocator.h>
+#include <c10/util/ThreadLocalDebugInfo.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "headroom_torch/compat.h"
+#include "headroom_torch/ddp/model.h"
+
+namespace headroom::torch_runner {
+namespace {
+
+/// Images of the trial passes: large enough for every stride of the networks.
+constexpr std::int64_t kTrialImage = 64;
+
+#if HEADROOM_TORCH_AT_LEAST(2, 0)
+using Total = std::size_t;
+#else
+using Total = std::int64_t;
+#endif
+
+/// Follows what this thread takes and gives back.
+class MemoryWatch final : public c10::MemoryReportingInfoBase {
+ public:
+  void reportMemoryUsage(void* /*pointer*/, std::int64_t change, Total /*allocated*/, Total /*reserved*/,
+                         c10::Device /*device*/) override {
+    held_ += change;
+    peak_ = std::max(peak_, held_);
+  }
+  bool memoryProfilingEnabled() const override { return true; }
+  std::int64_t peak() const { return peak_; }
+
+ private:
+  std::int64_t held_ = 0, peak_ = 0;
+};
+
+std::int64_t peak_of(Model& model, std::int64_t batch_size, std::int64_t image_size) {
+  const auto watch = std::make_shared<MemoryWatch>();
+  {
+    const c10::DebugInfoGuard guard(c10::DebugInfoKind::PROFILER_STATE, watch);
+    const Batch batch = model.batch(batch_size, image_size, 1);
+    at::cross_entropy_loss(model.forward(batch.input), batch.target).backward();
+  }
+  drop_gradients(model);
+  return watch->peak();
+}
+
+}  // namespace
+
+std::int64_t training_bytes(Model& model, std::int64_t batch_size, std::int64_t image_size,
+                            bool with_buckets) {
+  const std::int64_t trial = model.takes_images() ? std::min(image_size, kTrialImage) : image_size;
+  const std::int64_t one = peak_of(model, 1, trial), two = peak_of(model, 2, trial);
+  double example = static_cast<double>(std::max<std::int64_t>(two - one, 0));
+  if (model.takes_images()) {
+    const double scale = static_cast<double>(image_size) / static_cast<double>(trial);
+    example *= scale * scale;
+  }
+  const std::int64_t parameters = 4 * parameter_count(model);
+  const std::int64_t fixed = parameters * (with_buckets ? 3 : 2);
+  constexpr double kMost = 9e18;  // a batch may be any number
+  return static_cast<std::int64_t>(
+      std::min(kMost, static_cast<double>(fixed) + example * static_cast<double>(batch_size)));
+}
+
+}  // namespace headroom::torch_runner

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom_torch/ddp/training.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+
+#include "headroom/base/error.h"
+#include "headroom/machine/memory.h"
+#include "headroom_torch/ddp/footprint.h"
+#include "headroom_torch/ddp/group_calls.h"
+
+namespace headroom::torch_runner {
+namespace {
+
+std::int64_t now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+/// FNV-1a.
+class Checksum {
+ public:
+  void add(const void* data, std::size_t bytes) {
+    const auto* byte = static_cast<const unsigned char*>(data);
+    for (std::size_t i = 0; i < bytes; ++i) value_ = (value_ ^ byte[i]) * 1099511628211ULL;
+  }
+  std::string text() const { return fmt::format("{:016x}", value_); }
+
+ private:
+  std::uint64_t value_ = 14695981039346656037ULL;
+};
+
+std::string layout_of(const Model& model) {
+  Checksum checksum;
+  for (const Parameter& parameter : model.parameters()) {
+    checksum.add(parameter.name.data(), parameter.name.size());
+    const auto sizes = parameter.value.sizes();
+    checksum.add(sizes.data(), sizes.size() * sizeof(sizes[0]));
+  }
+  return checksum.text();
+}
+
+/// The same for processes that share memory.
+std::string host_name() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string id;
+  std::getline(file, id);
+  return id;
+}
+
+struct Reach {
+  std::int64_t begin, end;
+};
+
+/// Nanoseconds in which at least one of the reaches was open, up to `until`.
+std::int64_t covered_ns(std::vector<Reach> reaches, std::int64_t until) {
+  std::ranges::sort(reaches, {}, &Reach::begin);
+  std::int64_t total = 0, reached = 0;
+  for (const Reach& reach : reaches) {
+    const std::int64_t begin = std::max(reach.begin, reached), end = std::min(reach.end, until);
+    if (end > begin) total += end - begin;
+    reached = std::max(reached, reach.end);
+  }
+  return total;
+}
+
+}  // namespace
+
+/// Moments of one iteration, in nanoseconds of the steady clock.
+struct Training::Times {
+  std::int64_t began, forwarded, went_back, reduced, stepped;
+  std::vector<BucketTimes> buckets;
+};
+
+Training::Training(const DdpSetup& setup, dtensor::Group group)
+    : setup_(setup),
+      group_(std::move(group)),
+      model_(make_model(setup.model, setup.seed)),
+      order_(setup.seed) {
+  if (setup.reducer != "headroom") throw Error("no reducer '" + setup.reducer + "'; there is headroom");
+}
+
+DdpReady Training::ready() {
+  DdpReady ready;
+  ready.parameters = parameter_count(*model_);
+  ready.tensors = static_cast<std::int64_t>(model_->parameters().size());
+  ready.layout = layout_of(*model_);
+  ready.need_bytes = training_bytes(*model_, setup_.batch_size, setup_.image_size, setup_.ddp);
+  ready.available_bytes = available_memory_bytes();
+  ready.host = host_name();
+  return ready;
+}
+
+void Training::load() {
+  batch_ = model_->batch(setup_.batch_size, setup_.image_size,
+                         setup_.seed + static_cast<std::uint64_t>(group_.index));
+  optimizer_.emplace(model_->parameters(), Sgd::Settings{});
+  for (const Parameter& parameter : model_->parameters()) copy_of_first(group_, parameter.value.detach());
+  if (setup_.ddp) reducer_ = bucket_reducer(model_->parameters(), group_, setup_.bucket_bytes);
+}
+
+void Training::warm(int count) {
+  for (int i = 0; i < count; ++i) iterate(Reduction::kAverage);
+}
+
+DdpRounds Training::rounds(int count) {
+  DdpRounds rounds;
+  const bool with_alone = reducer_ && group_.size() > 1;
+  for (int i = 0; i < count; ++i) {
+    const bool alone_first = with_alone && (order_() & 1U) != 0;
+    for (const bool first : {true, false}) {
+      const bool alone = first == alone_first;
+      if (alone && !with_alone) continue;
+      const Times times = iterate(alone ? Reduction::kLocal : Reduction::kAverage);
+      if (alone) {
+        rounds.alone_ns.push_back(static_cast<double>(times.stepped - times.began));
+      } else {
+        add(times, rounds);
+      }
+    }
+  }
+  return rounds;
+}
+
+Training::Times Training::iterate(Reduction reduction) {
+  Times times{};
+  meet(group_);
+  times.began = now_ns();
+  drop_gradients(*model_);
+  const at::Tensor loss = at::cross_entropy_loss(model_->forward(batch_.input), batch_.target);
+  times.forwarded = now_ns();
+  if (reducer_) reducer_->begin(reduction);
+  loss.backward();
+  times.went_back = now_ns();
+  if (reducer_) reducer_->finish();
+  times.reduced = now_ns();
+  if (reduction == Reduction::kLocal) {
+    optimizer_->idle_step();
+  } else {
+    optimizer_->step();
+  }
+  times.stepped = now_ns();
+  if (reducer_) times.buckets = reducer_->times();
+  loss_ = loss.item<double>();
+  return times;
+}
+
+void Training::add(const Times& times, DdpRounds& rounds) const {
+  const auto push = [](std::vector<double>& values, std::int64_t ns) {
+    values.push_back(static_cast<double>(ns));
+  };
+  push(rounds.iteration_ns, times.stepped - times.began);
+  push(rounds.forward_ns, times.forwarded - times.began);
+  push(rounds.backward_ns, times.went_back - times.forwarded);
+  push(rounds.wait_ns, times.reduced - times.went_back);
+  push(rounds.step_ns, times.stepped - times.reduced);
+  std::vector<Reach> reaches;
+  rounds.buckets.resize(times.buckets.size());
+  for (std::size_t i = 0; i < times.buckets.size(); ++i) {
+    const BucketTimes& from = times.buckets[i];
+    DdpBucket& bucket = rounds.buckets[i];
+    bucket.bytes = from.bytes;
+    bucket.tensors = from.tensors;
+    push(bucket.launched_ns, from.launched_ns - times.forwarded);
+    push(bucket.completed_ns, from.completed_ns - times.forwarded);
+    reaches.push_back({from.launched_ns, from.completed_ns});
+  }
+  push(rounds.communication_ns, covered_ns(reaches, times.reduced));
+  push(rounds.hidden_ns, covered_ns(reaches, times.went_back));
+}
+
+DdpAgreement Training::agree() {
+  DdpAgreement agreement;
+  Checksum checksum;
+  for (const Parameter& parameter : model_->parameters())
+    checksum.add(parameter.value.data_ptr(), parameter.value.nbytes());
+  agreement.parameters = checksum.text();
+  if (reducer_) agreement.unused = reducer_->unused();
+  agreement.loss = loss_;
+  return agreement;
+}
+
+std::vector<double> Training::reductions_ns(std::int64_t bytes, int count) {
+  std::vector<double> times;
+  if (group_.size() == 1) return times;
+  const at::Tensor flat = at::ones({std::max<std::int64_t>(bytes / 4, 1)}, at::kFloat);
+  const auto completed = std::make_shared<std::atomic<std::int64_t>>(0);
+  for (int i = 0; i < count; ++i) {
+    meet(group_);
+    flat.fill_(1);
+    const std::int64_t begin = now_ns();
+    start_sum(group_, flat, completed).wait(group_, "an all-reduce");
+    times.push_back(static_cast<double>(now_ns() - begin));
+  }
+  return times;
+}
+
+}  // namespace headroom::torch_runner

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom_torch/rank_service.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "headroom/base/error.h"
+#include "headroom/base/text.h"
+#include "headroom/machine/perf_event.h"
+#include "headroom_torch/compat.h"
+#include "headroom_torch/ddp/ddp_service.h"
+#include "headroom_torch/dispatch/dispatch_service.h"
+#include "headroom_torch/failure_text.h"
+
+namespace headroom::torch_runner {
+namespace {
+
+RankHello hello_of(const RankPlace& place) {
+  RankHello hello;
+  hello.rank = place.rank;
+  hello.size = place.size;
+  hello.pid = ::getpid();
+  hello.library = fmt::format("libtorch {}", kTorchVersion);
+  hello.no_counters = InstructionCounter().absence();
+  hello.ops = dispatch_ops();
+  hello.models = ddp_models();
+  hello.arguments = environment_variable(kRankArgumentsVariable).value_or("");
+  return hello;
+}
+
+dtensor::WorldPtr connect(const RankPlace& place, double timeout_s) {
+  dtensor::WorldOptions options;
+  options.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(timeout_s * 1e3));
+  options.rank = place.rank;
+  options.size = place.size;
+  if (place.meeting) {
+    options.address = place.meeting->address;
+    options.port = place.meeting->port;
+  }
+  return dtensor::World::connect(options);
+}
+
+/// One conversation.
+class RankService {
+ public:
+  explicit RankService(const RankPlace& place) : context_{place, {}} {}
+
+  Json answer(const Json& request) {
+    const std::string what = json_string(request, "do", "request");
+    if (what == "meet") {
+      context_.world = connect(context_.place, json_number(request, "timeout_s", "request"));
+      return {{"met", context_.place.size}};
+    }
+    if (!context_.world) throw Error("the ranks have not met");
+    const auto part = std::ranges::find_if(parts_, [&](const auto& known) { return known->takes(what); });
+    if (part == parts_.end()) throw Error("unknown request " + in_quotes(what));
+    return (*part)->answer(what, request);
+  }
+
+ private:
+  RankContext context_;
+  std::array<std::unique_ptr<RankPart>, 2> parts_{dispatch_service(context_), ddp_service(context_)};
+};
+
+}  // namespace
+
+void serve_rank(Channel channel, const RankPlace& place) {
+  RankService service(place);
+  if (!channel.write_line(dump_json(to_json(hello_of(place))))) return;
+  std::string line;
+  while (channel.read_line(line, std::chrono::milliseconds(-1)) == Channel::Status::kLine) {
+    Json reply;
+    try {
+      reply = service.answer(parse_json(line, "request"));
+    } catch (const std::exception& error) {
+      reply = {{"error", failure_text(error)}};
+    }
+    if (!channel.write_line(dump_json(reply))) return;
+  }
+}
+
+}  // namespace headroom::torch_runner

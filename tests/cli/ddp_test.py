@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""headroom ddp: options, tables, reports, launchers and faults, on ranks that need no libtorch."""
+import json
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import time
+import unittest
+
+from command_line import HEADROOM, CommandLineTest, headroom, records_of
+
+RANK = pathlib.Path(__file__).with_name("scripted_rank.py")
+SHORT = ["--runner", RANK, "--iters", "8", "--warmup", "1", "--no-store"]
+LAUNCHERS = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
+
+
+def clean_environment(**more):
+    kept = {name: value for name, value in os.environ.items()
+            if name not in LAUNCHERS and not name.startswith(("OMPI_", "PMI", "SLURM_"))}
+    return {**kept, **more}
+
+
+def ddp(*arguments, timeout=60, env=None, **variables):
+    return headroom("ddp", *SHORT, *arguments, timeout=timeout, env=env or clean_environment(**variables))
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class DdpTest(CommandLineTest):
+    def test_the_table_has_percentiles_scaling_and_buckets(self):
+        result = ddp("--ranks", "1,2,4")
+        self.assert_exit(result, 0)
+        for word in ("Benchmark: resnet18 with batch size 32, 64x64 pixels, buckets of 25 MiB", "p50 sec/iter", "p95 sec/iter",
+                     "no ddp", "4 ranks", "efficiency", "overlap", "60.0 %", "rank skew", "10.0 % (rank 1)", "wait for buckets",
+                     "an all-reduce alone takes 100 µs + 2.10 ms a MiB"):
+            self.assertIn(word, result.stdout)
+        self.assertRegex(result.stdout, r"(?m)^4 ranks +4 +0\.10\ds +31\d/s")
+        self.assertRegex(result.stdout, r"(?m)^1 +4 MiB +9 +15\.0 ms +35\.0 ms +20\.0 ms")
+
+    def test_the_sweep_of_pytorch_is_the_default(self):
+        result = ddp("--world", "4")
+        self.assert_exit(result, 0)
+        for step in ("no ddp", "1M/1G", "1M/2G", "1M/4G"):
+            self.assertRegex(result.stdout, f"(?m)^{step} ")
+        self.assertNotIn("warm-up", result.stdout)
+
+    def test_the_report_is_pytorchs(self):
+        file = self.folder / "report.json"
+        self.assert_exit(ddp("--ranks", "1,2", "--model", "resnet18,mlp", "--json", file), 0)
+        report = json.loads(file.read_text())
+        self.assertEqual(report["pytorch_version"], "1.0")
+        self.assertEqual((report["distributed_backend"], report["bucket_size"], report["cuda_version"]), ("gloo", 25, None))
+        self.assertEqual([entry["model"] for entry in report["benchmark_results"]], ["resnet18", "mlp"])
+        entry = report["benchmark_results"][0]
+        self.assertEqual(entry["batch_size"], 32)
+        self.assertEqual([step["ranks"] for step in entry["result"]], [[0], [0], [0, 1]])
+        self.assertEqual([len(step["measurements"]) for step in entry["result"]], [8, 8, 16])
+        self.assertAlmostEqual(entry["result"][0]["measurements"][0], 0.070)
+        self.assert_exit(headroom("diff", "--format", "ddp", file, file), 0)
+
+    def test_several_bucket_sizes_share_the_step_without_ddp(self):
+        file = self.folder / "report.json"
+        result = ddp("--ranks", "2", "--bucket-size", "1,5", "--json", file)
+        self.assert_exit(result, 0)
+        self.assertIn("buckets of 1 MiB", result.stdout)
+        self.assertIn("buckets of 5 MiB", result.stdout)
+        results = json.loads(file.read_text())["benchmark_results"]
+        self.assertEqual([entry["bucket_size"] for entry in results], [1, 5])
+        self.assertEqual(results[0]["result"][0], results[1]["result"][0])
+
+    def test_records_hold_the_iterations_of_every_rank(self):
+        file = self.folder / "records.json"
+        self.assert_exit(ddp("--ranks", "2", "--records", file), 0)
+        of_two = {record["metric"]["name"]: record for record in records_of(file) if record["axes"]["ranks"] == "2"}
+        self.assertEqual([len(process["values"]) for process in of_two["latency"]["samples"]], [8, 8])
+        for metric in ("without reduction", "exposed communication", "overlap", "throughput", "bucket 1 completed",
+                       "all-reduce alpha"):
+            self.assertIn(metric, of_two)
+
+    def test_reports_on_standard_output_are_alone_there(self):
+        result = ddp("--ranks", "2", "--json", "-")
+        self.assert_exit(result, 0)
+        self.assertTrue(json.loads(result.stdout)["benchmark_results"])
+        self.assertIn("p50 sec/iter", result.stderr)
+
+    def test_per_rank_shows_each(self):
+        result = ddp("--ranks", "2", "--per-rank")
+        self.assertRegex(result.stdout, r"(?m)^resnet18 +2 ranks +1 +100 ms +88\.0 ms")
+
+    def test_list_trains_nothing(self):
+        result = ddp("--list", "--world", "1")
+        self.assert_exit(result, 0)
+        self.assertIn("mlp", result.stdout)
+        self.assertNotIn("sec/iter", result.stdout)
+
+    def test_ranks_that_share_a_cpu_are_warned_of(self):
+        result = subprocess.run(["taskset", "-c", "0", HEADROOM, "ddp", *map(str, SHORT), "--ranks", "2"], capture_output=True,
+                                text=True, env=clean_environment())
+        self.assert_exit(result, 0)
+        self.assertIn("warning: 2 ranks of 1 thread share 1 CPU", result.stderr)
+
+    def test_unused_parameters_are_told(self):
+        result = ddp("--ranks", "2", SCRIPTED_RANK="unused")
+        self.assertIn("no rank used the parameters fc.bias", result.stdout)
+
+    def test_the_history_keeps_a_run(self):
+        store = self.folder / "history.db"
+        result = headroom("ddp", *[part for part in SHORT if part != "--no-store"], "--ranks", "2", "--store", store,
+                          env=clean_environment())
+        self.assert_exit(result, 0)
+        self.assertIn("resnet18", headroom("history", "--store", store).stdout)
+
+
+class BadInputTest(CommandLineTest):
+    def test_what_makes_no_sense_is_refused(self):
+        for arguments, words in ((["--ranks", "4", "--world", "2"], ["4 ranks in a world of 2"]),
+                                 (["--model", "resnet19"], ["'resnet19'", "did you mean 'resnet18'"]),
+                                 (["--bucket-size", "0"], ["--bucket-size 0"]),
+                                 (["--batch-size", "0"], ["--batch-size"]),
+                                 (["--backend", "mpi"], ["--backend"]),
+                                 (["--json", "/proc/nothing/report.json"], ["/proc/nothing"]),
+                                 (["--runner", "/no/such/rank"], ["/no/such/rank"])):
+            with self.subTest(arguments=arguments):
+                self.assert_refused(ddp(*arguments), *words)
+
+    def test_a_launcher_with_fewer_ranks_than_asked_is_refused(self):
+        self.assert_refused(ddp("--ranks", "1,4", RANK="0", WORLD_SIZE="2"), "4 ranks in a world of 2")
+        self.assert_refused(ddp("--world", "4", RANK="0", WORLD_SIZE="2"), "torchrun started 2")
+
+    def test_a_batch_that_does_not_fit_is_refused_before_it_is_made(self):
+        result = ddp("--ranks", "2", "--batch-size", "2000000")
+        self.assert_exit(result, 2)
+        self.assertIn("skipped: ", result.stdout)
+        self.assertIn("a batch of 2000000 on 2 ranks", result.stdout)
+        self.assertIn("9.31 GiB are available there", result.stdout)
+
+
+class FaultTest(CommandLineTest):
+    def fault(self, what, *arguments):
+        file = self.folder / "report.json"
+        began = time.monotonic()
+        result = ddp("--ranks", "1,2", "--timeout", "2s", "--json", file, *arguments, SCRIPTED_RANK=what)
+        self.assertLess(time.monotonic() - began, 30)
+        return result, json.loads(file.read_text())["benchmark_results"] if file.exists() else []
+
+    def test_a_rank_that_dies_is_named_and_what_was_measured_is_kept(self):
+        for what in ("die:1:reduce", "kill:1:reduce"):
+            with self.subTest(what=what):
+                result, report = self.fault(what)
+                self.assert_exit(result, 2)
+                self.assertIn("rank 1 of 2", result.stderr)
+                self.assertEqual([step["ranks"] for step in report[0]["result"]], [[0], [0], [0, 1]])
+                self.assertIn("1 rank", result.stdout)
+
+    def test_a_rank_that_does_not_answer_is_named_within_the_time_out(self):
+        result, report = self.fault("hang:1:reduce")
+        self.assert_exit(result, 2)
+        self.assertIn("rank 1 of 2 did not give all-reduces by size within 2 s", result.stderr)
+        self.assertEqual(len(report[0]["result"]), 3)
+
+    def test_a_rank_with_another_model_is_named(self):
+        result, _ = self.fault("differ:1")
+        self.assert_exit(result, 2)
+        self.assertIn("rank 1 has another resnet18 than rank 0", result.stderr)
+
+    def test_replicas_that_drift_apart_are_a_failure(self):
+        result, report = self.fault("diverge:1")
+        self.assert_exit(result, 1)
+        self.assertIn("FAILED: ", result.stdout)
+        self.assertIn("rank 1 has other parameters than rank 0 after 8 iterations", result.stdout)
+        self.assertEqual([step["ranks"] for step in report[0]["result"]], [[0], [0]])
+
+    def test_a_rank_that_refuses_fails_its_step(self):
+        result, _ = self.fault("refuse:0:load")
+        self.assert_exit(result, 1)
+        self.assertIn("there is no such thing", result.stdout)
+
+    def test_an_interrupt_keeps_what_was_measured(self):
+        file = self.folder / "report.json"
+        program = subprocess.Popen([HEADROOM, "ddp", *map(str, SHORT), "--ranks", "2", "--iters", "100000", "--json", str(file)],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=clean_environment())
+        self.addCleanup(program.kill)
+        while not (file.exists() and json.loads(file.read_text())["benchmark_results"]):
+            self.assertIsNone(program.poll(), "ended too early")
+            time.sleep(0.05)
+        program.send_signal(signal.SIGINT)
+        stdout, stderr = program.communicate(timeout=30)
+        self.assertEqual(program.returncode, 130, stderr)
+        self.assertIn("interrupted", stderr)
+        self.assertRegex(stdout, r"(?m)^no ddp ")
+
+
+class LauncherTest(CommandLineTest):
+    def launch(self, *arguments_of_rank):
+        port = str(free_port())
+        programs = []
+        for rank, arguments in enumerate(arguments_of_rank):
+            env = clean_environment(RANK=str(rank), WORLD_SIZE=str(len(arguments_of_rank)), LOCAL_RANK=str(rank),
+                                    MASTER_ADDR="127.0.0.1", MASTER_PORT=port)
+            programs.append(subprocess.Popen([HEADROOM, "ddp", *map(str, SHORT), *arguments], stdout=subprocess.PIPE,
+                                             stderr=subprocess.PIPE, text=True, env=env))
+            self.addCleanup(programs[-1].kill)
+        outputs = [program.communicate(timeout=60) for program in programs]
+        return [(program.returncode, *output) for program, output in zip(programs, outputs)]
+
+    def test_ranks_of_a_launcher_are_measured_and_rank_0_reports(self):
+        first, second = self.launch([], [])
+        self.assertEqual(first[0], 0, first[2])
+        self.assertRegex(first[1], r"(?m)^1M/2G ")
+        self.assertEqual(second[:2], (0, ""))
+
+    def test_ranks_that_were_asked_for_different_things_are_named(self):
+        first, _ = self.launch([], ["--batch-size", "16"])
+        self.assertEqual(first[0], 2)
+        self.assertRegex(first[2], r"rank 1 was asked for .*--batch-size 16.*, rank 0 for .*--batch-size 32")
+        first, _ = self.launch([], ["--model", "mlp"])
+        self.assertRegex(first[2], r"rank 1 was asked for --model mlp")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gradients over ranks against those of one process that has the whole batch.
+#include "headroom_torch/ddp/reducer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "headroom/base/error.h"
+#include "test_world.h"
+
+namespace headroom::torch_runner {
+namespace {
+
+using dtensor::Group;
+
+constexpr std::int64_t kShare = 4;  ///< examples of a rank
+constexpr double kTolerance = 1e-5;
+
+Group everybody() {
+  static int calls = 0;
+  std::vector<int> ranks(static_cast<std::size_t>(dtensor::test_world()->size()));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return dtensor::test_world()->group(ranks, "reducer" + std::to_string(calls++));
+}
+
+Batch share_of(const Batch& whole, int index) {
+  const std::int64_t rows = whole.target.size(0) / (whole.input.size(0) / kShare);
+  return {whole.input.narrow(0, index * kShare, kShare), whole.target.narrow(0, index * rows, rows)};
+}
+
+void backward(Model& model, const Batch& batch) {
+  at::cross_entropy_loss(model.forward(batch.input), batch.target).backward();
+}
+
+std::vector<at::Tensor> gradients_of(const Model& model) {
+  std::vector<at::Tensor> gradients;
+  for (const Parameter& parameter : model.parameters()) gradients.push_back(parameter.value.grad().clone());
+  return gradients;
+}
+
+/// The largest difference, relative to the largest gradient of the same parameter.
+double worst_difference(const Model& model, const std::vector<at::Tensor>& expected) {
+  double worst = 0;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const at::Tensor& gradient = model.parameters()[i].value.grad();
+    const double scale = expected[i].abs().max().item<double>();
+    const double difference = (gradient - expected[i]).abs().max().item<double>();
+    worst = std::max(worst, difference / std::max(scale, 1e-12));
+  }
+  return worst;
+}
+
+/// Targets that differ, so that the gradients of ranks do.
+Batch varied_batch(const Model& model, std::int64_t size, std::int64_t image_size, std::uint64_t seed) {
+  Batch batch = model.batch(size, image_size, seed);
+  batch.target = at::arange(batch.target.size(0), at::kLong).remainder(1000);
+  return batch;
+}
+
+class GradientsOf : public testing::TestWithParam<const char*> {};
+
+TEST_P(GradientsOf, TheWholeBatchInEveryIteration) {
+  Group group = everybody();
+  const auto model = make_model(GetParam(), 1);
+  model->set_training(false);  // the statistics of a batch are those of its share
+  const auto reducer = bucket_reducer(model->parameters(), group, 1 << 20);
+  for (std::uint64_t iteration = 0; iteration < 3; ++iteration) {
+    const Batch whole = varied_batch(*model, kShare * group.size(), 32, iteration);
+    drop_gradients(*model);
+    reducer->begin(Reduction::kAccumulate);
+    backward(*model, whole);
+    reducer->finish();
+    const std::vector<at::Tensor> expected = gradients_of(*model);
+    drop_gradients(*model);
+    reducer->begin(Reduction::kAverage);
+    backward(*model, share_of(whole, group.index));
+    reducer->finish();
+    EXPECT_LT(worst_difference(*model, expected), kTolerance) << "iteration " << iteration;
+  }
+  EXPECT_TRUE(reducer->unused().empty());
+}
+INSTANTIATE_TEST_SUITE_P(Reducer, GradientsOf, testing::Values("mlp", "transformer", "resnet18"),
+                         [](const auto& tested) { return std::string(tested.param); });
+
+TEST(Reducer, LaunchesBucketsInOrderAndEachIsThereBeforeTheEnd) {
+  Group group = everybody();
+  const auto model = make_model("mlp", 1);
+  const auto reducer = bucket_reducer(model->parameters(), group, 4 << 20);
+  for (int iteration = 0; iteration < 2; ++iteration) {
+    drop_gradients(*model);
+    reducer->begin(Reduction::kAverage);
+    backward(*model, model->batch(2, 0, 1));
+    reducer->finish();
+  }
+  const std::vector<BucketTimes> times = reducer->times();
+  ASSERT_GT(times.size(), 2U);
+  std::int64_t bytes = 0, tensors = 0;
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    EXPECT_GE(times[i].completed_ns, times[i].launched_ns);
+    if (i > 0) {
+      EXPECT_GE(times[i].launched_ns, times[i - 1].launched_ns);
+    }
+    bytes += times[i].bytes;
+    tensors += times[i].tensors;
+  }
+  EXPECT_EQ(bytes, 4 * parameter_count(*model));
+  EXPECT_EQ(tensors, static_cast<std::int64_t>(model->parameters().size()));
+}
+
+TEST(Reducer, GradientsAreViewsOfBucketsAndReplicasStayEqual) {
+  Group group = everybody();
+  const auto model = make_model("mlp", 1);
+  const auto reducer = bucket_reducer(model->parameters(), group, 1 << 30);
+  for (int iteration = 0; iteration < 2; ++iteration) {
+    drop_gradients(*model);
+    reducer->begin(Reduction::kAverage);
+    backward(*model, varied_batch(*model, 3, 0, static_cast<std::uint64_t>(group.index)));
+    reducer->finish();
+  }
+  // All but the last layer share the second bucket.
+  const auto& parameters = model->parameters();
+  EXPECT_EQ(parameters[0].value.grad().storage().data(), parameters[2].value.grad().storage().data());
+}
+
+TEST(Reducer, AddsUpWhatItDidNotSend) {
+  Group group = everybody();
+  const auto model = make_model("mlp", 1);
+  const auto reducer = bucket_reducer(model->parameters(), group, 1 << 20);
+  for (int iteration = 0; iteration < 2; ++iteration) {
+    const Batch first = varied_batch(*model, kShare * group.size(), 0, 10),
+                second = varied_batch(*model, kShare * group.size(), 0, 11);
+    drop_gradients(*model);
+    reducer->begin(Reduction::kAccumulate);
+    backward(*model, first);
+    backward(*model, second);
+    reducer->finish();
+    const std::vector<at::Tensor> expected = gradients_of(*model);
+    drop_gradients(*model);
+    reducer->begin(Reduction::kAccumulate);
+    backward(*model, share_of(first, group.index));
+    reducer->finish();
+    reducer->begin(Reduction::kAverage);
+    backward(*model, share_of(second, group.index));
+    reducer->finish();
+    EXPECT_LT(worst_difference(*model, expected), kTolerance) << "iteration " << iteration;
+  }
+}
+
+TEST(Reducer, LocalPassesSendNothing) {
+  Group group = everybody();
+  const auto model = make_model("mlp", 1);
+  const auto reducer = bucket_reducer(model->parameters(), group, 1 << 20);
+  const Batch own = varied_batch(*model, kShare, 0, static_cast<std::uint64_t>(100 + group.index));
+  reducer->begin(Reduction::kAccumulate);
+  backward(*model, own);
+  reducer->finish();
+  std::vector<at::Tensor> expected = gradients_of(*model);
+  for (at::Tensor& gradient : expected) gradient /= group.size();
+  drop_gradients(*model);
+  reducer->begin(Reduction::kLocal);
+  backward(*model, own);
+  reducer->finish();
+  EXPECT_LT(worst_difference(*model, expected), kTolerance);
+}
+
+/// Two layers, of which each rank may use the second or not, and one that nobody uses.
+class Branches {
+ public:
+  Branches() {
+    for (const char* name : {"used", "sometimes", "never"}) {
+      parameters.push_back({name, at::ones({4}, at::kFloat).requires_grad_(true)});
+    }
+  }
+  void backward(bool with_second) const {
+    at::Tensor sum = (parameters[0].value * 2).sum();
+    if (with_second) sum = sum + (parameters[1].value * 3).sum();
+    sum.backward();
+  }
+  std::vector<Parameter> parameters;
+};
+
+TEST(Reducer, FindsUnusedParametersAndCountsThoseOfSomeRanksAsZero) {
+  Group group = everybody();
+  const Branches branches;
+  const auto reducer = bucket_reducer(branches.parameters, group, 1 << 20);
+  for (int iteration = 0; iteration < 3; ++iteration) {
+    for (const Parameter& parameter : branches.parameters) parameter.value.mutable_grad() = at::Tensor();
+    reducer->begin(Reduction::kAverage);
+    branches.backward(group.index == group.size() - 1);  // only the last rank
+    reducer->finish();
+    EXPECT_TRUE(at::allclose(branches.parameters[0].value.grad(), at::full({4}, 2.0)));
+    ASSERT_TRUE(branches.parameters[1].value.grad().defined()) << iteration;
+    EXPECT_TRUE(at::allclose(branches.parameters[1].value.grad(), at::full({4}, 3.0 / group.size())));
+    EXPECT_FALSE(branches.parameters[2].value.grad().defined());
+  }
+  EXPECT_THAT(reducer->unused(), testing::ElementsAre("never"));
+}
+
+TEST(Reducer, RefusesAParameterThatIsUsedLater) {
+  Group group = everybody();
+  const Branches branches;
+  const auto reducer = bucket_reducer(branches.parameters, group, 1 << 20);
+  reducer->begin(Reduction::kAverage);
+  branches.backward(false);
+  reducer->finish();
+  EXPECT_THAT(reducer->unused(), testing::ElementsAre("sometimes", "never"));
+  reducer->begin(Reduction::kAverage);
+  try {
+    branches.backward(true);
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const std::exception& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("sometimes got a gradient, but no rank had one"));
+  }
+  reducer->finish();  // the other ranks wait for what this one has begun
+}
+
+}  // namespace
+}  // namespace headroom::torch_runner
