@@ -130,6 +130,24 @@ std::optional<Limit> limit_of(const Track& track, const std::optional<Floor>& fl
   return limit;
 }
 
+/// Quartiles of the share of the limit over the rounds: how far single rounds lie apart, where the interval
+/// of the record says how well their median is known.
+StringMap limit_quartiles(const Track& track, const Floor& floor) {
+  std::map<std::uint32_t, double> floors;
+  for (std::size_t i = 0; i < floor.series.rounds.size(); ++i)
+    floors[floor.series.rounds[i]] = floor.series.values[i];
+  const Series steady = steady_series(track.readings);
+  std::vector<double> shares;
+  for (std::size_t i = 0; i < steady.rounds.size(); ++i) {
+    const auto found = floors.find(steady.rounds[i]);
+    if (found != floors.end()) shares.push_back(found->second / steady.values[i]);
+  }
+  if (shares.empty()) return {};
+  return {
+      {"of_limit_quartiles", fmt::format("{:.4f} {:.4f}", quantile(shares, 0.25), quantile(shares, 0.75))},
+      {"of_limit_rounds", std::to_string(shares.size())}};
+}
+
 StopReason stop_of(const Track& track, const GroupResult& result) {
   if (track.readings.empty()) return StopReason::kNone;
   return track.alive() ? result.stop : StopReason::kRunnerLost;
@@ -206,6 +224,7 @@ void append_records(const Track& track, const GroupResult& result, const StringM
           lower ? record.metric.value * limit->fraction : record.metric.value / limit->fraction;
     }
     record.metric.extra_info = ratio;
+    if (record.limit) record.metric.extra_info.merge(limit_quartiles(track, *floor));
     if (form.name == headline) record.metric.extra_info["headline"] = "true";
     records.push_back(std::move(record));
   }

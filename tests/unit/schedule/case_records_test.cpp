@@ -116,6 +116,20 @@ TEST(CaseRecords, TheLimitIsOfTheSameRounds) {
   EXPECT_NEAR(named(records, "memory_bandwidth(GB/s)").limit->value, 10, 1e-6);
 }
 
+TEST(CaseRecords, TheShareOfTheLimitHasQuartilesOverTheRounds) {
+  GroupResult result;
+  result.cases = {track_of("native", 1e6, kWork)};
+  for (Reading& reading : result.cases[0].readings) reading.ns = reading.round % 4 == 0 ? 2e6 : 1e6;
+  result.limits = {limit_of(Resource::kRead, 1e6, 1e5)};
+  for (Reading& reading : result.limits[0].track.readings) reading.ns = 1e5;
+  const auto records = records_of(result);
+  const StringMap& extra = named(records, "latency").metric.extra_info;
+  // A quarter of the rounds at 20 %, the others at 40 %.
+  EXPECT_EQ(extra.at("of_limit_rounds"), "40");
+  EXPECT_THAT(extra.at("of_limit_quartiles"), testing::EndsWith(" 0.4000"));
+  EXPECT_THAT(extra.at("of_limit_quartiles"), testing::StartsWith("0.3"));
+}
+
 TEST(CaseRecords, FlopsUtilizationIsFlopsOverTimeOverPeak) {
   GroupResult result;
   result.cases = {track_of("native", 1e6, kWork)};
