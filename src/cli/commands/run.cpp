@@ -22,6 +22,7 @@
 #include "headroom/base/text.h"
 #include "headroom/machine/fingerprint.h"
 #include "headroom/record/target_verdict.h"
+#include "headroom/report/nearest_limit.h"
 #include "headroom/report/run_table.h"
 #include "headroom/schedule/session.h"
 
@@ -71,6 +72,7 @@ void list(const std::vector<RunnerOffer>& offers, const std::string& json) {
 void print_results(const std::vector<Record>& records, std::FILE* out) {
   std::fputs(run_table(records).text().c_str(), out);
   std::fputs(run_legend(records).c_str(), out);
+  std::fputs(nearest_limit_text(records).c_str(), out);
   const Table means = mean_table(records);
   if (means.size() == 0) return;
   std::fputs("\nmean over shapes:\n", out);

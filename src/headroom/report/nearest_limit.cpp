@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/report/nearest_limit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "headroom/base/text.h"
+#include "headroom/base/units.h"
+#include "headroom/report/case_rows.h"
+
+namespace headroom {
+namespace {
+
+using Rows = std::vector<const Record*>;  // of the metric "latency"
+
+bool is_same_case(const Record& a, const Record& b) {
+  return case_text(a) == case_text(b) && a.benchmark.dtype == b.benchmark.dtype && a.device == b.device &&
+         a.caches == b.caches && a.threads == b.threads;
+}
+
+/// The measured rows of each case; those of a case stand together.
+std::vector<Rows> compared_rows(const std::vector<Record>& records) {
+  std::vector<Rows> cases;
+  for (const CaseRow& row : case_rows(records)) {
+    if (row.latency == nullptr || row.latency->outcome.kind != Outcome::Kind::kMeasured) continue;
+    if (cases.empty() || !is_same_case(*cases.back().front(), *row.latency)) cases.emplace_back();
+    cases.back().push_back(row.latency);
+  }
+  std::erase_if(cases, [](const Rows& rows) { return rows.size() < 2; });
+  return cases;
+}
+
+std::string who(const Record& record) {
+  return record.runner.empty() || record.runner == record.model.backend
+             ? record.model.backend
+             : record.model.backend + " [" + record.runner + "]";
+}
+
+std::string share(const Record& record) {
+  if (!record.limit) return "";
+  std::string text = " (" + format_percent(record.limit->fraction);
+  if (record.limit->interval) {
+    text += fmt::format(" ±{:.1f}", (record.limit->interval->high - record.limit->interval->low) / 2 * 100);
+  }
+  return text + ")";
+}
+
+std::optional<double> number_in(const Record& record, const char* key) {
+  const auto found = record.metric.extra_info.find(key);
+  return found == record.metric.extra_info.end() ? std::nullopt : to_number(found->second);
+}
+
+/// How much longer `next` takes than `nearest`.
+std::string behind(const Record& next, const Record& nearest) {
+  const auto to = next.metric.extra_info.find("ratio_to");
+  const bool is_compared =
+      to != next.metric.extra_info.end() && to->second == nearest.model.backend + "@" + nearest.runner;
+  const auto ratio = number_in(next, "ratio"), low = number_in(next, "ratio_low"),
+             high = number_in(next, "ratio_high");
+  if (!is_compared || !ratio) {
+    return fmt::format("{:.3f} x the time, by the medians", next.metric.value / nearest.metric.value);
+  }
+  if (!low || !high) return fmt::format("{:.3f} x the time, too few pairs for an interval", *ratio);
+  const char* undecided = *low <= 1 ? ": not told apart" : "";
+  return fmt::format("{:.3f} x the time ({:.3f} to {:.3f}){}", *ratio, *low, *high, undecided);
+}
+
+}  // namespace
+
+std::string nearest_limit_text(const std::vector<Record>& records) {
+  std::string text;
+  for (Rows& rows : compared_rows(records)) {
+    std::ranges::stable_sort(rows, {}, [](const Record* record) { return record->metric.value; });
+    const Record& nearest = *rows[0];
+    const std::string dtype = nearest.benchmark.dtype.empty() ? "" : " " + nearest.benchmark.dtype;
+    text += fmt::format("nearest the limit: {}{}: {}{}, then {}: {}\n", case_text(nearest), dtype,
+                        who(nearest), share(nearest), who(*rows[1]), behind(*rows[1], nearest));
+  }
+  return text;
+}
+
+}  // namespace headroom
