@@ -67,7 +67,7 @@ void declare_selection(CLI::App& app, RawOptions& raw, RunOptions& options) {
   app.add_option("--seed", raw.seed, "of the random inputs and of the order of sampling");
 }
 
-void declare_measuring(CLI::App& app, RawOptions& raw) {
+void declare_measuring(CLI::App& app, RawOptions& raw, RunOptions& options) {
   app.add_option("--precision", raw.stop.precision,
                  "goal for the half-width of the 95 % interval (default 1%)");
   app.add_option("--min-time", raw.stop.min_time,
@@ -80,6 +80,8 @@ void declare_measuring(CLI::App& app, RawOptions& raw) {
       ->check(CLI::Range(1, 1000));
   app.add_flag("--quick", raw.quick, "a first look: precision 3%, at most 1 s of sampling per group");
   app.add_flag("--no-limits", raw.no_limits, "do not sample this machine's limits");
+  app.add_flag("--retune", options.retune,
+               "choose block sizes and prefetch distances anew (otherwise once for each case and machine)");
   app.add_option("--timeout", raw.timeout, "most time for a runner to answer one request (default 120s)");
 }
 
@@ -163,7 +165,7 @@ RunOptions parse_run_options(const Arguments& arguments) {
   // Of an option given twice the last one counts, so that a script's defaults can be overridden at its end.
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   declare_selection(app, raw, options);
-  declare_measuring(app, raw);
+  declare_measuring(app, raw, options);
   declare_output(app, raw, options);
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));

@@ -18,6 +18,7 @@ struct RunOptions {
   std::string csv, json, oss;  ///< output files; empty: none
   std::string store;           ///< history to append to; empty: none
   bool calibrate_noise = false;
+  bool retune = false;  ///< choose the variants of the kernels anew
   std::string targets;  ///< targets file; empty: the shipped one
   std::optional<ExitCode>
       done;  ///< set when help was asked for (and printed) or the usage was wrong (and said so)

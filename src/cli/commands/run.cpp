@@ -15,6 +15,7 @@
 #include "cli/run_outputs.h"
 #include "cli/run_traces.h"
 #include "cli/terminal_progress.h"
+#include "cli/tuned_variants.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/json.h"
@@ -104,7 +105,11 @@ ExitCode measure(const Arguments& arguments, const RunOptions& options,
   std::vector<Target> targets = options.targets.empty() ? shipped_targets() : read_targets(options.targets);
   const RunOutputs outputs(options);
   const std::string busy = options.list ? "" : warn_when_busy(options.request.selection.threads);
-  Session session(options.request, environment_of(arguments, options), interrupted);
+  const auto environment = environment_of(arguments, options);
+  TunedVariants tuned(environment->fingerprint, options.retune);
+  SessionRequest request = options.request;
+  request.tuning = &tuned;
+  Session session(std::move(request), environment, interrupted);
   if (options.list) {
     list(session.offers(), options.json);
     return ExitCode::kFine;

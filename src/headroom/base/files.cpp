@@ -200,6 +200,18 @@ void require_new_files_in(const fs::path& folder, const fs::path& asked) {
   if (system.f_type == PROC_SUPER_MAGIC || system.f_type == SYSFS_MAGIC) cannot_write(asked, EROFS);
 }
 
+fs::path user_folder(const char* variable, const char* below_home, const char* what) {
+  // Relative values are to be ignored: XDG Base Directory Specification 0.8.
+  if (const char* folder = std::getenv(variable); folder != nullptr && folder[0] == '/') {
+    return fs::path(folder) / "headroom";
+  }
+  if (const char* home = std::getenv("HOME"); home != nullptr && home[0] == '/') {
+    return fs::path(home) / below_home;
+  }
+  throw Error(std::string("no folder for the user's ") + what + ": neither " + variable +
+              " nor HOME is set; set one of them");
+}
+
 }  // namespace
 
 std::string read_file(const fs::path& path) {
@@ -262,14 +274,11 @@ void require_writable(const fs::path& path) {
 }
 
 fs::path user_data_folder() {
-  // Relative values are to be ignored: XDG Base Directory Specification 0.8.
-  if (const char* data = std::getenv("XDG_DATA_HOME"); data != nullptr && data[0] == '/') {
-    return fs::path(data) / "headroom";
-  }
-  if (const char* home = std::getenv("HOME"); home != nullptr && home[0] == '/') {
-    return fs::path(home) / ".local/share/headroom";
-  }
-  throw Error("no folder for the user's data: neither XDG_DATA_HOME nor HOME is set; set one of them");
+  return user_folder("XDG_DATA_HOME", ".local/share/headroom", "data");
+}
+
+fs::path user_cache_folder() {
+  return user_folder("XDG_CACHE_HOME", ".cache/headroom", "caches");
 }
 
 fs::path this_executable() {

@@ -23,6 +23,9 @@ void require_writable(const std::filesystem::path& path);
 /// The folder for the user's data: $XDG_DATA_HOME/headroom, else ~/.local/share/headroom. Not created.
 std::filesystem::path user_data_folder();
 
+/// The folder for what can be made again: $XDG_CACHE_HOME/headroom, else ~/.cache/headroom. Not created.
+std::filesystem::path user_cache_folder();
+
 /// Absolute path of the running executable.
 std::filesystem::path this_executable();
 

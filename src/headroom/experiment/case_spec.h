@@ -24,6 +24,7 @@ struct CaseSpec {
   int threads = 1;
   Caches caches = Caches::kCold;
   std::uint64_t seed = 1;
+  std::string variant{};  ///< one of Experiment::variants of this backend; empty: the implementation decides
 };
 
 /// FLOPs and bytes of one iteration.

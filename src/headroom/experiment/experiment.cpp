@@ -35,6 +35,11 @@ Experiment& Experiment::backends(std::span<const std::string> names) {
   return *this;
 }
 
+Experiment& Experiment::variants(const std::string& backend, std::vector<std::string> names) {
+  variants_[backend] = std::move(names);
+  return *this;
+}
+
 Experiment& Experiment::metric(std::string name) {
   metric_ = std::move(name);
   return *this;

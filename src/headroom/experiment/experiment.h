@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <initializer_list>
+#include <map>
 #include <span>
 #include <string>
 #include <utility>
@@ -31,6 +32,10 @@ class Experiment {
   /// Implementations to be compared; default one, "native". State::backend() says which is wanted.
   Experiment& backends(std::initializer_list<const char*> names);
   Experiment& backends(std::span<const std::string> names);
+  /// Ways in which `backend` can do the same (block sizes, prefetch distances), none of them best everywhere:
+  /// the scheduler samples all of them in rounds once for each case and machine, and keeps the fastest.
+  /// State::variant() says which is wanted; one that does not apply to a case skips it.
+  Experiment& variants(const std::string& backend, std::vector<std::string> names);
   /// The metric that tables show and targets are about: "memory_bandwidth(GB/s)", "flops_utilization",
   /// "latency", or one that State::rate or State::value gives. Default: memory_bandwidth(GB/s) where the work
   /// has bytes, else GFLOP/s where it has FLOPs, else latency.
@@ -44,6 +49,8 @@ class Experiment {
   const std::string& summary() const { return summary_; }
   const std::vector<Axis>& axes() const { return axes_; }
   const std::vector<std::string>& backends() const { return backends_; }
+  /// By backend; a backend without any is not there.
+  const std::map<std::string, std::vector<std::string>>& variants() const { return variants_; }
   const std::string& metric() const { return metric_; }
   const std::string& device() const { return device_; }
   bool is_limit() const { return is_limit_; }
@@ -54,6 +61,7 @@ class Experiment {
   std::string summary_;
   std::vector<Axis> axes_;
   std::vector<std::string> backends_{"native"};
+  std::map<std::string, std::vector<std::string>> variants_;
   std::string metric_;
   std::string device_ = "cpu";
   bool is_limit_ = false;

@@ -96,6 +96,8 @@ class State {
   const std::string& text(std::string_view axis) const;
 
   const std::string& backend() const { return spec_.backend; }
+  /// One of Experiment::variants, or empty: what the implementation takes by itself.
+  const std::string& variant() const { return spec_.variant; }
   int threads() const { return spec_.threads; }
   Caches caches() const { return spec_.caches; }
   std::uint64_t seed() const { return spec_.seed; }

@@ -80,8 +80,8 @@ CaseInfo case_info(const Json& json) {
 }  // namespace
 
 ExperimentDescription describe(const Experiment& experiment) {
-  return {experiment.name(), experiment.summary(),  experiment.metric(),  experiment.device(),
-          experiment.axes(), experiment.backends(), experiment.is_limit()};
+  return {experiment.name(), experiment.summary(),  experiment.metric(),   experiment.device(),
+          experiment.axes(), experiment.backends(), experiment.is_limit(), experiment.variants()};
 }
 
 Json to_json(const Hello& hello) {
@@ -101,13 +101,15 @@ Json to_json(const ExperimentDescription& description) {
     axes.push_back(
         {{"name", axis.name}, {"integer", axis.kind == Axis::Kind::kInteger}, {"values", axis.values}});
   }
-  return {{"name", description.name},
-          {"summary", description.summary},
-          {"metric", description.metric},
-          {"device", description.device},
-          {"axes", axes},
-          {"backends", description.backends},
-          {"limit", description.is_limit}};
+  Json json{{"name", description.name},
+            {"summary", description.summary},
+            {"metric", description.metric},
+            {"device", description.device},
+            {"axes", axes},
+            {"backends", description.backends},
+            {"limit", description.is_limit}};
+  if (!description.variants.empty()) json["variants"] = description.variants;
+  return json;
 }
 
 ExperimentDescription description_from_json(const Json& json) {
@@ -118,6 +120,13 @@ ExperimentDescription description_from_json(const Json& json) {
                                     {},
                                     strings(json, "backends"),
                                     json_bool(json, "limit", "")};
+  if (json.contains("variants")) {
+    const Json& variants = json_member(json, "variants", "");
+    if (!variants.is_object()) throw Error("/variants: expected an object");
+    for (const auto& [backend, names] : variants.items()) {
+      description.variants[backend] = strings(variants, backend.c_str());
+    }
+  }
   if (description.backends.empty()) throw Error("/backends: expected at least one");
   for (const Json& axis : json_array(json, "axes", "")) {
     description.axes.push_back({json_string(axis, "name", ""),
@@ -130,12 +139,14 @@ ExperimentDescription description_from_json(const Json& json) {
 Json to_json(const CaseSpec& spec) {
   Json axes = Json::object();
   for (const auto& [name, value] : spec.axes) axes[name] = value;
-  return {{"experiment", spec.experiment},
-          {"axes", axes},
-          {"backend", spec.backend},
-          {"threads", spec.threads},
-          {"cold", spec.caches == Caches::kCold},
-          {"seed", spec.seed}};
+  Json json{{"experiment", spec.experiment},
+            {"axes", axes},
+            {"backend", spec.backend},
+            {"threads", spec.threads},
+            {"cold", spec.caches == Caches::kCold},
+            {"seed", spec.seed}};
+  if (!spec.variant.empty()) json["variant"] = spec.variant;
+  return json;
 }
 
 CaseSpec case_spec_from_json(const Json& json) {
@@ -151,6 +162,7 @@ CaseSpec case_spec_from_json(const Json& json) {
   spec.threads = json_integer<int>(json, "threads", "", 1);
   spec.caches = json_bool(json, "cold", "") ? Caches::kCold : Caches::kHot;
   spec.seed = json_integer<std::uint64_t>(json, "seed", "");
+  if (json.contains("variant")) spec.variant = json_string(json, "variant", "");
   return spec;
 }
 

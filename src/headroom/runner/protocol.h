@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,6 +46,7 @@ struct ExperimentDescription {
   std::vector<Axis> axes;
   std::vector<std::string> backends;
   bool is_limit = false;
+  std::map<std::string, std::vector<std::string>> variants{};  ///< by backend; absent: none
 };
 
 struct PrepareReply {

@@ -16,6 +16,10 @@ namespace {
 constexpr double kPingPongNs = 2e5;
 /// Below this an iteration before the clock costs nothing and wakes threads, caches and the branch predictor.
 constexpr double kLeadInNs = 1e6;
+/// Above the numbers of the cases and their limits.
+constexpr int kFirstTuningId = 100'000;
+/// Of the time that a group may take; a second is enough.
+constexpr double kTuningShare = 0.25;
 constexpr const char* kNoTime =
     "a sample took no time at all: its work was optimised away, or its clock stands still";
 
@@ -65,14 +69,58 @@ void GroupRun::run_process(int process) {
     for (const Track* track : all_tracks()) workers_.stop(track->planned.runner);
   }
   if (process > 0) ++epoch_;
+  if (process == 0) {
+    for (Track& track : result_.cases) recall_variant(track);
+  }
   prepare_all();
   if (process == 0 && any_case_alive()) {
+    tune_all();
     if (settings_.limits) add_limits();
     calibrate_all();
   }
   if (any_case_alive()) sample_rounds();
   if (!settings_.traces.empty() && process + 1 == settings_.processes) trace_cases();
   release_all();
+}
+
+bool GroupRun::recall_variant(Track& track) {
+  const std::vector<std::string>& variants = track.planned.variants;
+  if (settings_.tuning == nullptr || variants.empty()) return false;
+  const auto chosen = settings_.tuning->chosen(tuning_key(track.planned.spec));
+  // A runner of another build may have others.
+  if (!chosen || std::ranges::find(variants, *chosen) == variants.end()) return false;
+  track.planned.spec.variant = *chosen;
+  return true;
+}
+
+void GroupRun::tune_all() {
+  if (settings_.tuning == nullptr) return;
+  int first_id = kFirstTuningId;
+  for (Track& track : result_.cases) {
+    if (!track.alive() || track.planned.variants.size() < 2 || !track.planned.spec.variant.empty()) continue;
+    announce("tuning");
+    tune(track, first_id);
+    first_id += static_cast<int>(track.planned.variants.size());
+  }
+}
+
+void GroupRun::tune(Track& track, int first_id) {
+  // Another build of the same runner has just chosen: both shall do the same.
+  if (recall_variant(track)) return prepare(track);
+  TuningRule rule;
+  rule.max_time_ns = std::min(rule.max_time_ns, settings_.stop.max_time_ns * kTuningShare);
+  rule.sample_ns = std::min(rule.sample_ns, settings_.sample_ns);
+  rule.seed = settings_.seed;
+  rule.now_ns = settings_.now_ns;
+  guarded(track, [&](Worker& worker) {
+    const auto result = fastest_variant(worker, track.planned, first_id, rule, interrupted_);
+    if (!result) return;
+    worker.release(track.id);
+    track.id = result->id;
+    track.info = result->info;
+    track.planned.spec.variant = result->variant;
+    if (result->settled) settings_.tuning->choose(tuning_key(track.planned.spec), result->variant);
+  });
 }
 
 void GroupRun::prepare_all() {

@@ -13,6 +13,7 @@
 #include "headroom/schedule/observer.h"
 #include "headroom/schedule/plan.h"
 #include "headroom/schedule/track.h"
+#include "headroom/schedule/tuning.h"
 #include "headroom/schedule/worker.h"
 #include "headroom/stats/stopping.h"
 
@@ -25,6 +26,7 @@ struct RoundSettings {
   int processes = 1;               ///< fresh runner processes that share the samples
   bool limits = true;              ///< sample the machine's limits in the same rounds
   std::string traces{};            ///< folder for a trace of each case; empty: none
+  TuningStore* tuning = nullptr;   ///< which variants were fastest before; null: the implementations decide
   std::uint64_t seed = 1;          ///< of the order within the rounds
   std::function<double()> now_ns;  ///< the clock of the time caps
 };
@@ -44,7 +46,10 @@ class GroupRun {
 
  private:
   void run_process(int process);
+  bool recall_variant(Track& track);
   void prepare_all();
+  void tune_all();
+  void tune(Track& track, int first_id);
   void add_limits();
   void calibrate_all();
   void drop_loose_limits(const Track& bounded);

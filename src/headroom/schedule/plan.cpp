@@ -102,12 +102,14 @@ void append_groups(const std::vector<Offered>& sources, const Selection& selecti
     Group group{title_of(first.name, point), {}};
     for (const Offered& source : sources) {
       for (const std::string& backend : selected_backends(*source.experiment, selection)) {
+        const auto variants = source.experiment->variants.find(backend);
         group.cases.push_back(
             {source.runner,
              {first.name, point, backend, selection.threads, selection.caches, selection.seed},
              source.experiment->metric,
              source.experiment->device,
-             source.experiment->is_limit});
+             source.experiment->is_limit,
+             variants == source.experiment->variants.end() ? std::vector<std::string>{} : variants->second});
       }
     }
     if (!group.cases.empty()) groups.push_back(std::move(group));

@@ -36,6 +36,7 @@ struct PlannedCase {
   std::string metric;  ///< the headline, as the experiment declares it; empty: by its work
   std::string device;
   bool is_limit = false;
+  std::vector<std::string> variants{};  ///< among which tuning chooses; empty: there is nothing to choose
 };
 
 /// Cases that are compared: one experiment at one point of its axes, by all backends and runners that have

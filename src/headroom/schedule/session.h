@@ -20,7 +20,8 @@ struct SessionRequest {
   StopRule stop;
   int processes = 0;  ///< 0: three for groups that compare, one otherwise
   bool limits = true;
-  std::string traces{};  ///< folder for a trace of each case; empty: none
+  std::string traces{};           ///< folder for a trace of each case; empty: none
+  TuningStore* tuning = nullptr;  ///< which variants were fastest before; null: the implementations decide
 };
 
 /// plan -> schedule -> runners -> samples -> records, for one request.

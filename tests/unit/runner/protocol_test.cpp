@@ -70,7 +70,9 @@ TEST(Protocol, DescriptionComesBack) {
       description.axes.push_back(
           {make.text(), make.coin() ? Axis::Kind::kInteger : Axis::Kind::kText, make.texts(0)});
     }
+    if (make.coin()) description.variants = {{make.text(), make.texts(0)}, {"native", make.texts(1)}};
     const ExperimentDescription back = description_from_json(sent(to_json(description)));
+    EXPECT_EQ(back.variants, description.variants);
     EXPECT_EQ(dump_json(to_json(back)), dump_json(to_json(description)));
     EXPECT_EQ(back.name, description.name);
     EXPECT_EQ(back.summary, description.summary);
@@ -97,6 +99,7 @@ TEST(Protocol, CaseSpecComesBackWithTheOrderOfItsAxes) {
     spec.threads = 1 + static_cast<int>(make.below(512));
     spec.caches = make.coin() ? Caches::kCold : Caches::kHot;
     spec.seed = make.any();
+    if (make.coin()) spec.variant = make.text();
     const CaseSpec back = case_spec_from_json(sent(to_json(spec)));
     EXPECT_EQ(back.experiment, spec.experiment);
     EXPECT_EQ(back.axes, spec.axes);
@@ -104,6 +107,7 @@ TEST(Protocol, CaseSpecComesBackWithTheOrderOfItsAxes) {
     EXPECT_EQ(back.threads, spec.threads);
     EXPECT_EQ(back.caches, spec.caches);
     EXPECT_EQ(back.seed, spec.seed) << "all 64 bits";
+    EXPECT_EQ(back.variant, spec.variant);
   }
 }
 
@@ -225,12 +229,25 @@ TEST(Protocol, NumbersThatDoNotFitAreRefused) {
   refused("seed", -1);
   refused("axes", "D=1");
   refused("axes", {{"D", 1}});
+  refused("variant", 4);
   Json sample = to_json(SampleReply{});
   sample["iterations"] = 0;
   EXPECT_THROW(sample_reply_from_json(sample), Error);
   sample = to_json(SampleReply{});
   sample["elapsed_ns"] = parse_json(dump_json(std::numeric_limits<double>::quiet_NaN()), "nan");
   EXPECT_THROW(sample_reply_from_json(sample), Error);
+}
+
+TEST(Protocol, RunnersThatKnowNoVariantsAreUnderstood) {
+  const Json old_description = to_json(ExperimentDescription{"e", "", "", "cpu", {}, {"native"}, false});
+  EXPECT_FALSE(old_description.contains("variants"));
+  EXPECT_TRUE(description_from_json(old_description).variants.empty());
+  EXPECT_FALSE(to_json(CaseSpec{}).contains("variant")) << "an old runner is asked what it knows";
+  Json json = old_description;
+  json["variants"] = Json::array();
+  EXPECT_THROW(description_from_json(json), Error);
+  json["variants"] = {{"native", "4 rows"}};
+  EXPECT_THROW(description_from_json(json), Error);
 }
 
 TEST(Protocol, WhatIsNotAnObjectIsRefused) {

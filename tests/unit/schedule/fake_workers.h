@@ -38,8 +38,8 @@ struct FakeEvent {
 };
 
 /// Runners without processes, on a virtual clock that each sample moves by its own time. Cases are named
-/// "experiment/backend@runner". As strict as a real runner: what is not prepared in the process that lives
-/// now cannot be sampled or released.
+/// "experiment/backend@runner", or "experiment/backend variant@runner". As strict as a real runner: what is
+/// not prepared in the process that lives now cannot be sampled or released.
 class FakeWorkers final : public Workers {
  public:
   std::map<std::string, FakeCase> cases;
@@ -77,7 +77,8 @@ class FakeWorkers final : public Workers {
 
     std::int64_t pid() const override { return process; }
     PrepareReply prepare(int id, const CaseSpec& spec) override {
-      const std::string name = spec.experiment + "/" + spec.backend + "@" + std::to_string(runner);
+      const std::string variant = spec.variant.empty() ? "" : " " + spec.variant;
+      const std::string name = spec.experiment + "/" + spec.backend + variant + "@" + std::to_string(runner);
       all.events.push_back({'p', runner, name});
       FakeCase& fake = all.cases[name];
       if (fake.lost_in_prepare-- > 0) throw RunnerLost{"was killed by signal 11"};
