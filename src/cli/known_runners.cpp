@@ -24,7 +24,9 @@ struct KnownRunner {
 
 const std::vector<KnownRunner>& known_runners() {
   static const std::vector<KnownRunner> runners{
-      {"headroom-native", {"native", "reference"}, "build it with this program: make build"},
+      {"headroom-native",
+       {"native", "native_strict", "reference"},
+       "build it with this program: make build"},
       {"headroom-torch",
        {"aten", "aten_out"},
        "it is built where libtorch is found: apt-get install libtorch-dev, then make build"},

@@ -11,6 +11,7 @@
 #include "headroom_native/limit_read.h"
 #include "headroom_native/limit_write.h"
 #include "headroom_native/mlp_layer_norm_gelu.h"
+#include "headroom_native/tuning.h"
 
 namespace headroom::native {
 namespace {
@@ -57,8 +58,15 @@ void add_limits(Registry& registry) {
 }  // namespace
 
 void register_native_experiments(Registry& registry) {
-  add_seed_experiments(registry, {gemv, gather_gemv, layer_norm, mlp_layer_norm_gelu},
-                       {"native", "reference"});
+  const std::vector<std::string> gemvs = {"native", "native_strict", "reference"};
+  add_seed_experiments(
+      registry,
+      {{gemv, gemvs, {{"native", gemv_variants()}}},
+       {gather_gemv, gemvs, {{"native", gemv_variants()}}},
+       {layer_norm, {"native", "reference"}, {{"native", norm_variants()}}},
+       {mlp_layer_norm_gelu,
+        {"native", "reference"},
+        {{"native", gemv_variants()}}}});
   add_limits(registry);
 }
 

@@ -5,6 +5,7 @@
 #include "headroom_native/pool_team.h"
 #include "headroom_native/reference_kernels.h"
 #include "headroom_native/split_gemv.h"
+#include "headroom_native/tuning.h"
 
 namespace headroom::native {
 namespace {
@@ -35,20 +36,25 @@ void gemv(State& state) {
     return;
   }
   const std::size_t size = inputs->size;
+  const Isa isa = chosen_isa();
+  const bool strict = state.backend() == "native_strict";
   const std::size_t share = inputs->weight_bytes() / static_cast<std::size_t>(pool->workers());
-  SplitGemv kernel(gemv_kernel(inputs->dtype, chosen_isa()), pool->workers(), size,
-                   reach_of(share, state.caches() == Caches::kHot));
+  const GemvChoice choice = gemv_choice(state, share, inputs->dtype, isa);
+  SplitGemv kernel(gemv_kernel(inputs->dtype, isa, strict ? GemvForm::kStrict : choice.form), pool->workers(),
+                   size, choice.walk);
   state.note("isa", kernel.isa());
   std::vector<Bf16> y(size);
   std::vector<float> sums(size);
   const std::size_t row_bytes = size * item_bytes(inputs->dtype);
   measure(state, y, *inputs, [&](std::size_t copy) {
-    pool->run([&](int worker, int workers) {
+    const auto share_of_rows = [&](int worker, int workers) {
       const Slice rows = slice_of(size, worker, workers);
       kernel.prepare(worker, inputs->x.data());
       kernel.multiply(worker, inputs->weights.copy(copy), row_bytes, rows, sums.data());
-      round_to_bf16(sums.data(), rows, y.data());
-    });
+      kernel.round(sums.data(), rows, y.data());
+    };
+    if (choice.one_thread) return pool->run_alone(share_of_rows);
+    pool->run(share_of_rows);
   });
 }
 

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <optional>
-#include <string_view>
-
 #include "headroom_native/gemv_kernel.h"
 
+/// Kernels on instructions that Highway does not offer. Each may be called only where isa.h says that this
+/// CPU has what it is named after.
 namespace headroom::native {
 
-/// Kernels on instructions that Highway does not offer: bf16 products (AVX512-BF16) and byte products
-/// (AVX512-VNNI). Nothing where `isa` or this CPU does not have them.
-std::optional<GemvKernel> gemv_avx512_kernel(std::string_view dtype, Isa isa);
+#if defined(__x86_64__)
+/// Weights of bf16, products of bf16 in pairs (AVX512-BF16).
+GemvKernel gemv_avx512_bf16();
+/// Weights of int8, x as fixed point of 16 bits, or of 24 where `strict` (AVX512-VNNI).
+GemvKernel gemv_avx512_vnni(bool strict);
+/// Weights of int8, made bf16 by tables of 128 entries in registers (AVX512-VBMI and AVX512-BF16).
+GemvKernel gemv_avx512_table();
+#endif
 
 }  // namespace headroom::native

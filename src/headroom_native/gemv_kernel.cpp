@@ -20,8 +20,6 @@ HWY_BEFORE_NAMESPACE();
 namespace headroom::native::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-constexpr std::size_t kAhead = 6144;  // bytes; see read_kernels.cpp
-
 using F32 = hn::ScalableTag<float>;
 using Words = hn::Repartition<std::uint32_t, F32>;
 using Vector = hn::Vec<F32>;
@@ -80,12 +78,12 @@ HWY_INLINE float tail_bf16(const Bf16* row, std::size_t from, std::size_t column
 }
 
 template <bool kPrefetch>
-HWY_INLINE float dot_bf16(const Bf16* row, std::size_t columns, SplitX x) {
+HWY_INLINE float dot_bf16(const Bf16* row, std::size_t columns, SplitX x, std::size_t ahead) {
   const F32 tag;
   const std::size_t lanes = hn::Lanes(tag);
   Vector e0 = hn::Zero(tag), o0 = e0, e1 = e0, o1 = e0, e2 = e0, o2 = e0, e3 = e0, o3 = e0;
   const auto step = [&](std::size_t k, Vector& even, Vector& odd) HWY_ATTR {
-    if (kPrefetch) hwy::Prefetch(reinterpret_cast<const std::byte*>(row + k) + kAhead);
+    if (kPrefetch) hwy::Prefetch(reinterpret_cast<const std::byte*>(row + k) + ahead);
     const auto words = load_words(row + k);
     even = hn::MulAdd(even_columns(words), hn::LoadU(tag, x.even + k / 2), even);
     odd = hn::MulAdd(odd_columns(words), hn::LoadU(tag, x.odd + k / 2), odd);
@@ -128,16 +126,17 @@ HWY_INLINE void dot4_bf16(const Bf16* row, std::size_t columns, SplitX x, float*
 }
 
 void multiply_bf16(const std::byte* weights, std::size_t rows, std::size_t columns, const std::byte* prepared,
-                   Reach reach, float* y) {
+                   GemvWalk walk, float* y) {
   const auto* first = reinterpret_cast<const Bf16*>(weights);
   const SplitX x = split(prepared, columns);
   std::size_t row = 0;
-  if (reach == Reach::kFar) {
-    for (; row < rows; ++row) y[row] = dot_bf16<true>(first + row * columns, columns, x);
-    return;
+  if (walk.rows > 1) {
+    for (; row + 4 <= rows; row += 4) dot4_bf16(first + row * columns, columns, x, y + row);
   }
-  for (; row + 4 <= rows; row += 4) dot4_bf16(first + row * columns, columns, x, y + row);
-  for (; row < rows; ++row) y[row] = dot_bf16<false>(first + row * columns, columns, x);
+  for (; row < rows; ++row) {
+    y[row] = walk.ahead > 0 ? dot_bf16<true>(first + row * columns, columns, x, walk.ahead)
+                            : dot_bf16<false>(first + row * columns, columns, x, 0);
+  }
 }
 
 void prepare_int8(const Bf16* x, std::size_t columns, std::byte* prepared) {
@@ -146,7 +145,7 @@ void prepare_int8(const Bf16* x, std::size_t columns, std::byte* prepared) {
 }
 
 template <bool kPrefetch>
-HWY_INLINE float dot_int8(const std::int8_t* row, std::size_t columns, const float* x) {
+HWY_INLINE float dot_int8(const std::int8_t* row, std::size_t columns, const float* x, std::size_t ahead) {
   const F32 tag;
   const hn::Rebind<std::int32_t, F32> integers;
   const hn::Rebind<std::int8_t, F32> bytes;
@@ -158,7 +157,7 @@ HWY_INLINE float dot_int8(const std::int8_t* row, std::size_t columns, const flo
   };
   std::size_t k = 0;
   for (; k + 4 * lanes <= columns; k += 4 * lanes) {
-    if (kPrefetch) hwy::Prefetch(row + k + kAhead);  // four vectors are a line at most
+    if (kPrefetch) hwy::Prefetch(row + k + ahead);  // four vectors are a line at most
     step(k, s0);
     step(k + lanes, s1);
     step(k + 2 * lanes, s2);
@@ -171,13 +170,34 @@ HWY_INLINE float dot_int8(const std::int8_t* row, std::size_t columns, const flo
 }
 
 void multiply_int8(const std::byte* weights, std::size_t rows, std::size_t columns, const std::byte* prepared,
-                   Reach reach, float* y) {
+                   GemvWalk walk, float* y) {
   const auto* first = reinterpret_cast<const std::int8_t*>(weights);
   const auto* x = reinterpret_cast<const float*>(prepared);
   for (std::size_t row = 0; row < rows; ++row) {
-    y[row] = reach == Reach::kFar ? dot_int8<true>(first + row * columns, columns, x)
-                                  : dot_int8<false>(first + row * columns, columns, x);
+    y[row] = walk.ahead > 0 ? dot_int8<true>(first + row * columns, columns, x, walk.ahead)
+                            : dot_int8<false>(first + row * columns, columns, x, 0);
   }
+}
+
+/// As to_bf16 does: to nearest even, a NaN stays a quiet one.
+void round_to_bf16(const float* x, std::size_t count, Bf16* y) {
+  const F32 tag;
+  const Words words;
+  const hn::Rebind<std::uint16_t, F32> halves;
+  const hn::Rebind<std::int32_t, F32> integers;
+  const std::size_t lanes = hn::Lanes(tag);
+  std::size_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    const Vector value = hn::LoadU(tag, x + i);
+    const auto bits = hn::BitCast(words, value);
+    const auto last = hn::And(hn::ShiftRight<16>(bits), hn::Set(words, 1U));
+    const auto rounded = hn::Add(bits, hn::Add(last, hn::Set(words, 0x7fffU)));
+    const auto quiet = hn::Or(bits, hn::Set(words, 0x400000U));
+    const auto is_number = hn::RebindMask(words, hn::Eq(value, value));
+    const auto upper = hn::ShiftRight<16>(hn::IfThenElse(is_number, rounded, quiet));
+    hn::StoreU(hn::DemoteTo(halves, hn::BitCast(integers, upper)), halves, &y[i].bits);
+  }
+  for (; i < count; ++i) y[i] = to_bf16(x[i]);
 }
 
 const char* gemv_target_name() {
@@ -195,22 +215,40 @@ HWY_EXPORT(prepare_bf16);
 HWY_EXPORT(multiply_bf16);
 HWY_EXPORT(prepare_int8);
 HWY_EXPORT(multiply_int8);
+HWY_EXPORT(round_to_bf16);
 HWY_EXPORT(gemv_target_name);
 
 }  // namespace
 
-GemvKernel gemv_kernel(std::string_view dtype, Isa isa) {
-  if (dtype != "bf16" && dtype != "int8") {
-    throw std::logic_error("no gemv kernel for weights of " + std::string(dtype));
-  }
-  if (const auto special = gemv_avx512_kernel(dtype, isa)) return *special;
+GemvKernel portable_gemv_kernel(std::string_view dtype, Isa isa) {
   const std::string target = HEADROOM_HIGHWAY_FUNCTION(gemv_target_name, isa)();
+  const auto round = HEADROOM_HIGHWAY_FUNCTION(round_to_bf16, isa);
   if (dtype == "bf16") {
     return {HEADROOM_HIGHWAY_FUNCTION(prepare_bf16, isa), HEADROOM_HIGHWAY_FUNCTION(multiply_bf16, isa),
-            target};
+            round, target};
   }
-  return {HEADROOM_HIGHWAY_FUNCTION(prepare_int8, isa), HEADROOM_HIGHWAY_FUNCTION(multiply_int8, isa),
-          target};
+  if (dtype == "int8") {
+    return {HEADROOM_HIGHWAY_FUNCTION(prepare_int8, isa), HEADROOM_HIGHWAY_FUNCTION(multiply_int8, isa),
+            round, target};
+  }
+  throw std::logic_error("no gemv kernel for weights of " + std::string(dtype));
+}
+
+bool has_gemv_form(std::string_view dtype, Isa isa, GemvForm form) {
+  return form != GemvForm::kTable || (dtype == "int8" && has_byte_permutation(isa));
+}
+
+GemvKernel gemv_kernel(std::string_view dtype, Isa isa, GemvForm form) {
+  if (!has_gemv_form(dtype, isa, form)) {
+    throw std::logic_error("no gemv kernel with a table for weights of " + std::string(dtype) + " on " +
+                           name_of(isa));
+  }
+#if defined(__x86_64__)
+  if (form == GemvForm::kTable) return gemv_avx512_table();
+  if (dtype == "int8" && isa >= Isa::kAvx512Vnni) return gemv_avx512_vnni(form == GemvForm::kStrict);
+  if (dtype == "bf16" && isa >= Isa::kAvx512Bf16 && form == GemvForm::kBest) return gemv_avx512_bf16();
+#endif
+  return portable_gemv_kernel(dtype, isa);
 }
 
 Reach reach_of(std::size_t bytes_per_thread, bool hot) {

@@ -9,7 +9,7 @@
 namespace headroom::native {
 namespace {
 
-constexpr Isa kAll[] = {Isa::kBaseline, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Bf16};
+constexpr Isa kAll[] = {Isa::kBaseline, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Vnni, Isa::kAvx512Bf16};
 
 bool cpu_has([[maybe_unused]] Isa isa) {
 #if defined(__x86_64__)
@@ -22,8 +22,10 @@ bool cpu_has([[maybe_unused]] Isa isa) {
       return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
              __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
              __builtin_cpu_supports("avx512vl");
+    case Isa::kAvx512Vnni:
+      return cpu_has(Isa::kAvx512) && __builtin_cpu_supports("avx512vnni");
     case Isa::kAvx512Bf16:
-      return cpu_has(Isa::kAvx512) && __builtin_cpu_supports("avx512bf16");
+      return cpu_has(Isa::kAvx512Vnni) && __builtin_cpu_supports("avx512bf16");
   }
   return false;
 #else
@@ -41,6 +43,8 @@ const char* name_of(Isa isa) {
       return "avx2";
     case Isa::kAvx512:
       return "avx512";
+    case Isa::kAvx512Vnni:
+      return "avx512_vnni";
     case Isa::kAvx512Bf16:
       return "avx512_bf16";
   }
@@ -53,6 +57,14 @@ std::vector<Isa> available_isas() {
   return found;
 }
 
+bool has_byte_permutation([[maybe_unused]] Isa isa) {
+#if defined(__x86_64__)
+  return isa >= Isa::kAvx512Bf16 && __builtin_cpu_supports("avx512vbmi");
+#else
+  return false;
+#endif
+}
+
 Isa chosen_isa() {
   const char* wanted = std::getenv("HEADROOM_ISA");
   if (wanted == nullptr || *wanted == '\0') return available_isas().back();
@@ -60,7 +72,7 @@ Isa chosen_isa() {
                                 [&](Isa candidate) { return std::string(wanted) == name_of(candidate); });
   if (isa == std::end(kAll)) {
     throw Error("HEADROOM_ISA is '" + std::string(wanted) +
-                "'; it must be baseline, avx2, avx512 or avx512_bf16, or not be set");
+                "'; it must be baseline, avx2, avx512, avx512_vnni or avx512_bf16, or not be set");
   }
   if (!cpu_has(*isa)) {
     throw Error("HEADROOM_ISA asks for " + std::string(wanted) +

@@ -8,17 +8,22 @@ namespace headroom::native {
 
 /// Instruction sets that kernels are written for, each a superset of the one before.
 enum class Isa {
-  kBaseline,   ///< what the compiler may assume of every CPU of this architecture
-  kAvx2,       ///< AVX2 and FMA
-  kAvx512,     ///< AVX-512 F, BW, CD, DQ, VL
-  kAvx512Bf16  ///< AVX512-BF16 too
+  kBaseline,    ///< what the compiler may assume of every CPU of this architecture
+  kAvx2,        ///< AVX2 and FMA
+  kAvx512,      ///< AVX-512 F, BW, CD, DQ, VL
+  kAvx512Vnni,  ///< AVX512-VNNI too: products of bytes
+  kAvx512Bf16   ///< AVX512-BF16 too: products of bf16
 };
 
-/// "baseline", "avx2", "avx512", "avx512_bf16".
+/// "baseline", "avx2", "avx512", "avx512_vnni", "avx512_bf16".
 const char* name_of(Isa isa);
 
 /// Those that this CPU has, worst first.
 std::vector<Isa> available_isas();
+
+/// Whether this CPU has AVX512-VBMI (permutations of bytes), and `isa` allows for it: the CPUs that have it
+/// beside AVX512-BF16.
+bool has_byte_permutation(Isa isa);
 
 /// The best that this CPU has, but none better than the environment variable HEADROOM_ISA names.
 /// Throws Error when it names none, or one that this CPU lacks.

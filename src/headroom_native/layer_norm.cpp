@@ -6,6 +6,7 @@
 #include "headroom_native/norm_kernel.h"
 #include "headroom_native/pool_team.h"
 #include "headroom_native/reference_kernels.h"
+#include "headroom_native/tuning.h"
 
 namespace headroom::native {
 namespace {
@@ -30,15 +31,6 @@ void measure_reference(State& state, LayerNormWorkload& inputs, ThreadPool& pool
   });
 }
 
-/// Around the caches unless a thread's share of x and y stays in its own ones: measured, plain stores lose
-/// from some 4 MiB on, even where a shared last-level cache could hold the results.
-Stores stores_for(const State& state, const LayerNormWorkload& inputs, int workers) {
-  constexpr std::size_t kOwnCaches = std::size_t{2} << 20;
-  const bool stays =
-      state.caches() == Caches::kHot && 2 * inputs.bytes() / static_cast<std::size_t>(workers) <= kOwnCaches;
-  return stays ? Stores::kCached : Stores::kAroundCaches;
-}
-
 }  // namespace
 
 void layer_norm(State& state) {
@@ -50,7 +42,8 @@ void layer_norm(State& state) {
   }
   const std::size_t columns = inputs->columns;
   const NormKernel kernel = norm_kernel(chosen_isa());
-  const Stores stores = stores_for(state, *inputs, pool->workers());
+  const NormWalk walk =
+      norm_choice(state, 2 * inputs->bytes() / static_cast<std::size_t>(pool->workers())).walk;
   state.note("isa", kernel.isa);
   std::vector<Buffer> prepared;
   for (int worker = 0; worker < pool->workers(); ++worker) {
@@ -63,7 +56,7 @@ void layer_norm(State& state) {
       auto* parameters = prepared[static_cast<std::size_t>(worker)].as<float>().data();
       kernel.prepare(inputs->gamma.data(), inputs->beta.data(), columns, parameters);
       kernel.rows(reinterpret_cast<const Bf16*>(inputs->x.copy(copy)) + first, part.size(), columns,
-                  parameters, stores, reinterpret_cast<Bf16*>(inputs->y.copy(copy)) + first);
+                  parameters, walk, reinterpret_cast<Bf16*>(inputs->y.copy(copy)) + first);
     });
   });
 }

@@ -6,6 +6,7 @@
 #include "headroom_native/pool_team.h"
 #include "headroom_native/reference_kernels.h"
 #include "headroom_native/split_gemv.h"
+#include "headroom_native/tuning.h"
 
 namespace headroom::native {
 namespace {
@@ -37,16 +38,16 @@ class ReferenceMlp {
   std::vector<Bf16> hidden_;
 };
 
-/// Two forks and joins. Each worker computes all hidden activations for itself from the shared sums: that
-/// costs some microseconds and saves a third fork and join.
+/// One fork and join. Each worker computes all hidden activations for itself from the shared sums: that costs
+/// some microseconds and saves a second meeting.
 class NativeMlp {
  public:
-  NativeMlp(const MlpWorkload& inputs, ThreadPool& pool, Isa isa, Reach reach)
+  NativeMlp(const MlpWorkload& inputs, ThreadPool& pool, Isa isa, GemvWalk walk)
       : inputs_(inputs),
         pool_(pool),
         norm_(norm_kernel(isa)),
-        up_(gemv_kernel("bf16", isa), pool.workers(), inputs.x.size(), reach),
-        down_(gemv_kernel("bf16", isa), pool.workers(), inputs.up.outputs(), reach),
+        up_(gemv_kernel("bf16", isa), pool.workers(), inputs.x.size(), walk),
+        down_(gemv_kernel("bf16", isa), pool.workers(), inputs.up.outputs(), walk),
         hidden_sums_(inputs.up.outputs()),
         sums_(inputs.x.size()),
         hidden_(static_cast<std::size_t>(pool.workers()), std::vector<Bf16>(inputs.up.outputs())) {}
@@ -56,8 +57,7 @@ class NativeMlp {
   void run(std::size_t copy, Bf16* y) {
     pool_.run([&](int worker, int workers) {
       linear(up_, inputs_.up, copy, inputs_.x.data(), hidden_sums_, worker, workers);
-    });
-    pool_.run([&](int worker, int workers) {
+      pool_.meet();
       std::vector<Bf16>& hidden = hidden_[static_cast<std::size_t>(worker)];
       norm(inputs_.up, hidden_sums_, hidden.data());
       linear(down_, inputs_.down, copy, hidden.data(), sums_, worker, workers);
@@ -104,7 +104,10 @@ void mlp_layer_norm_gelu(State& state) {
     return;
   }
   const std::size_t share = inputs->weight_bytes() / static_cast<std::size_t>(pool->workers());
-  NativeMlp mlp(*inputs, *pool, chosen_isa(), reach_of(share, state.caches() == Caches::kHot));
+  const Isa isa = chosen_isa();
+  const GemvChoice choice = gemv_choice(state, share, "bf16", isa);
+  if (choice.one_thread) state.skip("two layers of weights are worth all threads");
+  NativeMlp mlp(*inputs, *pool, isa, choice.walk);
   state.note("isa", mlp.isa());
   measure(state, *inputs, mlp);
 }

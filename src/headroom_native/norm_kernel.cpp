@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "headroom_native/norm_avx512.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "headroom_native/norm_kernel.cpp"
 #include <hwy/foreach_target.h>  // compiles this file once for each target
@@ -17,8 +19,6 @@
 HWY_BEFORE_NAMESPACE();
 namespace headroom::native::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
-
-constexpr std::size_t kAhead = 4096;  // bytes
 
 using F32 = hn::ScalableTag<float>;
 using Words = hn::Repartition<std::uint32_t, F32>;
@@ -72,14 +72,14 @@ HWY_INLINE Moments moments(float mean, float squares, std::size_t columns) {
   return {mean, 1.0F / std::sqrt(squares / static_cast<float>(columns) + kNormEpsilon)};
 }
 
-HWY_INLINE Moments moments_of(const Bf16* row, std::size_t columns) {
+HWY_INLINE Moments moments_of(const Bf16* row, std::size_t columns, std::size_t ahead) {
   const F32 tag;
   const std::size_t step = 2 * hn::Lanes(tag);
   Vector e0 = hn::Zero(tag), o0 = e0, e1 = e0, o1 = e0;
   std::size_t k = 0;
   for (; k + 2 * step <= columns; k += 2 * step) {
-    hwy::Prefetch(reinterpret_cast<const std::byte*>(row + k) + kAhead);
-    hwy::Prefetch(reinterpret_cast<const std::byte*>(row + k + step) + kAhead);
+    hwy::Prefetch(reinterpret_cast<const std::byte*>(row + k) + ahead);
+    hwy::Prefetch(reinterpret_cast<const std::byte*>(row + k + step) + ahead);
     const auto first = load_words(row + k), second = load_words(row + k + step);
     e0 = hn::Add(e0, even_columns(first));
     o0 = hn::Add(o0, odd_columns(first));
@@ -106,7 +106,6 @@ HWY_INLINE Moments moments_of(const Bf16* row, std::size_t columns) {
   return moments(mean, squares, columns);
 }
 
-/// gamma of even columns, gamma of odd ones, beta of even, beta of odd; each from a multiple of 64 bytes on.
 struct Parameters {
   float* gamma_even;
   float* gamma_odd;
@@ -114,7 +113,7 @@ struct Parameters {
   float* beta_odd;
 };
 HWY_INLINE Parameters split(float* prepared, std::size_t columns) {
-  const std::size_t part = ((columns + 1) / 2 + 15) / 16 * 16;
+  const std::size_t part = norm_part_floats(columns);
   return {prepared, prepared + part, prepared + 2 * part, prepared + 3 * part};
 }
 
@@ -156,16 +155,16 @@ HWY_INLINE void normalise(const Bf16* row, std::size_t columns, Moments of, Para
   }
 }
 
-void norm_rows(const Bf16* x, std::size_t rows, std::size_t columns, const float* prepared, Stores stores,
+void norm_rows(const Bf16* x, std::size_t rows, std::size_t columns, const float* prepared, NormWalk walk,
                Bf16* y) {
   constexpr std::size_t kLine = 64;
   const Parameters with = split(const_cast<float*>(prepared), columns);
   const bool aligned =
       reinterpret_cast<std::uintptr_t>(y) % kLine == 0 && columns * sizeof(Bf16) % kLine == 0;
-  const bool stream = stores == Stores::kAroundCaches && aligned;
+  const bool stream = walk.stores == Stores::kAroundCaches && aligned;
   for (std::size_t row = 0; row < rows; ++row) {
     const Bf16* from = x + row * columns;
-    const Moments of = moments_of(from, columns);
+    const Moments of = moments_of(from, columns, walk.ahead);
     if (stream) {
       normalise<true>(from, columns, of, with, y + row * columns);
     } else {
@@ -239,9 +238,16 @@ HWY_EXPORT(norm_target_name);
 
 }  // namespace
 
-NormKernel norm_kernel(Isa isa) {
+NormKernel portable_norm_kernel(Isa isa) {
   return {HEADROOM_HIGHWAY_FUNCTION(prepare, isa), HEADROOM_HIGHWAY_FUNCTION(norm_rows, isa),
           HEADROOM_HIGHWAY_FUNCTION(norm_vector, isa), HEADROOM_HIGHWAY_FUNCTION(norm_target_name, isa)()};
+}
+
+NormKernel norm_kernel(Isa isa) {
+#if defined(__x86_64__)
+  if (isa >= Isa::kAvx512Bf16) return norm_avx512_bf16();
+#endif
+  return portable_norm_kernel(isa);
 }
 
 }  // namespace headroom::native

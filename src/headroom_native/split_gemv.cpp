@@ -5,8 +5,8 @@
 
 namespace headroom::native {
 
-SplitGemv::SplitGemv(GemvKernel kernel, int workers, std::size_t columns, Reach reach)
-    : kernel_(std::move(kernel)), columns_(columns), reach_(reach) {
+SplitGemv::SplitGemv(GemvKernel kernel, int workers, std::size_t columns, GemvWalk walk)
+    : kernel_(std::move(kernel)), columns_(columns), walk_(walk) {
   for (int worker = 0; worker < workers; ++worker) prepared_.emplace_back(prepared_bytes(columns));
 }
 
@@ -17,7 +17,7 @@ void SplitGemv::prepare(int worker, const Bf16* x) {
 void SplitGemv::multiply(int worker, const std::byte* weights, std::size_t bytes_per_row, Slice slice,
                          float* sums) const {
   kernel_.multiply(weights + slice.begin * bytes_per_row, slice.size(), columns_,
-                   prepared_[static_cast<std::size_t>(worker)].data(), reach_, sums + slice.begin);
+                   prepared_[static_cast<std::size_t>(worker)].data(), walk_, sums + slice.begin);
 }
 
 void round_to_bf16(const float* from, Slice slice, Bf16* to) {

@@ -14,7 +14,7 @@ namespace headroom::native {
 /// A gemv whose rows are split over workers, with each worker's own memory for x.
 class SplitGemv {
  public:
-  SplitGemv(GemvKernel kernel, int workers, std::size_t columns, Reach reach);
+  SplitGemv(GemvKernel kernel, int workers, std::size_t columns, GemvWalk walk);
 
   const std::string& isa() const { return kernel_.isa; }
   std::size_t columns() const { return columns_; }
@@ -24,11 +24,15 @@ class SplitGemv {
   /// sums[row] = weights[row] * x for the rows of `slice`.
   void multiply(int worker, const std::byte* weights, std::size_t bytes_per_row, Slice slice,
                 float* sums) const;
+  /// y[row] = sums[row] rounded to bf16, for the rows of `slice`.
+  void round(const float* sums, Slice slice, Bf16* y) const {
+    kernel_.round(sums + slice.begin, slice.size(), y + slice.begin);
+  }
 
  private:
   GemvKernel kernel_;
   std::size_t columns_;
-  Reach reach_;
+  GemvWalk walk_;
   std::vector<Buffer> prepared_;
 };
 

@@ -76,6 +76,18 @@ void ThreadPool::serve(int worker) {
   }
 }
 
+void ThreadPool::meet() {
+  const std::uint32_t seen = meetings_.load(std::memory_order_acquire);
+  if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 < static_cast<std::uint32_t>(workers_)) {
+    await_change(meetings_, seen);
+    return;
+  }
+  // The last: nobody arrives for the next meeting before this one is over.
+  arrived_.store(0, std::memory_order_relaxed);
+  meetings_.fetch_add(1, std::memory_order_release);
+  meetings_.notify_all();
+}
+
 void ThreadPool::pin(int worker) const {
   thread_local int pinned_to = -1;
   if (cpus_.empty()) return;

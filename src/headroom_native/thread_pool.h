@@ -27,6 +27,17 @@ class ThreadPool {
   /// False where several workers share a CPU: then nothing may be concluded from how they run side by side.
   bool has_a_cpu_each() const { return static_cast<std::size_t>(workers_) <= cpus_.size(); }
 
+  /// As run() with one worker: calls body(0, 1) on the CPU of worker 0.
+  template <typename Body>
+  void run_alone(Body&& body) {
+    pin(0);
+    body(0, 1);
+  }
+
+  /// Within a body of run(): returns once every worker has called it, with everything that they wrote before.
+  /// For work in several steps: a start and an end of all of them would cost twice as much.
+  void meet();
+
   /// Calls body(worker, workers) once on every worker and returns when all are done. `body` must not throw.
   /// Allocates nothing.
   template <typename Body>
@@ -53,6 +64,8 @@ class ThreadPool {
   std::atomic<bool> stopping_{false};
   alignas(64) std::atomic<std::uint32_t> generation_{0};  ///< counts the runs; a change starts the workers
   alignas(64) std::atomic<std::uint32_t> pending_{0};     ///< workers, without worker 0, that are not done
+  alignas(64) std::atomic<std::uint32_t> arrived_{0};     ///< of the meeting that is under way
+  std::atomic<std::uint32_t> meetings_{0};                ///< that are over
   alignas(64) std::vector<std::jthread> threads_;
 };
 

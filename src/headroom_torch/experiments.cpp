@@ -12,7 +12,10 @@
 namespace headroom::torch_runner {
 
 void register_torch_experiments(Registry& registry) {
-  add_seed_experiments(registry, {gemv, gather_gemv, layer_norm, mlp_layer_norm_gelu}, {"aten", "aten_out"});
+  const std::vector<std::string> backends{"aten", "aten_out"};
+  add_seed_experiments(
+      registry,
+      {{gemv, backends}, {gather_gemv, backends}, {layer_norm, backends}, {mlp_layer_norm_gelu, backends}});
   registry.take_arguments_with(offer_modules);
   registry.trace_with(trace_call);
 }

@@ -24,7 +24,8 @@ class RunTest(CommandLineTest):
         result = headroom("run", "--list", "--json", "-")
         self.assert_exit(result, 0)
         experiments = {e["name"]: e for offer in json.loads(result.stdout) for e in offer["experiments"]}
-        self.assertEqual(experiments["gemv"]["backends"], ["native", "reference"])
+        self.assertEqual(experiments["gemv"]["backends"][:3], ["native", "native_strict", "reference"])
+        self.assertIn("4 rows", experiments["gemv"]["variants"]["native"])
 
     def test_one_experiment_against_the_limit(self):
         path = self.folder / "records.json"

@@ -1,23 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <initializer_list>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "headroom/experiment/registry.h"
 
 namespace headroom {
 
-/// A runner's implementations of the experiments of gpt-fast's benchmark; null: it has none of this one.
+/// A runner's implementations of one experiment of gpt-fast's benchmark.
+struct SeedExperiment {
+  Experiment::Function run = nullptr;  ///< null: it has none
+  std::vector<std::string> backends;
+  std::map<std::string, std::vector<std::string>> variants{};  ///< by backend
+};
 struct SeedExperiments {
-  Experiment::Function gemv = nullptr;
-  Experiment::Function gather_gemv = nullptr;
-  Experiment::Function layer_norm = nullptr;
-  Experiment::Function mlp_layer_norm_gelu = nullptr;
+  SeedExperiment gemv, gather_gemv, layer_norm, mlp_layer_norm_gelu;
 };
 
 /// Adds them with the axes, metrics and summaries that are the same for every runner, so that cases of
 /// different runners are compared.
-void add_seed_experiments(Registry& registry, const SeedExperiments& functions,
-                          std::initializer_list<const char*> backends);
+void add_seed_experiments(Registry& registry, const SeedExperiments& runner);
 
 }  // namespace headroom

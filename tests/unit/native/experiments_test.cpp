@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <functional>
 #include <thread>
@@ -11,6 +12,7 @@
 #include "headroom/base/error.h"
 #include "headroom/experiment/state.h"
 #include "headroom_native/isa.h"
+#include "headroom_native/tuning.h"
 
 namespace headroom::native {
 namespace {
@@ -85,7 +87,7 @@ const std::vector<const char*> kSizes{"1", "2", "3", "31", "33", "127"};
 TEST(Experiments, GemvIsRightForOddSizes) {
   for (const char* size : kSizes) {
     for (const char* dtype : {"bf16", "int8"}) {
-      for (const char* backend : {"native", "reference"}) {
+      for (const char* backend : {"native", "native_strict", "reference"}) {
         for (const int threads : {1, 2}) {
           CaseSpec spec = hot_case("gemv", {{"D", size}, {"dtype", dtype}}, threads);
           spec.backend = backend;
@@ -126,6 +128,37 @@ TEST(Experiments, MlpIsRightForOddSizes) {
       expect_right(run(spec), std::string(size) + backend);
     }
   }
+}
+
+TEST(Experiments, EachVariantIsRightOrDoesNotApply) {
+  std::size_t measured = 0;
+  const auto check = [&](CaseSpec spec, const std::vector<std::string>& variants) {
+    for (const std::string& variant : variants) {
+      spec.variant = variant;
+      const Outcome outcome = run(spec);
+      if (!outcome.skipped.empty()) {
+        EXPECT_THAT(outcome.skipped, ::testing::AnyOf(HasSubstr("VBMI"), HasSubstr("all threads")))
+            << variant;
+        continue;
+      }
+      expect_right(outcome, spec.experiment + " " + variant);
+      EXPECT_EQ(outcome.info.notes.at("variant"), variant);
+      ++measured;
+    }
+  };
+  check(hot_case("gemv", {{"D", "129"}, {"dtype", "bf16"}}), gemv_variants());
+  check(hot_case("gemv", {{"D", "129"}, {"dtype", "int8"}}), gemv_variants());
+  check(hot_case("gather_gemv", {{"D", "130"}, {"dtype", "int8"}}), gemv_variants());
+  check(hot_case("layer_norm", {{"D", "160"}, {"BS", "9"}, {"dtype", "bf16"}}), norm_variants());
+  check(hot_case("mlp_layer_norm_gelu", {{"D", "127"}, {"hidden", "333"}, {"dtype", "bf16"}}),
+        gemv_variants());
+  EXPECT_GE(measured, 40U);
+}
+
+TEST(Experiments, AnUnknownVariantIsAnError) {
+  CaseSpec spec = hot_case("gemv", {{"D", "16"}, {"dtype", "bf16"}});
+  spec.variant = "7 rows";
+  EXPECT_THROW(run(spec), Error);
 }
 
 TEST(Experiments, EachInstructionSetIsRight) {

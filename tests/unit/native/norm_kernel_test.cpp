@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "headroom/experiment/buffer.h"
@@ -32,11 +33,19 @@ std::vector<float> random_floats(std::size_t count, std::uint64_t seed) {
   return values;
 }
 
+const std::vector<NormWalk> kWalks{Stores::kCached,
+                                   Stores::kAroundCaches,
+                                   {Stores::kCached, 1, 4096, true},
+                                   {Stores::kCached, 2, 0, false},
+                                   {Stores::kCached, 4, 0, true},
+                                   {Stores::kAroundCaches, 1, 0, false},
+                                   {Stores::kAroundCaches, 2, 8192, true}};
+
 TEST(NormKernel, RowsAgreeWithFloat64) {
   for (const Isa isa : available_isas()) {
-    for (const Stores stores : {Stores::kCached, Stores::kAroundCaches}) {
+    for (const NormWalk& walk : kWalks) {
       for (const std::size_t columns : {1, 2, 3, 31, 32, 33, 127, 128, 1000, 1025}) {
-        constexpr std::size_t kRows = 3;
+        constexpr std::size_t kRows = 7;
         Buffer x(kRows * columns * sizeof(Bf16)), y(kRows * columns * sizeof(Bf16));
         const std::vector<float> gamma = random_floats(columns, 1), beta = random_floats(columns, 2);
         std::vector<float> prepared(prepared_norm_floats(columns));
@@ -44,7 +53,7 @@ TEST(NormKernel, RowsAgreeWithFloat64) {
         y.poison();
         const NormKernel kernel = norm_kernel(isa);
         kernel.prepare(gamma.data(), beta.data(), columns, prepared.data());
-        kernel.rows(x.as<Bf16>().data(), kRows, columns, prepared.data(), stores, y.as<Bf16>().data());
+        kernel.rows(x.as<Bf16>().data(), kRows, columns, prepared.data(), walk, y.as<Bf16>().data());
         for (std::size_t row = 0; row < kRows; ++row) {
           std::vector<double> values;
           for (const Bf16 value : x.as<Bf16>().subspan(row * columns, columns))
@@ -71,6 +80,44 @@ TEST(NormKernel, VectorAgreesWithFloat64) {
       for (const Bf16 value : beta) beta_floats.push_back(to_float(value));
       const std::vector<double> values(x.begin(), x.end());
       expect_norm(values, gamma_floats, beta_floats, y, kernel.isa + " D=" + std::to_string(columns));
+    }
+  }
+}
+
+TEST(NormKernel, OneHardRowSparesItsNeighbours) {
+  constexpr std::size_t kRows = 5, kColumns = 100;
+  const std::vector<float> gamma = random_floats(kColumns, 1), beta = random_floats(kColumns, 2);
+  const std::vector<float> hard{std::numeric_limits<float>::quiet_NaN(),
+                                std::numeric_limits<float>::infinity(), 3e38F, 1e-20F};
+  for (const Isa isa : available_isas()) {
+    for (const float value : hard) {
+      Buffer x(kRows * kColumns * sizeof(Bf16)), y(kRows * kColumns * sizeof(Bf16));
+      fill_random(x.as<Bf16>(), 3);
+      if (value < 1) {  // a row whose variance underflows beside epsilon
+        for (std::size_t k = 0; k < kColumns; ++k)
+          x.as<Bf16>()[2 * kColumns + k] = to_bf16(k % 2 == 0 ? value : -value);
+      } else {
+        x.as<Bf16>()[2 * kColumns + 7] = to_bf16(value);
+      }
+      std::vector<float> prepared(prepared_norm_floats(kColumns));
+      const NormKernel kernel = norm_kernel(isa);
+      kernel.prepare(gamma.data(), beta.data(), kColumns, prepared.data());
+      kernel.rows(x.as<Bf16>().data(), kRows, kColumns, prepared.data(), Stores::kCached,
+                  y.as<Bf16>().data());
+      for (std::size_t row = 0; row < kRows; ++row) {
+        const auto of_row = y.as<Bf16>().subspan(row * kColumns, kColumns);
+        if (row == 2 && !(std::fabs(value) < 1e38F)) {
+          // NaN, or the mean is infinite: no value is left, as in float64 (3e38 squared is infinite in f32
+          // only).
+          for (const Bf16 result : of_row)
+            EXPECT_TRUE(value == 3e38F || std::isnan(to_float(result))) << kernel.isa;
+          continue;
+        }
+        std::vector<double> values;
+        for (const Bf16 given : x.as<Bf16>().subspan(row * kColumns, kColumns))
+          values.push_back(to_float(given));
+        expect_norm(values, gamma, beta, of_row, kernel.isa + " row " + std::to_string(row));
+      }
     }
   }
 }

@@ -62,6 +62,39 @@ TEST(ThreadPool, WorksAfterItsThreadsFellAsleep) {
   EXPECT_EQ(sum, 6);
 }
 
+TEST(ThreadPool, WorkersMeetWithWhatEachHasWritten) {
+  for (const int workers : {1, 2, 5}) {
+    ThreadPool pool(workers);
+    std::vector<int> written(static_cast<std::size_t>(workers), 0);
+    std::atomic<int> wrong{0};
+    for (int run = 0; run < 100; ++run) {
+      pool.run([&](int worker, int count) {
+        for (int step = 1; step <= 3; ++step) {
+          written[static_cast<std::size_t>(worker)] = 10 * run + step;
+          pool.meet();
+          for (int other = 0; other < count; ++other) {
+            if (written[static_cast<std::size_t>(other)] != 10 * run + step) ++wrong;
+          }
+          pool.meet();
+        }
+      });
+    }
+    EXPECT_EQ(wrong, 0) << workers << " workers";
+  }
+}
+
+TEST(ThreadPool, AWorkerAloneIsTheCaller) {
+  ThreadPool pool(3);
+  std::thread::id id;
+  int workers = 0;
+  pool.run_alone([&](int, int count) {
+    id = std::this_thread::get_id();
+    workers = count;
+  });
+  EXPECT_EQ(id, std::this_thread::get_id());
+  EXPECT_EQ(workers, 1);
+}
+
 TEST(ThreadPool, BurnsNoCpuWhileIdle) {
   ThreadPool pool(2);
   pool.run([](int, int) {});

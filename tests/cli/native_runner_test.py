@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""headroom-native by itself: what an idle runner costs, instruction sets by force, variants chosen and remembered."""
+import json
+import os
+import pathlib
+import socket
+import subprocess
+import time
+import unittest
+
+from command_line import BRIEF, NATIVE, CommandLineTest, headroom, records_of
+
+
+class Runner:
+    """headroom-native, asked over its socket as `headroom` asks it."""
+
+    def __init__(self):
+        ours, theirs = socket.socketpair()
+        environment = dict(os.environ, HEADROOM_FD=str(theirs.fileno()))
+        self.process = subprocess.Popen([NATIVE], env=environment, pass_fds=[theirs.fileno()])
+        theirs.close()
+        self.lines = ours.makefile("rw")
+        self.hello = json.loads(self.lines.readline())
+
+    def ask(self, **request):
+        self.lines.write(json.dumps(request) + "\n")
+        self.lines.flush()
+        return json.loads(self.lines.readline())
+
+    def cpu_seconds(self):
+        fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def end(self):
+        self.ask(**{"do": "describe"})
+        self.lines.write('{"do": "quit"}\n')
+        self.lines.flush()
+        self.process.wait(30)
+
+
+class NativeRunnerTest(CommandLineTest):
+    def test_an_idle_runner_uses_no_cpu(self):
+        runner = Runner()
+        try:
+            spec = {"experiment": "gemv", "axes": {"D": "512", "dtype": "int8"}, "backend": "native", "threads": 2,
+                    "cold": False, "seed": 1}
+            self.assertEqual(runner.ask(do="prepare", case=1, spec=spec)["outcome"], "ready")
+            self.assertGreater(runner.ask(do="sample", case=1, iterations=1000, lead_in=1)["elapsed_ns"], 0)
+            time.sleep(0.05)
+            before = runner.cpu_seconds()
+            time.sleep(5)
+            # The kernel counts in ticks of 10 ms: one at most.
+            self.assertLessEqual(runner.cpu_seconds() - before, 0.0101)
+        finally:
+            runner.end()
+
+    def test_everything_is_right_on_a_forced_baseline(self):
+        path = self.folder / "records.json"
+        result = headroom("run", "gemv", "gather_gemv", "layer_norm", "mlp_layer_norm_gelu", "--backend",
+                          "native,native_strict", "-a", "D=96", "-a", "BS=16", "-a", "hidden=200", "--hot", "--no-limits",
+                          "--no-store", "--processes", "1", *BRIEF, "--json", path,
+                          env=dict(os.environ, HEADROOM_ISA="baseline"))
+        self.assert_exit(result, 0)
+        records = records_of(path)
+        self.assertGreaterEqual(len({(r["model"]["name"], r["benchmark"]["dtype"]) for r in records}), 6)
+        for record in records:
+            self.assertTrue(record["verified"], record["model"])
+            self.assertNotIn("avx", record["model"]["extra_info"]["isa"].lower())
+
+    def test_an_instruction_set_that_is_none_is_refused(self):
+        result = headroom("run", "gemv", "-a", "D=64", "--no-limits", "--no-store", *BRIEF,
+                          env=dict(os.environ, HEADROOM_ISA="avx9"))
+        self.assertNotEqual(result.returncode, 0)
+        self.assertIn("avx9", result.stdout + result.stderr)
+
+    def test_variants_are_chosen_once_and_anew_when_asked(self):
+        environment = dict(os.environ, XDG_CACHE_HOME=str(self.folder))
+
+        def run(*more):
+            path = self.folder / "records.json"
+            result = headroom("run", "gemv", "-a", "D=256", "-a", "dtype=bf16", "--hot", "--no-limits", "--no-store",
+                              "--threads", "1", "--min-time", "0", "--max-time", "4s", "--precision", "20%",
+                              "--json", path, *more, env=environment)
+            self.assert_exit(result, 0)
+            return records_of(path)[0]["model"]["extra_info"]["variant"]
+
+        run()
+        files = list((self.folder / "headroom" / "tuning").glob("*.json"))
+        self.assertEqual(len(files), 1)
+        kept = json.loads(files[0].read_text())
+        key = "gemv D=256 dtype=bf16 native 1 thread hot"
+        self.assertEqual(list(kept["variants"]), [key])
+        # Remembered, whatever it is: one that nobody would choose shows it.
+        kept["variants"][key] = "2 rows, 8 KiB ahead"
+        files[0].write_text(json.dumps(kept))
+        self.assertEqual(run(), "2 rows, 8 KiB ahead")
+        files[0].write_text(json.dumps({"schema": 1, "variants": {key: "no such variant"}}))
+        chosen = run("--retune")
+        self.assertEqual(json.loads(files[0].read_text())["variants"], {key: chosen})
+        files[0].write_text("{damaged")
+        self.assertTrue(run())
+
+
+if __name__ == "__main__":
+    unittest.main()
