@@ -25,7 +25,7 @@ struct KnownRunner {
 const std::vector<KnownRunner>& known_runners() {
   static const std::vector<KnownRunner> runners{
       {"headroom-native",
-       {"native", "native_strict", "reference"},
+       {"native", "native_strict", "reference", "onednn", "onednn_packed", "openblas"},
        "build it with this program: make build"},
       {"headroom-torch",
        {"aten", "aten_out"},

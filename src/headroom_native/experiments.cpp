@@ -11,6 +11,7 @@
 #include "headroom_native/limit_read.h"
 #include "headroom_native/limit_write.h"
 #include "headroom_native/mlp_layer_norm_gelu.h"
+#include "headroom_native/peers/peers.h"
 #include "headroom_native/tuning.h"
 
 namespace headroom::native {
@@ -55,17 +56,22 @@ void add_limits(Registry& registry) {
       .limit();
 }
 
+std::vector<std::string> with_peers(std::vector<std::string> ours, const std::vector<std::string>& peers) {
+  ours.insert(ours.end(), peers.begin(), peers.end());
+  return ours;
+}
+
 }  // namespace
 
 void register_native_experiments(Registry& registry) {
-  const std::vector<std::string> gemvs = {"native", "native_strict", "reference"};
+  const std::vector<std::string> gemvs = with_peers({"native", "native_strict", "reference"}, gemv_peers());
   add_seed_experiments(
       registry,
       {{gemv, gemvs, {{"native", gemv_variants()}}},
        {gather_gemv, gemvs, {{"native", gemv_variants()}}},
-       {layer_norm, {"native", "reference"}, {{"native", norm_variants()}}},
+       {layer_norm, with_peers({"native", "reference"}, layer_norm_peers()), {{"native", norm_variants()}}},
        {mlp_layer_norm_gelu,
-        {"native", "reference"},
+        with_peers({"native", "reference"}, mlp_peers()),
         {{"native", gemv_variants()}}}});
   add_limits(registry);
 }

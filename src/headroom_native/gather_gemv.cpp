@@ -2,6 +2,7 @@
 #include "headroom_native/gather_gemv.h"
 
 #include "headroom/workload/gather_gemv_workload.h"
+#include "headroom_native/peers/peers.h"
 #include "headroom_native/pool_team.h"
 #include "headroom_native/reference_kernels.h"
 #include "headroom_native/split_gemv.h"
@@ -36,6 +37,7 @@ void measure_reference(State& state, const GatherGemvWorkload& inputs) {
 void gather_gemv(State& state) {
   const auto pool = shared_pool(state);
   const auto inputs = gather_gemv_workload(state, team_of(*pool));
+  if (measured_by_peer(state, *inputs, *pool)) return;
   if (state.backend() == "reference") {
     measure_reference(state, *inputs);
     return;

@@ -2,6 +2,7 @@
 #include "headroom_native/gemv.h"
 
 #include "headroom/workload/gemv_workload.h"
+#include "headroom_native/peers/peers.h"
 #include "headroom_native/pool_team.h"
 #include "headroom_native/reference_kernels.h"
 #include "headroom_native/split_gemv.h"
@@ -31,6 +32,7 @@ void measure_reference(State& state, const GemvWorkload& inputs) {
 void gemv(State& state) {
   const auto pool = shared_pool(state);
   const auto inputs = gemv_workload(state, team_of(*pool));
+  if (measured_by_peer(state, *inputs, *pool)) return;
   if (state.backend() == "reference") {
     measure_reference(state, *inputs);
     return;

@@ -4,6 +4,7 @@
 #include "headroom/workload/layer_norm_workload.h"
 #include "headroom/workload/slice.h"
 #include "headroom_native/norm_kernel.h"
+#include "headroom_native/peers/peers.h"
 #include "headroom_native/pool_team.h"
 #include "headroom_native/reference_kernels.h"
 #include "headroom_native/tuning.h"
@@ -36,6 +37,7 @@ void measure_reference(State& state, LayerNormWorkload& inputs, ThreadPool& pool
 void layer_norm(State& state) {
   const auto pool = shared_pool(state);
   const auto inputs = layer_norm_workload(state, team_of(*pool));
+  if (measured_by_peer(state, *inputs, *pool)) return;
   if (state.backend() == "reference") {
     measure_reference(state, *inputs, *pool);
     return;

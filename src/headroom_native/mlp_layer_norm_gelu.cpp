@@ -3,6 +3,7 @@
 
 #include "headroom/workload/mlp_workload.h"
 #include "headroom_native/norm_kernel.h"
+#include "headroom_native/peers/peers.h"
 #include "headroom_native/pool_team.h"
 #include "headroom_native/reference_kernels.h"
 #include "headroom_native/split_gemv.h"
@@ -97,6 +98,7 @@ void measure(State& state, const MlpWorkload& inputs, auto& mlp) {
 void mlp_layer_norm_gelu(State& state) {
   const auto pool = shared_pool(state);
   const auto inputs = mlp_workload(state, team_of(*pool));
+  if (measured_by_peer(state, *inputs, *pool)) return;
   if (state.backend() == "reference") {
     state.note("isa", "plain loops");
     ReferenceMlp mlp(*inputs);
