@@ -13,8 +13,10 @@ namespace {
 
 constexpr std::size_t kChosen = GatherGemvWorkload::kChosen;
 
-void measure(State& state, std::vector<Bf16>& y, const GatherGemvWorkload& inputs, const auto& body) {
+void measure(State& state, std::vector<Bf16>& y, const std::vector<float>& sums,
+             const GatherGemvWorkload& inputs, const auto& body) {
   state.verify([&] { body(0); }, std::span(y), inputs.expected, GatherGemvWorkload::kTolerance);
+  state.note("error of sums", error_of_sums(sums, inputs.expected));
   state.measure(body);
 }
 
@@ -23,7 +25,7 @@ void measure_reference(State& state, const GatherGemvWorkload& inputs) {
   std::vector<Bf16> y(kChosen * size);
   std::vector<float> sums(kChosen * size);
   state.note("isa", "plain loops");
-  measure(state, y, inputs, [&](std::size_t copy) {
+  measure(state, y, sums, inputs, [&](std::size_t copy) {
     for (std::size_t chosen = 0; chosen < kChosen; ++chosen) {
       reference_gemv(inputs.dtype, inputs.matrix(copy, chosen), size, size, inputs.x.data(),
                      sums.data() + chosen * size);
@@ -53,7 +55,7 @@ void gather_gemv(State& state) {
   std::vector<Bf16> y(kChosen * size);
   std::vector<float> sums(kChosen * size);
   const std::size_t row_bytes = size * item_bytes(inputs->dtype);
-  measure(state, y, *inputs, [&](std::size_t copy) {
+  measure(state, y, sums, *inputs, [&](std::size_t copy) {
     const auto share_of_rows = [&](int worker, int workers) {
       const Slice rows = slice_of(size, worker, workers);
       kernel.prepare(worker, inputs->x.data());

@@ -11,8 +11,10 @@
 namespace headroom::native {
 namespace {
 
-void measure(State& state, std::vector<Bf16>& y, const GemvWorkload& inputs, const auto& body) {
+void measure(State& state, std::vector<Bf16>& y, const std::vector<float>& sums, const GemvWorkload& inputs,
+             const auto& body) {
   state.verify([&] { body(0); }, std::span(y), inputs.expected, GemvWorkload::kTolerance);
+  state.note("error of sums", error_of_sums(sums, inputs.expected));
   state.measure(body);
 }
 
@@ -21,7 +23,7 @@ void measure_reference(State& state, const GemvWorkload& inputs) {
   std::vector<Bf16> y(size);
   std::vector<float> sums(size);
   state.note("isa", "plain loops");
-  measure(state, y, inputs, [&](std::size_t copy) {
+  measure(state, y, sums, inputs, [&](std::size_t copy) {
     reference_gemv(inputs.dtype, inputs.weights.copy(copy), size, size, inputs.x.data(), sums.data());
     round_to_bf16(sums.data(), {0, size}, y.data());
   });
@@ -48,7 +50,7 @@ void gemv(State& state) {
   std::vector<Bf16> y(size);
   std::vector<float> sums(size);
   const std::size_t row_bytes = size * item_bytes(inputs->dtype);
-  measure(state, y, *inputs, [&](std::size_t copy) {
+  measure(state, y, sums, *inputs, [&](std::size_t copy) {
     const auto share_of_rows = [&](int worker, int workers) {
       const Slice rows = slice_of(size, worker, workers);
       kernel.prepare(worker, inputs->x.data());

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom_native/split_gemv.h"
 
+#include <fmt/format.h>
+
 #include <utility>
+
+#include "headroom/experiment/scaled_error.h"
 
 namespace headroom::native {
 
@@ -18,6 +22,13 @@ void SplitGemv::multiply(int worker, const std::byte* weights, std::size_t bytes
                          float* sums) const {
   kernel_.multiply(weights + slice.begin * bytes_per_row, slice.size(), columns_,
                    prepared_[static_cast<std::size_t>(worker)].data(), walk_, sums + slice.begin);
+}
+
+std::string error_of_sums(std::span<const float> sums, std::span<const double> expected) {
+  std::vector<double> errors;
+  for (std::size_t i = 0; i < expected.size(); ++i) errors.push_back(double{sums[i]} - expected[i]);
+  const double scale = root_mean_square(expected);
+  return fmt::format("{:.2g}", scale > 0 ? root_mean_square(errors) / scale : 0);
 }
 
 void round_to_bf16(const float* from, Slice slice, Bf16* to) {

@@ -156,6 +156,17 @@ TEST(Experiments, EachVariantIsRightOrDoesNotApply) {
   EXPECT_GE(measured, 40U);
 }
 
+TEST(Experiments, TheErrorOfTheSumsIsSaidBeforeRounding) {
+  const auto error_of = [](const char* backend) {
+    CaseSpec spec = hot_case("gemv", {{"D", "500"}, {"dtype", "int8"}});
+    spec.backend = backend;
+    return std::stod(run(spec).info.notes.at("error of sums"));
+  };
+  EXPECT_LT(error_of("native"), 1e-4);
+  EXPECT_LT(error_of("native_strict"), 1e-6);
+  EXPECT_GT(error_of("native_strict"), 0);
+}
+
 TEST(Experiments, AnUnknownVariantIsAnError) {
   CaseSpec spec = hot_case("gemv", {{"D", "16"}, {"dtype", "bf16"}});
   spec.variant = "7 rows";
