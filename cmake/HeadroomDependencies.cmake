@@ -12,7 +12,6 @@ pkg_check_modules(sqlite3 REQUIRED IMPORTED_TARGET sqlite3)
 pkg_check_modules(zlib REQUIRED IMPORTED_TARGET zlib)
 pkg_check_modules(libzstd REQUIRED IMPORTED_TARGET libzstd)
 pkg_check_modules(simdjson REQUIRED IMPORTED_TARGET simdjson)
-# Only its headers: the library is loaded where a history in PostgreSQL is opened (history/libpq.h).
 pkg_check_modules(libpq REQUIRED libpq)
 # headroom-trace-mpi is built where there is one; packages/mpi.txt.
 find_package(MPI QUIET COMPONENTS CXX)

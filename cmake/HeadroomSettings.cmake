@@ -18,9 +18,24 @@ add_library(headroom_warnings INTERFACE)
 target_compile_options(headroom_warnings INTERFACE
   -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wconversion -Wno-sign-conversion
   # GCC 12 sees overlapping copies in string concatenations that are none (GCC bug 105651).
-  $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>
+  "$<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict;-Wno-stringop-overflow>"
   # It also sees members of aggregates that are not initialised where they are: no reason to stop.
   "$<$<BOOL:${HEADROOM_WERROR}>:-Werror;-Wno-error=maybe-uninitialized>")
+
+# Options, tables and tests run for milliseconds: what they cost is their compilation.
+add_library(headroom_quickly_compiled INTERFACE)
+target_compile_options(headroom_quickly_compiled INTERFACE $<$<CONFIG:Release>:-O1>)
+
+# Precompiles headers that most files of a target include. headroom_torch has its own, always.
+function(headroom_precompile target)
+  if(HEADROOM_PRECOMPILE)
+    if(ARGV1 STREQUAL REUSE_FROM)
+      target_precompile_headers(${target} REUSE_FROM ${ARGV2})
+    else()
+      target_precompile_headers(${target} PRIVATE ${ARGN})
+    endif()
+  endif()
+endfunction()
 
 # Programs of ours start fast: no library that is not needed, none bound before use.
 add_link_options(-Wl,--as-needed)

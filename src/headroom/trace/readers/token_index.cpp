@@ -1,12 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom/trace/readers/token_index.h"
 
+#include <dlfcn.h>
+#include <fmt/format.h>
 #include <simdjson.h>
 
 #include <algorithm>
 #include <new>
 
+#include "headroom/base/error.h"
+
 namespace headroom::trace::readers {
+
+namespace {
+
+/// What simdjson has for this CPU. Its library is loaded when the first trace is read and not when the
+/// program starts: all else that is used of it are virtual functions of what this function returns.
+const simdjson::implementation& implementation() {
+  using Get = decltype(&simdjson::get_active_implementation);
+  static const Get get = [] {
+    void* library = ::dlopen(HEADROOM_SIMDJSON, RTLD_NOW | RTLD_LOCAL);
+    void* symbol =
+        library == nullptr ? nullptr : ::dlsym(library, "_ZN8simdjson25get_active_implementationEv");
+    if (symbol == nullptr) {
+      throw Error(
+          fmt::format("reading a trace needs {}, which this program was built with ({}); install it (Debian: "
+                      "the package libsimdjson-dev brings it)",
+                      HEADROOM_SIMDJSON, ::dlerror()));
+    }
+    return reinterpret_cast<Get>(symbol);
+  }();
+  return *get();
+}
+
+}  // namespace
 
 struct TokenIndex::Parser {
   std::unique_ptr<simdjson::internal::dom_parser_implementation> stages;
@@ -20,7 +47,7 @@ std::span<const std::uint32_t> TokenIndex::find(std::string_view text) {
   if (!stages || stages->capacity() < text.size()) {
     constexpr std::size_t kNoNesting = 1;  // Depth is a matter of the second stage.
     const std::size_t capacity = std::max<std::size_t>(text.size(), 1) + text.size() / 4;
-    const auto error = simdjson::get_active_implementation()->create_dom_parser_implementation(
+    const auto error = implementation().create_dom_parser_implementation(
         std::min<std::size_t>(capacity, simdjson::SIMDJSON_MAXSIZE_BYTES), kNoNesting, stages);
     if (error != simdjson::SUCCESS) throw std::bad_alloc();
   }

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+# What makes the command line start in a millisecond: few shared libraries, because each costs some 0.1 ms, and the C++
+# library, whose symbols are looked up one by one, costs 1 ms.
+
+# The name under which the loader finds simdjson when the first trace is read.
+find_library(HEADROOM_SIMDJSON_FILE simdjson HINTS ${simdjson_LIBRARY_DIRS} REQUIRED)
+execute_process(COMMAND ${CMAKE_READELF} -d ${HEADROOM_SIMDJSON_FILE} OUTPUT_VARIABLE dynamic_section)
+if(NOT dynamic_section MATCHES "SONAME[^[]*\\[([^]]+)\\]")
+  message(FATAL_ERROR "${HEADROOM_SIMDJSON_FILE} has no SONAME: headroom needs simdjson as a shared library")
+endif()
+set(HEADROOM_SIMDJSON ${CMAKE_MATCH_1})
+
+# The archives of small libraries where they are installed, else their shared form.
+add_library(headroom_archives INTERFACE)
+foreach(module sqlite3 libzstd zlib)
+  string(REGEX REPLACE "^zlib$" "z" name ${module})
+  string(REGEX REPLACE "^lib" "" name ${name})
+  find_library(HEADROOM_ARCHIVE_${name} lib${name}.a HINTS ${${module}_LIBRARY_DIRS})
+  if(HEADROOM_ARCHIVE_${name})
+    target_include_directories(headroom_archives SYSTEM INTERFACE ${${module}_INCLUDE_DIRS})
+    target_link_libraries(headroom_archives INTERFACE ${HEADROOM_ARCHIVE_${name}})
+  else()
+    target_link_libraries(headroom_archives INTERFACE PkgConfig::${module})
+  endif()
+endforeach()
+target_link_libraries(headroom_archives INTERFACE Threads::Threads m ${CMAKE_DL_LIBS})
+
+# Links the C++ library and fmt into a program. fmt comes without an archive, so a file of ours has its definitions
+# (known for fmt 9); a shared libfmt would need the shared C++ library beside the one in the program.
+function(headroom_starts_fast target)
+  if(CMAKE_BUILD_TYPE STREQUAL "Release" AND fmt_VERSION MATCHES "^9[.]" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_sources(${target} PRIVATE ${PROJECT_SOURCE_DIR}/cmake/format_definitions.cpp)
+    set_source_files_properties(${PROJECT_SOURCE_DIR}/cmake/format_definitions.cpp PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+    target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc)
+  endif()
+endfunction()

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// The definitions of fmt 9 that its shared library has, for a program without it (HeadroomStartup.cmake).
+#include <fmt/format-inl.h>
+
+namespace fmt::detail {
+
+template auto dragonbox::to_decimal(float) noexcept -> dragonbox::decimal_fp<float>;
+template auto dragonbox::to_decimal(double) noexcept -> dragonbox::decimal_fp<double>;
+template auto locale_ref::get<std::locale>() const -> std::locale;
+template auto thousands_sep_impl(locale_ref) -> thousands_sep_result<char>;
+template auto decimal_point_impl(locale_ref) -> char;
+template void buffer<char>::append(const char*, const char*);
+template void vformat_to(buffer<char>&, string_view, basic_format_args<FMT_BUFFER_CONTEXT(char)>, locale_ref);
+
+}  // namespace fmt::detail
