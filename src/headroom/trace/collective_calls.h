@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,10 +46,5 @@ std::string collective_name(std::string_view name);
 /// The size S of nccl-tests' performance notes, in bytes: what every rank ends with for all_gather, begins
 /// with for reduce_scatter, sends for the others. -1 where it is not known.
 double message_bytes(const CollectiveCall& call);
-
-/// Bus bandwidth / algorithm bandwidth among n ranks, by nccl-tests' performance notes: 2 (n - 1) / n for
-/// all_reduce, (n - 1) / n for reduce_scatter, all_gather and all_to_all, 1 for broadcast and reduce. Nothing
-/// for other collectives and for n < 2.
-std::optional<double> bus_factor(std::string_view collective, std::int64_t ranks);
 
 }  // namespace headroom::trace

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "headroom/base/error.h"
+#include "headroom/record/bus_factor.h"
 #include "headroom/stats/quantile.h"
 #include "headroom/trace/cells.h"
 

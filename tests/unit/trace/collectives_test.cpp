@@ -111,17 +111,6 @@ TEST(Collectives, SizesAreThoseOfNcclTests) {
   EXPECT_EQ(bytes("broadcast"), -1);
 }
 
-TEST(Collectives, BusFactors) {
-  EXPECT_DOUBLE_EQ(bus_factor("all_reduce", 8).value(), 2 * 7.0 / 8);
-  for (const char* collective : {"reduce_scatter", "all_gather", "all_to_all"})
-    EXPECT_DOUBLE_EQ(bus_factor(collective, 4).value(), 3.0 / 4) << collective;
-  EXPECT_DOUBLE_EQ(bus_factor("broadcast", 4).value(), 1);
-  EXPECT_DOUBLE_EQ(bus_factor("reduce", 4).value(), 1);
-  EXPECT_FALSE(bus_factor("send_recv", 2));
-  EXPECT_FALSE(bus_factor("all_reduce", 1));
-  EXPECT_FALSE(bus_factor("all_reduce", -1));
-}
-
 TEST(Collectives, OneRankListsItsKernelsByGroupAndIndex) {
   TraceBuilder builder;
   add_collective(builder, "allreduce", 500, 40, 1000, "dp", 8);
