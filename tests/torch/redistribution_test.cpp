@@ -44,6 +44,25 @@ TEST(Redistribution, EveryPairOfPlacementsOnEveryMeshKeepsTheValues) {
   }
 }
 
+/// From partial minima and products, along each dimension of the mesh, to every placement.
+TEST(Redistribution, MinimaAndProductsKeepTheValuesToo) {
+  for (const auto& shape : mesh_shapes()) {
+    const MeshPtr mesh = test_mesh(shape);
+    const at::Tensor whole = whole_numbers({5, 6}, 9);
+    for (const ReduceOp op : {ReduceOp::kMin, ReduceOp::kProduct}) {
+      for (int dim = 0; dim < mesh->dims(); ++dim) {
+        Placements from(static_cast<std::size_t>(mesh->dims()), Replicate());
+        from[static_cast<std::size_t>(dim)] = Partial(op);
+        const at::Tensor tensor = scattered(whole, mesh, from);
+        EXPECT_EQ(at::equal(whole, local(tensor)), mesh->size(dim) == 1) << "a part is not the whole";
+        for (const Placements& to : all_of_mesh(*mesh, 2, true)) {
+          ASSERT_TRUE(at::equal(full(redistribute(tensor, to)), whole)) << text(from) << " to " << text(to);
+        }
+      }
+    }
+  }
+}
+
 TEST(Redistribution, ThreeDimensionsAndOneElementAndNone) {
   const MeshPtr mesh = test_mesh({test_world()->size()});
   expect_every_pair(mesh, whole_numbers({3, 4, 5}, 3));
