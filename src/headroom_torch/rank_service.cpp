@@ -10,6 +10,9 @@
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
 #include "headroom/machine/perf_event.h"
+#include "headroom/machine/rank_cpus.h"
+#include "headroom/process/affinity.h"
+#include "headroom_torch/collectives/collectives_service.h"
 #include "headroom_torch/compat.h"
 #include "headroom_torch/ddp/ddp_service.h"
 #include "headroom_torch/dispatch/dispatch_service.h"
@@ -17,6 +20,11 @@
 
 namespace headroom::torch_runner {
 namespace {
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
 
 RankHello hello_of(const RankPlace& place) {
   RankHello hello;
@@ -28,6 +36,8 @@ RankHello hello_of(const RankPlace& place) {
   hello.ops = dispatch_ops();
   hello.models = ddp_models();
   hello.arguments = environment_variable(kRankArgumentsVariable).value_or("");
+  hello.host = host_name();
+  hello.cores = cores_of(cpus_of_rank(place, allowed_cpus(), 1));
   return hello;
 }
 
@@ -40,6 +50,8 @@ dtensor::WorldPtr connect(const RankPlace& place, double timeout_s) {
     options.address = place.meeting->address;
     options.port = place.meeting->port;
   }
+  // The process that started this one reads it when this one no longer can.
+  options.ring = std::make_shared<CollectiveRing>(CollectiveRing::inherited());
   return dtensor::World::connect(options);
 }
 
@@ -62,7 +74,8 @@ class RankService {
 
  private:
   RankContext context_;
-  std::array<std::unique_ptr<RankPart>, 2> parts_{dispatch_service(context_), ddp_service(context_)};
+  std::array<std::unique_ptr<RankPart>, 3> parts_{dispatch_service(context_), ddp_service(context_),
+                                                  collectives_service(context_)};
 };
 
 }  // namespace

@@ -26,6 +26,16 @@ def headroom(*arguments, timeout=120, **options):
                           stdin=subprocess.DEVNULL, **options)
 
 
+LAUNCHERS = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
+
+
+def clean_environment(**more):
+    """The environment without what a launcher of ranks may have put there, and with `more`."""
+    kept = {name: value for name, value in os.environ.items()
+            if name not in LAUNCHERS and not name.startswith(("OMPI_", "PMI", "SLURM_"))}
+    return {**kept, **more}
+
+
 def faulty(*arguments, **options):
     """`headroom run` on the faulty runner, without limits unless asked for."""
     return headroom("run", "--runner", FAULTY, "--no-limits", *BRIEF, *arguments, **options)
@@ -33,6 +43,16 @@ def faulty(*arguments, **options):
 
 def records_of(path):
     return json.loads(pathlib.Path(path).read_text())["records"]
+
+
+def shape_of(path):
+    """What does not depend on what was measured: of each record its case, its metric, and the fields that it has."""
+    def fields(value):
+        if not isinstance(value, dict):
+            return type(value).__name__
+        return {name: fields(part) for name, part in value.items() if name != "interval"}  # few samples have none
+    return [(record["model"]["name"], record["metric"]["name"], record["metric"]["unit"], record["axes"],
+             len(record["samples"]), fields(record)) for record in records_of(path)]
 
 
 class CommandLineTest(unittest.TestCase):

@@ -10,17 +10,10 @@ import subprocess
 import time
 import unittest
 
-from command_line import HEADROOM, CommandLineTest, headroom, records_of
+from command_line import HEADROOM, CommandLineTest, clean_environment, headroom, records_of, shape_of
 
 RANK = pathlib.Path(__file__).with_name("scripted_rank.py")
 SHORT = ["--runner", RANK, "--max-time", "300ms", "--min-time", "0", "--cycles", "40", "--no-store"]
-LAUNCHERS = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
-
-
-def clean_environment(**more):
-    kept = {name: value for name, value in os.environ.items()
-            if name not in LAUNCHERS and not name.startswith(("OMPI_", "PMI", "SLURM_"))}
-    return {**kept, **more}
 
 
 def dispatch(*arguments, timeout=60, env=None, **variables):
@@ -213,10 +206,7 @@ class LauncherTest(CommandLineTest):
                                  *map(str, SHORT), "--op", "add,full", "--json", str(theirs)], capture_output=True,
                                 text=True, timeout=60, env=clean_environment())
         self.assert_exit(result, 0)
-        def shape(path):
-            return [(record["model"]["name"], record["metric"]["name"], record["axes"], len(record["samples"]))
-                    for record in records_of(path)]
-        self.assertEqual(shape(ours), shape(theirs))
+        self.assertEqual(shape_of(ours), shape_of(theirs))
 
 
 class FaultTest(CommandLineTest):

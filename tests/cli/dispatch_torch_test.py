@@ -3,20 +3,16 @@
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import time
 import unittest
 
-from command_line import BIN, HEADROOM, CommandLineTest, headroom, records_of
+from command_line import BIN, HEADROOM, CommandLineTest, clean_environment, headroom, records_of, shape_of
 
 RANK = BIN / "headroom-torch-rank"
+TORCHRUN = os.environ.get("HEADROOM_TORCHRUN") or shutil.which("torchrun")
 BRIEF = ["--max-time", "100ms", "--min-time", "0", "--cycles", "10", "--repeats", "3", "--no-store", "--shape", "32x32"]
-LAUNCHERS = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
-
-
-def clean_environment():
-    return {name: value for name, value in os.environ.items()
-            if name not in LAUNCHERS and not name.startswith(("OMPI_", "PMI", "SLURM_"))}
 
 
 def dispatch(*arguments):
@@ -89,19 +85,26 @@ class DispatchTorchTest(CommandLineTest):
         _, stderr = self.lose_a_rank(signal.SIGSTOP, "10s")
         self.assertIn("rank 1 is stopped by a signal", stderr)
 
+    def records_under(self, *launcher):
+        """The shape of the records of four ranks that another launcher started, and of four that we did."""
+        ours, theirs = self.folder / "ours.json", self.folder / "theirs.json"
+        self.assert_exit(dispatch("--op", "add,full", "--ranks", "4", "--json", ours), 0)
+        result = subprocess.run([*launcher, HEADROOM, "dispatch", *BRIEF, "--op", "add,full", "--json", str(theirs)],
+                                capture_output=True, text=True, timeout=120, env=clean_environment())
+        self.assert_exit(result, 0)
+        self.assertEqual(len(records_of(ours)[0]["samples"]), 4)
+        self.assertEqual(shape_of(ours), shape_of(theirs))
+
     @unittest.skipUnless(shutil.which("mpirun"), "no mpirun here")
     def test_under_mpirun_the_records_are_the_same(self):
-        ours, theirs = self.folder / "ours.json", self.folder / "theirs.json"
-        self.assert_exit(dispatch("--op", "add,full", "--ranks", "2", "--json", ours), 0)
-        result = subprocess.run(["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2", HEADROOM, "dispatch", *BRIEF,
-                                 "--op", "add,full", "--json", str(theirs)], capture_output=True, text=True, timeout=120,
-                                env=clean_environment())
-        self.assert_exit(result, 0)
+        self.records_under("mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "4")
 
-        def shape(path):
-            return [(record["model"]["name"], record["metric"]["name"], record["axes"], len(record["samples"]))
-                    for record in records_of(path)]
-        self.assertEqual(shape(ours), shape(theirs))
+    @unittest.skipUnless(TORCHRUN, "no torchrun here: neither in PATH nor named by HEADROOM_TORCHRUN")
+    def test_under_torchrun_the_records_are_the_same(self):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        self.records_under(TORCHRUN, "--nproc-per-node=4", f"--master-port={port}", "--no-python")
 
 
 if __name__ == "__main__":

@@ -90,11 +90,25 @@ def ddp_answer(setup, request):
     return {what: True}
 
 
+def collective_answer(request, setup, values):
+    """1 GB/s and 100 µs; rank 1 takes a twentieth longer than the others."""
+    if RANK >= setup["ranks"]:
+        return {"idle": True}
+    is_faulty = WHO == str(RANK) and WHEN == request["do"]
+    if request["do"] == "collective":
+        return {"bytes": setup["bytes"], "how": "", "skipped": "too little memory" if is_faulty and WHAT == "skip" else ""}
+    time.sleep(0.002)
+    typical = (1e5 + setup["bytes"]) * (1.05 if RANK == 1 else 1)
+    return {"ns": [typical * values.uniform(1, 1.01) for _ in range(request["count"])],
+            "wrong": "element 3 of 16 is 7, not 5 (1 is wrong)" if is_faulty and WHAT == "wrong" else ""}
+
+
 def main():
     values = random.Random(RANK)
     fail_at("start")
     say({"rank": RANK, "size": SIZE, "pid": os.getpid(), "library": "scripted 1.0", "no_counters": "", "ops": OPS,
-         "models": MODELS, "arguments": os.environ.get("HEADROOM_RANK_ARGUMENTS", "")})
+         "models": MODELS, "arguments": os.environ.get("HEADROOM_RANK_ARGUMENTS", ""), "host": "here",
+         "cores": [int(os.environ.get("SCRIPTED_CORE", RANK))]})
     op = setup = None
     for line in iter(LINES.readline, b""):
         request = json.loads(line)
@@ -108,6 +122,9 @@ def main():
             say(ddp_answer(setup, request))
         elif request["do"] in ("load", "warm", "rounds", "agree", "reduce", "record", "drop"):
             say(ddp_answer(setup, request))
+        elif request["do"] in ("collective", "collective_samples"):
+            setup = request if request["do"] == "collective" else setup
+            say(collective_answer(request, setup, values))
         elif request["do"] == "dispatch":
             op = request["op"]
             say({"ready": op})

@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <memory>
 
+#include "cli/collectives_command.h"
+#include "cli/collectives_options.h"
 #include "cli/ddp_options.h"
 #include "cli/interrupt.h"
 #include "cli/record_files.h"
@@ -180,6 +182,7 @@ void warn_of_shared_cpus(const DdpOptions& options) {
 }  // namespace
 
 ExitCode ddp(const Arguments& arguments) {
+  if (asks_for_collectives(arguments)) return collectives(arguments);
   const DdpOptions options = parse_ddp_options(arguments);
   if (options.done) return *options.done;
   if (options.start.place && options.start.place->rank > 0) return follow(options.start);

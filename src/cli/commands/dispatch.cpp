@@ -20,6 +20,7 @@
 #include "headroom/compare/dispatch_expectations.h"
 #include "headroom/machine/fingerprint.h"
 #include "headroom/report/dispatch_table.h"
+#include "headroom/schedule/core_sharing.h"
 #include "headroom/schedule/dispatch_records.h"
 #include "headroom/schedule/dispatch_run.h"
 #include "headroom/schedule/worker.h"
@@ -105,6 +106,9 @@ class Measurement {
   void measure(const std::function<bool()>& give_up) {
     RankGroup ranks = start_ranks(options_.start, give_up);
     DispatchRun run(ranks, options_.setup, options_.limits, give_up);
+    if (const std::string shared = core_sharing(run.hellos()); !shared.empty()) {
+      std::fprintf(stderr, "headroom: warning: %s\n", shared.c_str());
+    }
     const RankHello& hello = run.hellos().front();
     if (options_.list) {
       list(hello);

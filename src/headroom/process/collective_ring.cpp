@@ -67,6 +67,13 @@ CollectiveGroup group_of(const SharedGroup& shared) {
   return group;
 }
 
+bool is_of(const SharedGroup& shared, std::string_view name, std::span<const int> ranks) {
+  const std::size_t listed = std::min(ranks.size(), kListed);
+  return std::cmp_equal(shared.size, ranks.size()) &&
+         text_of(shared.name) == name.substr(0, shared.name.size() - 1) &&
+         std::equal(ranks.begin(), ranks.begin() + static_cast<std::ptrdiff_t>(listed), shared.ranks.begin());
+}
+
 }  // namespace
 
 /// A slot is written by the thread whose call it is. `version` is odd while it writes, so that a reader of
@@ -144,8 +151,11 @@ CollectiveRing CollectiveRing::inherited() {
 }
 
 int CollectiveRing::add_group(std::string_view name, std::span<const int> ranks) {
-  const std::uint32_t number =
-      std::min<std::uint32_t>(shared_->groups.load(), static_cast<std::uint32_t>(kGroups) - 1);
+  const std::uint32_t known = shared_->groups.load();
+  for (std::uint32_t i = 0; i < known; ++i) {
+    if (is_of(shared_->group[i], name, ranks)) return static_cast<int>(i);
+  }
+  const std::uint32_t number = std::min(known, static_cast<std::uint32_t>(kGroups) - 1);
   SharedGroup& group = shared_->group[number];
   group.size = static_cast<std::int32_t>(ranks.size());
   put(group.name, name);

@@ -61,7 +61,8 @@ class CollectiveRing {
   /// Descriptor of the memory, to hand down.
   int fd() const { return file_.get(); }
 
-  /// The number of a group of ranks, for begin(); the last number stands for all beyond kGroups.
+  /// The number of a group of ranks, for begin(): the same for an equal group. The last number stands for all
+  /// beyond kGroups. Not from two threads at a time.
   int add_group(std::string_view name, std::span<const int> ranks);
   /// A collective that is about to be started; gives what the calls below name it by.
   std::uint64_t begin(int group, std::string_view op, std::string_view dtype, std::int64_t elements_in,

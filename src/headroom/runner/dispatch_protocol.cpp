@@ -113,7 +113,9 @@ Json to_json(const RankHello& hello) {
           {"no_counters", hello.no_counters},
           {"ops", choices_json(hello.ops)},
           {"models", choices_json(hello.models)},
-          {"arguments", hello.arguments}};
+          {"arguments", hello.arguments},
+          {"host", hello.host},
+          {"cores", hello.cores}};
 }
 
 RankHello rank_hello_from_json(const Json& json) {
@@ -126,6 +128,8 @@ RankHello rank_hello_from_json(const Json& json) {
   hello.ops = choices_of(json, "ops");
   if (json.contains("models")) hello.models = choices_of(json, "models");
   hello.arguments = json_string_or(json, "arguments", "", "");
+  hello.host = json_string_or(json, "host", "", "");
+  if (json.contains("cores")) hello.cores = integers<int>(json, "cores");
   return hello;
 }
 

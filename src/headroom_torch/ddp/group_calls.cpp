@@ -10,6 +10,7 @@
 
 #include "headroom/base/error.h"
 #include "headroom_torch/dtensor/connection.h"
+#include "headroom_torch/dtensor/noted_call.h"
 #include "headroom_torch/failure_text.h"
 
 namespace headroom::torch_runner {
@@ -24,10 +25,15 @@ using WorkPointer = c10::intrusive_ptr<c10d::Work>;
 }
 
 template <typename Start>
-void call(const dtensor::Group& group, const char* what, Start&& start) {
+void call(const dtensor::Group& group, const char* what, const char* op, const at::Tensor& data,
+          Start&& start) {
   if (group.size() == 1) return;
+  dtensor::NotedCall note(group, op, at::toString(data.scalar_type()), data.numel(), data.numel());
   try {
-    start(*group.connection->backend)->wait();
+    const auto work = start(*group.connection->backend);
+    note.started();
+    work->wait();
+    note.completed();
   } catch (const std::exception& error) {
     refuse(group, what, error);
   }
@@ -53,10 +59,14 @@ void PendingCall::wait(const dtensor::Group& group, const char* what) {
 PendingCall start_sum(const dtensor::Group& group, const at::Tensor& flat,
                       const std::shared_ptr<std::atomic<std::int64_t>>& completed_ns) {
   PendingCall pending;
+  const auto note = std::make_shared<dtensor::NotedCall>(
+      group, "all_reduce", at::toString(flat.scalar_type()), flat.numel(), flat.numel());
   try {
     std::vector<at::Tensor> tensors{flat};
     WorkPointer work = group.connection->backend->allreduce(tensors, {});
-    work->getFuture()->addCallback([completed_ns](c10::ivalue::Future& /*future*/) {
+    note->started();
+    work->getFuture()->addCallback([completed_ns, note](c10::ivalue::Future& future) {
+      if (!future.hasError()) note->completed();
       completed_ns->store(std::chrono::duration_cast<std::chrono::nanoseconds>(
                               std::chrono::steady_clock::now().time_since_epoch())
                               .count());
@@ -69,12 +79,13 @@ PendingCall start_sum(const dtensor::Group& group, const at::Tensor& flat,
 }
 
 void meet(const dtensor::Group& group) {
-  call(group, "a barrier", [](CollectiveBackend& backend) { return backend.barrier({}); });
+  dtensor::barrier(group);
 }
 
 void copy_of_first(const dtensor::Group& group, at::Tensor tensor) {
   std::vector<at::Tensor> tensors{std::move(tensor)};
-  call(group, "a broadcast", [&](CollectiveBackend& backend) { return backend.broadcast(tensors, {}); });
+  call(group, "a broadcast", "broadcast", tensors[0],
+       [&](CollectiveBackend& backend) { return backend.broadcast(tensors, {}); });
 }
 
 void copy_of_first(const dtensor::Group& group, std::vector<std::int64_t>& numbers) {
@@ -85,7 +96,7 @@ void largest_of(const dtensor::Group& group, std::vector<std::int64_t>& numbers)
   std::vector<at::Tensor> tensors{tensor_over(numbers)};
   c10d::AllreduceOptions options;
   options.reduceOp = c10d::ReduceOp::MAX;
-  call(group, "an all-reduce",
+  call(group, "an all-reduce", "all_reduce", tensors[0],
        [&](CollectiveBackend& backend) { return backend.allreduce(tensors, options); });
 }
 

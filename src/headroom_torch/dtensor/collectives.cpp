@@ -2,11 +2,9 @@
 #include "headroom_torch/dtensor/collectives.h"
 
 #include <ATen/ATen.h>
-#include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include "headroom/base/error.h"
 #include "headroom_torch/dtensor/connection.h"
+#include "headroom_torch/dtensor/noted_call.h"
 #include "headroom_torch/dtensor/spec.h"
 
 namespace headroom::torch_runner::dtensor {
@@ -14,16 +12,16 @@ namespace {
 
 /// Runs what starts a collective, waits for it, and tells its failure as what the user can mend.
 template <typename Start>
-void finish(const Group& group, const char* what, Start&& start) {
+void finish(const Group& group, const char* what, const at::Tensor& in, const at::Tensor& out,
+            Start&& start) {
+  NotedCall note(group, what, at::toString(in.scalar_type()), in.numel(), out.numel());
   try {
-    start()->wait();
+    const auto work = start();
+    note.started();
+    work->wait();
+    note.completed();
   } catch (const std::exception& error) {
-    const std::string text = error.what();
-    throw Error(fmt::format(
-        "{} over {} (ranks {}; this is rank {}) failed or took more than {} ms: {}; see whether "
-        "each of these ranks runs and calls the same operators in the same order",
-        what, group.name, fmt::join(group.ranks, ", "), group.ranks[static_cast<std::size_t>(group.index)],
-        group.timeout.count(), text.substr(0, text.find('\n'))));
+    refuse_call(group, what, error);
   }
 }
 
@@ -50,7 +48,7 @@ at::Tensor exchange(const Group& group, const at::Tensor& from, std::vector<std:
   for (const std::int64_t count : received) total += count;
   at::Tensor bytes = bytes_of(from);
   at::Tensor to = at::empty({total}, bytes.options());
-  finish(group, "all-to-all",
+  finish(group, "all_to_all", bytes, to,
          [&] { return group.connection->backend->alltoall_base(to, bytes, received, sent); });
   return to;
 }
@@ -103,7 +101,8 @@ at::Tensor all_gather(const Group& group, const at::Tensor& shard, int dim, std:
   std::vector<std::vector<at::Tensor>> pieces{all.chunk(group.size())};
   std::vector<at::Tensor> sent{bytes};
   if (most > 0)
-    finish(group, "all-gather", [&] { return group.connection->backend->allgather(pieces, sent); });
+    finish(group, "all_gather", bytes, all,
+           [&] { return group.connection->backend->allgather(pieces, sent); });
   std::vector<std::int64_t> sizes = mine.sizes().vec();
   sizes[0] = whole;
   return all.narrow(0, 0, whole * row).view(mine.scalar_type()).view(sizes).movedim(0, dim).contiguous();
@@ -116,7 +115,8 @@ at::Tensor all_reduce(const Group& group, const at::Tensor& part, ReduceOp op) {
   c10d::AllreduceOptions options;
   options.reduceOp = backend_op(op);
   if (part.numel() > 0)
-    finish(group, "all-reduce", [&] { return group.connection->backend->allreduce(reduced, options); });
+    finish(group, "all_reduce", part, part,
+           [&] { return group.connection->backend->allreduce(reduced, options); });
   if (op == ReduceOp::kAvg) reduced[0].div_(group.size());
   return reduced[0].to(type);
 }

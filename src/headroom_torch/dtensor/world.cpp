@@ -8,6 +8,8 @@
 #include <algorithm>
 
 #include "headroom/base/error.h"
+#include "headroom/process/rank_environment.h"
+#include "headroom/process/route_address.h"
 #include "headroom_torch/dtensor/connection.h"
 
 #if HEADROOM_TORCH_HAS_GLOO
@@ -39,8 +41,14 @@ std::string first_line(const std::string& text) {
 
 #if HEADROOM_TORCH_HAS_GLOO
 
-bool is_loopback(const std::string& address) {
-  return address == "localhost" || address.starts_with("127.");
+/// Where the other ranks reach this one: through the interface that the user names as with PyTorch, else by
+/// the way that leads to where they meet.
+std::shared_ptr<::gloo::transport::Device> device_of(const WorldOptions& world) {
+  using Gloo = c10d::ProcessGroupGloo;
+  if (const auto interface = environment_variable("GLOO_SOCKET_IFNAME"))
+    return Gloo::createDeviceForInterface(*interface);
+  const std::string address = local_address_to({world.address, world.port});
+  return address.empty() ? Gloo::createDefaultDevice() : Gloo::createDeviceForHostname(address);
 }
 
 c10::intrusive_ptr<c10d::Store> meet(const WorldOptions& options) {
@@ -65,9 +73,7 @@ c10::intrusive_ptr<CollectiveBackend> connect_gloo(const c10::intrusive_ptr<c10d
                                                    const WorldOptions& world, int index, int size) {
   auto options = c10d::ProcessGroupGloo::Options::create(world.timeout);
   options->threads = 2;
-  options->devices.push_back(is_loopback(world.address)
-                                 ? c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1")
-                                 : c10d::ProcessGroupGloo::createDefaultDevice());
+  options->devices.push_back(device_of(world));
   return c10::make_intrusive<c10d::ProcessGroupGloo>(store, index, size, options);
 }
 
@@ -102,7 +108,9 @@ Group World::group(const std::vector<int>& ranks, const std::string& name) {
               .ranks = ranks,
               .index = static_cast<int>(self - ranks.begin()),
               .name = name,
-              .timeout = options_.timeout};
+              .timeout = options_.timeout,
+              .ring = options_.ring};
+  if (group.ring) group.number = group.ring->add_group(name, ranks);
 #if HEADROOM_TORCH_HAS_GLOO
   if (group.size() > 1) {
     try {

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "headroom/process/collective_ring.h"
+
 namespace c10d {
 class Store;
 }
@@ -26,6 +28,8 @@ struct Group {
   int index = 0;                           // of this rank in `ranks`
   std::string name;                        // for messages: "mesh dimension 'dp'"
   std::chrono::milliseconds timeout{};
+  std::shared_ptr<CollectiveRing> ring{};  // notes the collectives of this rank; may be none
+  int number = 0;                          // of this group there
 
   int size() const { return static_cast<int>(ranks.size()); }
 };
@@ -41,6 +45,8 @@ struct WorldOptions {
   bool launcher_listens = false;
   /// After which a rank that did not come, and a collective that did not end, is an Error.
   std::chrono::milliseconds timeout{30000};
+  /// Where the collectives of this rank are noted; none: nowhere.
+  std::shared_ptr<CollectiveRing> ring{};
 };
 
 class World;

@@ -59,6 +59,15 @@ TEST(CollectiveRing, EachGroupCountsItsOwn) {
   EXPECT_THAT(sequences, ElementsAre(0, 0, 1, 2));
 }
 
+TEST(CollectiveRing, AnEqualGroupIsTheSameOne) {
+  CollectiveRing ring = CollectiveRing::create();
+  EXPECT_EQ(ring.add_group("world", kFour), 0);
+  EXPECT_EQ(ring.add_group("world", std::vector<int>{0, 1}), 1);
+  EXPECT_EQ(ring.add_group("row", kFour), 2);
+  EXPECT_EQ(ring.add_group("world", kFour), 0);
+  EXPECT_EQ(ring.read().groups.size(), 3U);
+}
+
 TEST(CollectiveRing, TheLastAreKeptAndWhatWasOverwrittenIsNotTouched) {
   CollectiveRing ring = CollectiveRing::create();
   const int world = ring.add_group("world", kFour);
@@ -76,7 +85,7 @@ TEST(CollectiveRing, NamesThatAreTooLongAreCutAndGroupsThatAreTooManyShareTheLas
   CollectiveRing ring = CollectiveRing::create();
   std::vector<int> many(100);
   EXPECT_EQ(ring.add_group(std::string(500, 'g'), many), 0);
-  for (int i = 1; i < 40; ++i) EXPECT_EQ(ring.add_group("g", kFour), std::min(i, 15));
+  for (int i = 1; i < 40; ++i) EXPECT_EQ(ring.add_group("g" + std::to_string(i), kFour), std::min(i, 15));
   ring.begin(15, std::string(500, 'o'), std::string(500, 'd'), 1, 1);
   const CollectiveHistory history = ring.read();
   EXPECT_EQ(history.groups.size(), CollectiveRing::kGroups);

@@ -64,7 +64,9 @@ TEST(DispatchMessages, SurviveTheWayThroughJson) {
   EXPECT_EQ(read.threads, 2);
   EXPECT_EQ(read.seed, setup.seed);
 
-  const RankHello hello{3, 4, 99, "libtorch 2.1", "why not", {{"add", "a + a", true}}, {{"mlp", "layers", false}}, "--seed 1"};
+  const RankHello hello{
+      3,          4,   99,    "libtorch 2.1", "why not", {{"add", "a + a", true}}, {{"mlp", "layers", false}},
+      "--seed 1", "a", {3, 5}};
   const RankHello said = rank_hello_from_json(parse_json(dump_json(to_json(hello)), "a hello"));
   EXPECT_EQ(said.rank, 3);
   EXPECT_EQ(said.library, hello.library);
@@ -72,6 +74,8 @@ TEST(DispatchMessages, SurviveTheWayThroughJson) {
   EXPECT_TRUE(said.ops.front().by_default);
   EXPECT_EQ(said.models.front().name, "mlp");
   EXPECT_EQ(said.arguments, "--seed 1");
+  EXPECT_EQ(said.host, "a");
+  EXPECT_EQ(said.cores, hello.cores);
 
   const DispatchCycles cycles{{}, {1}, {2, 3}, {4}};
   EXPECT_EQ(dispatch_cycles_from_json(to_json(cycles)).miss_ns, cycles.miss_ns);

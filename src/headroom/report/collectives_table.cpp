@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/report/collectives_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "headroom/base/table.h"
+#include "headroom/base/text.h"
+#include "headroom/base/units.h"
+#include "headroom/report/case_rows.h"
+
+namespace headroom {
+namespace {
+
+constexpr double kNsPerUs = 1e3;
+
+/// The records of one collective of one size, by metric.
+struct Row {
+  const Record* first = nullptr;
+  std::map<std::string, const Record*> metrics;
+
+  const Record* find(const std::string& metric) const {
+    const auto found = metrics.find(metric);
+    return found == metrics.end() ? nullptr : found->second;
+  }
+};
+
+std::vector<Row> rows_of(const std::vector<Record>& records) {
+  std::vector<Row> rows;
+  for (const Record& record : records) {
+    const bool is_same = !rows.empty() && rows.back().first->model.name == record.model.name &&
+                         rows.back().first->axes == record.axes;
+    if (!is_same) rows.push_back({&record, {}});
+    rows.back().metrics[record.metric.name] = &record;
+  }
+  return rows;
+}
+
+std::string axis(const Record& record, const std::string& name) {
+  const auto found = std::ranges::find(record.axes, name, &AxisValues::value_type::first);
+  return found == record.axes.end() ? "" : found->second;
+}
+
+std::string size_text(const Record& record) {
+  return format_bytes(static_cast<double>(to_integer(axis(record, "bytes")).value_or(0)));
+}
+
+std::string info(const Record& record, const std::string& key) {
+  const auto found = record.metric.extra_info.find(key);
+  return found == record.metric.extra_info.end() ? "" : found->second;
+}
+
+std::string time_text(double us) {
+  return format_time_ns(us * kNsPerUs);
+}
+
+std::string time_with_interval(const Record& record) {
+  const std::string value = time_text(record.metric.value);
+  if (!record.interval) return value + " ±?";
+  return value + " ±" + time_text((record.interval->high - record.interval->low) / 2);
+}
+
+/// "1.20 ms [1.10 ms, 1.40 ms]": the interval of a percentile is not even.
+std::string time_in_interval(const Record* record) {
+  if (record == nullptr) return "";
+  if (!record->interval) return time_text(record->metric.value) + " [too few]";
+  return fmt::format("{} [{}, {}]", time_text(record->metric.value), time_text(record->interval->low),
+                     time_text(record->interval->high));
+}
+
+std::string number_with_interval(const Record* record) {
+  if (record == nullptr) return "";
+  const std::string value = format_number(record->metric.value);
+  if (!record->interval) return value + " ±?";
+  return value + " ±" + format_number((record->interval->high - record->interval->low) / 2);
+}
+
+std::string slowest_text(const Record& latency) {
+  const auto share = to_number(info(latency, "slowest share"));
+  return share ? fmt::format("rank {} in {}", info(latency, "slowest rank"), format_percent(*share)) : "";
+}
+
+std::string name_of(const Record& record) {
+  return record.model.name + (record.model.extra_info.contains("composed of") ? " *" : "");
+}
+
+Table time_table(const std::vector<Row>& rows) {
+  Table table({{"collective"},
+               {"size", Align::kRight},
+               {"ranks", Align::kRight},
+               {"p50 ±95 %", Align::kRight},
+               {"algbw GB/s", Align::kRight},
+               {"busbw GB/s ±95 %", Align::kRight},
+               {"skew p50", Align::kRight},
+               {"slowest"},
+               {"calls", Align::kRight},
+               {"data"}});
+  for (const Row& row : rows) {
+    const Record* latency = row.find("latency");
+    if (latency == nullptr || latency->samples.empty()) continue;
+    const Record *algbw = row.find("algbw"), *skew = row.find("skew");
+    table.row({name_of(*latency), size_text(*latency), axis(*latency, "ranks"), time_with_interval(*latency),
+               algbw == nullptr ? "" : format_number(algbw->metric.value),
+               number_with_interval(row.find("busbw")), skew == nullptr ? "" : time_text(skew->metric.value),
+               slowest_text(*latency), std::to_string(sample_count(*latency)),
+               latency->verified ? "right" : ""});
+  }
+  return table;
+}
+
+Table percentile_table(const std::vector<Row>& rows) {
+  Table table({{"latency [95 %]"},
+               {"size", Align::kRight},
+               {"ranks", Align::kRight},
+               {"p75", Align::kRight},
+               {"p90", Align::kRight},
+               {"p95", Align::kRight},
+               {"p99", Align::kRight}});
+  for (const Row& row : rows) {
+    const Record* latency = row.find("latency");
+    if (latency == nullptr || latency->samples.empty()) continue;
+    std::vector<std::string> cells{latency->model.name, size_text(*latency), axis(*latency, "ranks")};
+    for (const char* percentile : {"latency p75", "latency p90", "latency p95", "latency p99"})
+      cells.push_back(time_in_interval(row.find(percentile)));
+    table.row(std::move(cells));
+  }
+  return table;
+}
+
+std::string notes_of(const std::vector<Row>& rows) {
+  std::set<std::string> composed;
+  std::string text;
+  for (const Row& row : rows) {
+    const auto how = row.first->model.extra_info.find("composed of");
+    if (how == row.first->model.extra_info.end()) continue;
+    if (composed.insert(row.first->model.name).second) {
+      text += fmt::format("  * {} has no {}: measured is {}\n", row.first->model.backend,
+                          row.first->model.name, how->second);
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string collectives_report(const std::vector<Record>& records) {
+  const std::vector<Row> rows = rows_of(records);
+  std::string text;
+  for (const Table& table : {time_table(rows), percentile_table(rows)}) {
+    if (table.size() > 0) text += (text.empty() ? "" : "\n") + table.text();
+  }
+  if (!text.empty()) {
+    text += notes_of(rows);
+    text +=
+        "  time: of one call, from a barrier until the slowest rank has it; bandwidths by nccl-tests' "
+        "formulas\n";
+  }
+  for (const Row& row : rows) {
+    const Outcome& outcome = row.first->outcome;
+    if (outcome.kind == Outcome::Kind::kMeasured) continue;
+    text += fmt::format("{}: {} of {}: {}\n", outcome.kind == Outcome::Kind::kFailed ? "FAILED" : "skipped",
+                        row.first->model.name, size_text(*row.first), outcome.reason);
+  }
+  return text;
+}
+
+std::string collectives_rank_report(const std::vector<Record>& records) {
+  Table table({{"collective"},
+               {"size", Align::kRight},
+               {"rank", Align::kRight},
+               {"p50 of the rank", Align::kRight},
+               {"calls", Align::kRight}});
+  for (const Row& row : rows_of(records)) {
+    const Record* ranks = row.find("rank latency");
+    if (ranks == nullptr) continue;
+    for (std::size_t rank = 0; rank < ranks->samples.size(); ++rank) {
+      const auto median = to_number(info(*ranks, fmt::format("rank {}", rank)));
+      const ProcessSamples& samples = ranks->samples[rank];
+      table.row({ranks->model.name, size_text(*ranks), std::to_string(rank), median ? time_text(*median) : "",
+                 std::to_string(samples.values.size() - samples.warmup)});
+    }
+  }
+  return table.text();
+}
+
+}  // namespace headroom

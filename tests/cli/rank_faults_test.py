@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ranks of libtorch that are lost in collectives: killed at random moments, asleep, or of two jobs at one port."""
+import os
+import pathlib
+import random
+import signal
+import socket
+import subprocess
+import time
+import unittest
+
+from command_line import BIN, HEADROOM, CommandLineTest, clean_environment
+
+RANK = BIN / "headroom-torch-rank"
+RANKS = 3
+KILLS = int(os.environ.get("HEADROOM_RANK_KILLS", "3"))
+# Long enough that it never ends by itself.
+ENDLESS = ["ddp", "--collectives", "--ranks", str(RANKS), "--min-bytes", "4K", "--max-bytes", "64K", "--max-time", "600s",
+           "--iters", "1000000", "--no-store"]
+
+
+def rank_of(pid):
+    """The rank that a process was told to be, or None."""
+    try:
+        words = pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except OSError:
+        return None
+    return next((int(word[5:]) for word in words if word.startswith(b"RANK=")), None)
+
+
+def ranks_of(pid):
+    """Process numbers of a program's ranks, by rank."""
+    found = subprocess.run(["pgrep", "-P", str(pid), "-x", RANK.name[:15]], capture_output=True, text=True).stdout.split()
+    return {rank_of(child): int(child) for child in found if rank_of(child) is not None}
+
+
+@unittest.skipUnless(RANK.exists(), "headroom-torch-rank was not built: libtorch was not found")
+class RankFaultsTest(CommandLineTest):
+    def start(self, *arguments, env=None):
+        program = subprocess.Popen([HEADROOM, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   text=True, env=env or clean_environment())
+        self.addCleanup(program.kill)
+        return program
+
+    def ranks_once_started(self, program):
+        for _ in range(1200):
+            ranks = ranks_of(program.pid)
+            if len(ranks) == RANKS:
+                return ranks
+            time.sleep(0.05)
+        self.fail("the ranks did not start")
+
+    def end_of(self, program, ranks, seconds):
+        """What it said on standard error; it ended in time, and nothing of it is left."""
+        began = time.monotonic()
+        stdout, stderr = program.communicate(timeout=seconds)
+        self.assertLess(time.monotonic() - began, seconds)
+        self.assertEqual(program.returncode, 2, stdout + stderr)
+        for pid in ranks.values():
+            self.assertFalse(os.path.exists(f"/proc/{pid}"), "a rank was left")
+        return stderr
+
+    def test_a_rank_that_is_killed_at_any_moment_is_named(self):
+        moments = random.Random(os.environ.get("HEADROOM_RANK_SEED"))
+        for kill in range(KILLS):
+            victim, moment = moments.randrange(RANKS), moments.uniform(0, 4)
+            with self.subTest(kill=kill, victim=victim, moment=moment):
+                program = self.start(*ENDLESS, "--timeout", "30s")
+                ranks = self.ranks_once_started(program)
+                time.sleep(moment)
+                os.kill(ranks[victim], signal.SIGKILL)
+                stderr = self.end_of(program, ranks, 35)
+                self.assertIn(f"rank {victim} of {RANKS} was killed by signal 9", stderr)
+
+    def test_a_rank_that_sleeps_is_named_with_who_waits_for_it(self):
+        program = self.start(*ENDLESS, "--timeout", "8s")
+        ranks = self.ranks_once_started(program)
+        time.sleep(6)
+        os.kill(ranks[1], signal.SIGSTOP)
+        stderr = self.end_of(program, ranks, 30)
+        self.assertIn("rank 1 is stopped by a signal", stderr)
+        self.assertRegex(stderr, r"ranks? 0(, 2)? waits? since .* in \w+ \d+ of 'collectives'")
+        self.assertRegex(stderr, r"rank 1 (did not arrive: its last was|.*where it is since)|ranks? 0, 1, 2 wait")
+        self.assertIn("last collectives of each rank:", stderr)
+
+    def test_a_second_job_at_the_same_port_takes_another(self):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = str(probe.getsockname()[1])
+        brief = ["ddp", "--collectives=broadcast", "--ranks", "2", "--min-bytes", "4", "--max-bytes", "4", "--max-time", "1s",
+                 "--no-store", "--port", port]
+        for program in [self.start(*brief), self.start(*brief)]:
+            _, stderr = program.communicate(timeout=60)
+            self.assertEqual(program.returncode, 0, stderr)
+
+    def test_a_second_job_at_a_launchers_port_is_told(self):
+        with socket.socket() as taken:
+            taken.bind(("0.0.0.0", 0))
+            taken.listen()
+            place = {"RANK": "0", "WORLD_SIZE": "2", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1",
+                     "MASTER_PORT": str(taken.getsockname()[1])}
+            program = self.start("ddp", "--collectives", "--no-store", "--timeout", "5s",
+                                 env={**clean_environment(), **place})
+            _, stderr = program.communicate(timeout=30)
+        self.assertEqual(program.returncode, 2, stderr)
+        self.assertIn("rank 0 cannot listen at 127.0.0.1", stderr)
+        self.assertIn("choose another MASTER_PORT", stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
