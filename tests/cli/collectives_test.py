@@ -106,17 +106,16 @@ class ScriptedTest(CommandLineTest):
 @unittest.skipUnless(RANK.exists(), "headroom-torch-rank was not built: libtorch was not found")
 class LibtorchTest(CommandLineTest):
     def test_the_data_of_every_collective_is_right_in_every_type_and_size(self):
-        for ranks in ("2", "3"):
-            for dtype in ("f32", "f64", "f16", "i32", "i64"):
-                with self.subTest(ranks=ranks, dtype=dtype):
-                    file = self.folder / "records.json"
-                    result = collectives("--ranks", ranks, "--dtype", dtype, "--min-bytes", "1", "--max-bytes", "100K",
-                                         "--factor", "300", "--iters", "3", "--max-time", "50ms", "--json", file)
-                    self.assert_exit(result, 0)
-                    latencies = [record for record in records_of(file) if record["metric"]["name"] == "latency"]
-                    self.assertEqual(len(latencies), 3 * len(OPS))
-                    self.assertTrue(all(record["verified"] for record in latencies))
-                    self.assertIn("measured is all_to_all, then a sum on each rank", result.stdout)
+        for ranks, dtype in (("2", "f32"), ("3", "f64"), ("3", "f16"), ("2", "i32"), ("3", "i64")):
+            with self.subTest(ranks=ranks, dtype=dtype):
+                file = self.folder / "records.json"
+                result = collectives("--ranks", ranks, "--dtype", dtype, "--min-bytes", "1", "--max-bytes", "100K",
+                                     "--factor", "300", "--iters", "3", "--max-time", "50ms", "--json", file)
+                self.assert_exit(result, 0)
+                latencies = [record for record in records_of(file) if record["metric"]["name"] == "latency"]
+                self.assertEqual(len(latencies), 3 * len(OPS))
+                self.assertTrue(all(record["verified"] for record in latencies))
+                self.assertIn("measured is all_to_all, then a sum on each rank", result.stdout)
 
     def test_more_than_there_is_memory_for_is_skipped(self):
         result = collectives("--ranks", "2", "--min-bytes", "4096G", "--max-bytes", "4096G", which="--collectives=all_reduce")
