@@ -25,7 +25,7 @@ constexpr const char* kExamples = R"(examples:
   mpirun -n 4 headroom ddp --collectives         ranks that another launcher started; also torchrun and srun
 
 Every call starts at a barrier and has new data, which are checked at every size. Sizes are those of nccl-tests: what
-every rank ends with for all_gather, begins with for the others. docs/ddp.md tells more.
+every rank ends with for all_gather, begins with for the others. docs/collectives.md tells more.
 )";
 
 constexpr int kMostByDefault = 8;
