@@ -42,8 +42,8 @@ def row_of(record, bandwidth):
     limit, extra = record.get("limit"), record["metric"]["extra_info"]
     name = f"{record['model']['name']} {record['benchmark']['dtype']} D={dict_of(record['axes'])['D']}"
     cells = [name, record["model"]["backend"]]
-    if record["outcome"] != "measured":
-        return cells + [f"{record['outcome']}: {record.get('reason', '')}", "", "", "", ""]
+    if record["outcome"]["kind"] != "measured":
+        return cells + [f"{record['outcome']['kind']}: {record['outcome']['reason']}", "", "", "", ""]
     low, high = (100 * float(part) for part in extra["of_limit_quartiles"].split())
     versus = ""
     if "ratio" in extra:
