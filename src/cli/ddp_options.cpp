@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <filesystem>
 
 #include "cli/record_options.h"
 #include "headroom/base/error.h"
@@ -91,6 +92,8 @@ void declare_output(CLI::App& app, RawOptions& raw, DdpOptions& options) {
   app.add_option("--json", options.json, "the report of PyTorch's DDP benchmark ('-': standard output)");
   app.add_option("--records", options.records, "all records with all samples ('-': standard output)");
   app.add_option("--oss", options.oss, "PyTorch OSS benchmark database records, schema v3");
+  app.add_option("--trace", options.sweep.trace,
+                 "folder for a trace of each rank of the largest steps: headroom trace reads it as one job");
   declare_store(app, options.store, raw.no_store);
 }
 
@@ -166,6 +169,7 @@ DdpOptions parse_ddp_options(const Arguments& arguments) {
   }
   read_bucket_sizes(raw, options.sweep);
   find_ranks(raw, options);
+  if (!options.sweep.trace.empty()) options.sweep.trace = std::filesystem::absolute(options.sweep.trace);
   ddp_plan(options.sweep);  // refuses what the world cannot hold, before anything starts
   read_timeout(raw, options);
   options.start.runner = rank_program(options.start.runner, "ddp");

@@ -16,7 +16,8 @@
 namespace headroom::torch_runner {
 namespace {
 
-constexpr const char* kStep = "ProfilerStep#0";
+/// Where collectives stand: kernels need a device and a stream.
+constexpr int kDevice = 0, kStream = 1;
 
 std::int64_t steady_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -44,8 +45,10 @@ struct OpRecorder::OpenCall final : at::ObserverContext {
 void OpRecorder::start() {
   if (listening_) throw Error("the recorder of " + file_.string() + " was started twice");
   calls_.clear();
+  collectives_.clear();
   started_at_unix_ns_ = unix_ns();
   started_ns_ = steady_ns();
+  step_starts_ns_ = {started_ns_};
   listening_.emplace(static_cast<OpListener&>(*this));
 }
 
@@ -53,19 +56,29 @@ trace::Recording OpRecorder::stop() {
   const std::int64_t stopped_ns = steady_ns();
   if (!listening_) throw Error("the recorder of " + file_.string() + " was stopped without a start");
   listening_.reset();
-  RecordedCall step;
-  step.name = kStep;
-  step.is_range = true;
-  step.start_ns = started_ns_;
-  step.duration_ns = stopped_ns - started_ns_;
-  step.thread = gettid();
-  calls_.push_back(std::move(step));
+  add_steps(stopped_ns);
   // What encloses comes first: readers nest by the order of starts.
   std::ranges::stable_sort(calls_, [](const RecordedCall& a, const RecordedCall& b) {
     return std::pair(a.start_ns, -a.duration_ns) < std::pair(b.start_ns, -b.duration_ns);
   });
   write();
   return file_;
+}
+
+void OpRecorder::next_step() {
+  step_starts_ns_.push_back(steady_ns());
+}
+
+void OpRecorder::add_steps(std::int64_t stopped_ns) {
+  for (std::size_t i = 0; i < step_starts_ns_.size(); ++i) {
+    RecordedCall step;
+    step.name = fmt::format("ProfilerStep#{}", i);
+    step.is_range = true;
+    step.start_ns = step_starts_ns_[i];
+    step.duration_ns = (i + 1 < step_starts_ns_.size() ? step_starts_ns_[i + 1] : stopped_ns) - step.start_ns;
+    step.thread = gettid();
+    calls_.push_back(std::move(step));
+  }
 }
 
 std::unique_ptr<at::ObserverContext> OpRecorder::begin(const at::RecordFunction& call) {
@@ -87,11 +100,35 @@ Json OpRecorder::head() const {
   return {{"schemaVersion", 1},
           {"deviceProperties", Json::array()},
           {"record_shapes", 1},
-          {"distributedInfo", {{"backend", ""}, {"rank", 0}, {"world_size", 1}}},
+          {"distributedInfo",
+           {{"backend", source_.backend}, {"rank", source_.rank}, {"world_size", source_.ranks}}},
           {"displayTimeUnit", "ms"},
           {"baseTimeNanoseconds", started_at_unix_ns_},
           {"traceName", file_.string()},
           {"recorded_by", fmt::format("headroom-torch, libtorch {}", kTorchVersion)}};
+}
+
+Json OpRecorder::collective_event(const RecordedCollective& collective, std::size_t index) const {
+  std::string ranks;
+  for (int rank = 0; rank < source_.ranks; ++rank) ranks += (rank == 0 ? "" : ", ") + std::to_string(rank);
+  return {{"ph", "X"},
+          {"cat", "kernel"},
+          {"name", source_.backend + "_" + collective.name},
+          {"pid", kDevice},
+          {"tid", kStream},
+          {"ts", static_cast<double>(collective.start_ns - started_ns_) / 1e3},
+          {"dur", static_cast<double>(collective.duration_ns) / 1e3},
+          {"args",
+           {{"device", kDevice},
+            {"stream", kStream},
+            {"correlation", index},
+            {"Collective name", collective.name},
+            {"In msg nelems", collective.elements},
+            {"Out msg nelems", collective.elements},
+            {"Group size", source_.ranks},
+            {"dtype", collective.dtype},
+            {"Process Group Name", "0"},
+            {"Process Group Ranks", "[" + ranks + "]"}}}};
 }
 
 void OpRecorder::write() const {
@@ -112,6 +149,9 @@ void OpRecorder::write() const {
   std::size_t index = 0;
   for (const RecordedCall& call : calls_) {
     writer.write(",\n" + dump_json(kineto_event(call, started_ns_, process, index++)));
+  }
+  for (const RecordedCollective& collective : collectives_) {
+    writer.write(",\n" + dump_json(collective_event(collective, index++)));
   }
   writer.write("\n]}\n");
   writer.finish();

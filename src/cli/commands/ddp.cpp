@@ -138,6 +138,13 @@ class Sweep {
   bool writes_report() const { return !options_.json.empty() && options_.json != "-"; }
   std::string seed_report() const { return ddp_seed_report(records_, library_, options_.sweep.base.backend); }
 
+  void tell_traces() const {
+    if (options_.sweep.trace.empty()) return;
+    std::fprintf(stderr,
+                 "headroom: traces are in %s; headroom trace FOLDER reads those of a folder as one job\n",
+                 options_.sweep.trace.c_str());
+  }
+
   void report() {
     // What goes to standard output for a program to read is alone there: the tables make way.
     std::FILE* out = files_.uses_stdout() || options_.json == "-" ? stderr : stdout;
@@ -146,6 +153,7 @@ class Sweep {
     if (options_.json == "-") std::fputs(seed_report().c_str(), stdout);
     files_.finish(records_);
     append_to_history(records_, options_.store);
+    tell_traces();
   }
 
   ExitCode verdict() const {

@@ -18,7 +18,7 @@ namespace headroom {
 //   {"do": "rounds", "count": 2}               -> DdpRounds
 //   {"do": "agree"}                            -> DdpAgreement
 //   {"do": "reduce", "bytes": [4096], "count": 20} -> {"ns": [[...]]}  all-reduces alone, by size
-//   {"do": "record", "file": "rank-0.json", "count": 2}  -> {"file": ...}  iterations as a trace
+//   {"do": "record", "folder": "/tmp/traces", "count": 2}  -> {"file": ...}  iterations as a trace of the rank
 //   {"do": "drop"}                             -> {"dropped": true}  gives the memory back
 
 /// A step of a sweep: one model, trained by the first `ranks` of the world.

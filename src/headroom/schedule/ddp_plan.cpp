@@ -34,6 +34,14 @@ std::vector<RankCount> rank_counts(const DdpSweep& sweep) {
   return counts;
 }
 
+std::string trace_folder(const DdpSweep& sweep, const DdpSetup& setup) {
+  if (sweep.trace.empty()) return {};
+  const bool is_one = sweep.models.size() * sweep.bucket_bytes.size() == 1;
+  if (is_one) return sweep.trace;
+  const double mebibytes = static_cast<double>(setup.bucket_bytes) / (1 << 20);
+  return fmt::format("{}/{}-{:g}MiB", sweep.trace, setup.model, mebibytes);
+}
+
 }  // namespace
 
 std::vector<DdpStep> ddp_plan(const DdpSweep& sweep) {
@@ -56,6 +64,7 @@ std::vector<DdpStep> ddp_plan(const DdpSweep& sweep) {
         setup.ranks = count.ranks;
         steps.push_back({count.label, setup});
       }
+      steps.back().trace = trace_folder(sweep, setup);
     }
   }
   return steps;

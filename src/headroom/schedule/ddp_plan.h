@@ -16,6 +16,7 @@ struct DdpSweep {
   std::vector<std::int64_t> bucket_bytes{25LL << 20};
   std::vector<int> ranks;  ///< empty: those of PyTorch's benchmark, as far as the world has them
   int world = 1;           ///< ranks that there are
+  std::string trace;       ///< folder for traces; empty: none
 };
 
 /// One thing to measure.
@@ -23,6 +24,7 @@ struct DdpStep {
   std::string label;  ///< "warm-up", "no ddp", "1M/2G" as PyTorch's benchmark has it, "4 ranks"
   DdpSetup setup;
   bool is_warmup = false;  ///< run, and not told
+  std::string trace{};     ///< folder for a trace of each rank; empty: none
 };
 
 /// PyTorch's benchmark: each rank by itself as a warm-up, rank 0 without DDP, then 1, 2 and 4 ranks, and

@@ -191,6 +191,7 @@ std::vector<Record> ddp_records(const DdpResult& result, const std::string& libr
   records.front().metric.extra_info["headline"] = "true";
   const std::vector<std::string>& unused = result.ranks.front().agreement.unused;
   if (!unused.empty()) records.front().notes.push_back("no rank used the parameters " + join(unused, ", "));
+  if (!result.no_trace.empty()) records.front().notes.push_back("no trace: " + result.no_trace);
   return records;
 }
 

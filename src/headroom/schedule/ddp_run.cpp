@@ -19,6 +19,8 @@ constexpr double kBatchNs = 0.5e9;
 /// All-reduces by themselves, for what one costs by its size: of these and of the largest bucket.
 constexpr std::int64_t kReducedBytes[] = {4 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20};
 constexpr int kReductions = 12;
+/// Iterations in a trace.
+constexpr int kTraced = 2;
 
 void append(std::vector<double>& values, const std::vector<double>& more) {
   values.insert(values.end(), more.begin(), more.end());
@@ -203,7 +205,11 @@ void DdpRun::finish(DdpResult& result) {
                       fmt::format("rank {} has other parameters than rank 0 after {} iterations", rank,
                                   result.ranks[rank].rounds.iteration_ns.size())};
   }
-  if (result.ranks.size() < 2) return;
+  if (result.ranks.size() > 1) reduce_alone(result);
+  if (!result.step.trace.empty()) record_trace(result);
+}
+
+void DdpRun::reduce_alone(DdpResult& result) {
   std::vector<std::int64_t> sizes(std::begin(kReducedBytes), std::end(kReducedBytes));
   for (const DdpBucket& bucket : result.ranks.front().rounds.buckets) sizes.push_back(bucket.bytes);
   std::ranges::sort(sizes);
@@ -215,6 +221,11 @@ void DdpRun::finish(DdpResult& result) {
   for (std::size_t rank = 0; rank < result.ranks.size(); ++rank) {
     result.ranks[rank].reductions_ns = ddp_reductions_from_json(replies[rank]);
   }
+}
+
+void DdpRun::record_trace(DdpResult& result) {
+  ask({{"do", "record"}, {"folder", result.step.trace}, {"count", kTraced}}, "a trace");
+  result.no_trace = failure_;
 }
 
 }  // namespace headroom

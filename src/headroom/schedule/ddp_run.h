@@ -29,6 +29,7 @@ struct DdpResult {
   DdpReady ready;              ///< of rank 0
   std::vector<DdpRank> ranks;  ///< those that took part
   std::vector<std::int64_t> reduced_bytes;
+  std::string no_trace;  ///< why there is none that was asked for
   StopReason stop = StopReason::kNone;
 };
 
@@ -46,9 +47,9 @@ class DdpRun {
 
   const std::vector<RankHello>& hellos() const { return ranks_.hellos(); }
 
-  /// Measures a step. Whatever ends it, `result` has what was measured by then. Where `trace` is a folder,
-  /// each rank then writes a trace of an iteration to it. Throws Error where ranks have made different
-  /// models.
+  /// Measures a step. Whatever ends it, `result` has what was measured by then. Where
+  /// step.trace is a folder, each rank then writes a trace of some iterations to it. Throws Error where ranks
+  /// have made different models.
   void measure(const DdpStep& step, DdpResult& result,
                const std::function<void(const Progress&)>& report = {});
 
@@ -56,6 +57,8 @@ class DdpRun {
   bool prepare(const DdpStep& step, DdpResult& result);
   void add_rounds(DdpResult& result, int count);
   void finish(DdpResult& result);
+  void reduce_alone(DdpResult& result);
+  void record_trace(DdpResult& result);
   std::vector<Json> ask(const Json& request, const std::string& awaited);
 
   DdpLimits limits_;

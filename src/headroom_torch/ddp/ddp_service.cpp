@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <numeric>
 #include <string_view>
 
@@ -51,6 +52,7 @@ class DdpService final : public RankPart {
       training_->warm(count);
       return {{"warm", count}};
     }
+    if (what == "record") return record(json_string(request, "folder", "request"), count);
     return what == "rounds" ? to_json(training_->rounds(count)) : reduce(request, count);
   }
 
@@ -61,6 +63,10 @@ class DdpService final : public RankPart {
     if (idle_) return {{"idle", true}};
     if (setup.ranks > context_.place.size) {
       throw Error(fmt::format("a step of {} ranks in a world of {}", setup.ranks, context_.place.size));
+    }
+    if (setup.backend != "gloo") {
+      throw Error("no " + setup.backend +
+                  " in this headroom-torch-rank, which trains on the CPU: leave --backend out");
     }
     pin_this_thread(cpus_);  // the threads of a new group are free to run anywhere
     dtensor::Group group = group_of(setup);
@@ -77,6 +83,13 @@ class DdpService final : public RankPart {
       std::iota(ranks.begin(), ranks.end(), 0);
     }
     return context_.world->group(ranks, "ddp");
+  }
+
+  Json record(const std::string& folder, int count) {
+    std::filesystem::create_directories(folder);
+    const std::string file = fmt::format("{}/rank-{}.json.gz", folder, context_.place.rank);
+    training_->record(file, count);
+    return {{"file", file}};
   }
 
   Json reduce(const Json& request, int count) {

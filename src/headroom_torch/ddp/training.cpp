@@ -11,6 +11,7 @@
 #include "headroom/machine/memory.h"
 #include "headroom_torch/ddp/footprint.h"
 #include "headroom_torch/ddp/group_calls.h"
+#include "headroom_torch/op_recorder.h"
 
 namespace headroom::torch_runner {
 namespace {
@@ -182,6 +183,23 @@ DdpAgreement Training::agree() {
   if (reducer_) agreement.unused = reducer_->unused();
   agreement.loss = loss_;
   return agreement;
+}
+
+void Training::record(const std::string& file, int count) {
+  OpRecorder recorder(file,
+                      {setup_.backend, group_.ranks[static_cast<std::size_t>(group_.index)], group_.size()});
+  meet(group_);
+  recorder.start();
+  for (int i = 0; i < count; ++i) {
+    if (i > 0) recorder.next_step();
+    const Times times = iterate(Reduction::kAverage);
+    if (group_.size() == 1) continue;
+    for (const BucketTimes& bucket : times.buckets) {
+      recorder.add({"all_reduce", "Float", bucket.bytes / 4, bucket.launched_ns,
+                    bucket.completed_ns - bucket.launched_ns});
+    }
+  }
+  recorder.stop();
 }
 
 std::vector<double> Training::reductions_ns(std::int64_t bytes, int count) {

@@ -29,6 +29,8 @@ class Training {
   void warm(int count);
   DdpRounds rounds(int count);
   DdpAgreement agree();
+  /// Iterations as a trace of this rank, in `file`, with the reductions of buckets as its collectives.
+  void record(const std::string& file, int count);
   /// Times of all-reduces of `bytes` alone, each after a barrier; empty in a group of one.
   std::vector<double> reductions_ns(std::int64_t bytes, int count);
 

@@ -52,6 +52,20 @@ TEST(DdpPlan, RepeatsOnlyWhatReducesForEachBucketSize) {
   EXPECT_EQ(steps[7].setup.model, "resnet18");
 }
 
+TEST(DdpPlan, TracesTheMostRanksOfEachModelAndBucketSize) {
+  DdpSweep sweep;
+  sweep.world = 4;
+  sweep.trace = "/tmp/t";
+  std::vector<DdpStep> steps = ddp_plan(sweep);
+  EXPECT_EQ(steps.back().trace, "/tmp/t");
+  EXPECT_TRUE(steps[steps.size() - 2].trace.empty());
+  sweep.models = {"mlp", "resnet18"};
+  sweep.bucket_bytes = {1 << 20, 25 << 20};
+  steps = ddp_plan(sweep);
+  EXPECT_EQ(steps[4].trace, "/tmp/t/mlp-1MiB");
+  EXPECT_EQ(steps.back().trace, "/tmp/t/resnet18-25MiB");
+}
+
 TEST(DdpPlan, RefusesMoreRanksThanThereAre) {
   DdpSweep sweep;
   sweep.world = 2;

@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""headroom ddp beside PyTorch's DistributedDataParallel: the same network, batch, loss, optimizer, buckets, ranks and
+iterations on this machine, gloo, in turns.
+
+    bench/ddp_pytorch.py [--bin build/release/bin] [--python PYTHON] [--models resnet18,mlp] [--ranks 2] [--rounds 5]
+                         [--iters 20] [--batch-size 8] [--image-size 64]
+
+PYTHON (default: HEADROOM_PYTHON, else /usr/bin/python3, Debian's) has torch with torch.distributed, best of the same
+libtorch. Both keep each rank's own thread to one CPU, compute with one thread, and start every iteration after a
+barrier, outside of its time: gradients dropped, forward, cross entropy, backward with the reduction of gradients, SGD
+(0.001, momentum 0.9, weight decay 1e-4). PyTorch is measured as its own benchmark sets it (broadcast_buffers=False)
+and once more with gradient_as_bucket_view=True, where gradients are views of buckets as they are in headroom.
+headroom's iterations without reduction, and its step without DDP, are not looked at.
+
+Prints the median of all iterations of all ranks with its 95 % interval, and the ratio of the medians round by round:
+the median of those and their range. Exit code 1 where headroom takes longer than PyTorch's own setting (--limit 1.0).
+"""
+import argparse
+import json
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+WARMUP = 3
+SIDES = ("PyTorch DDP", "PyTorch DDP, bucket views", "headroom")
+
+
+def resnet18(torch):
+    """torchvision's, which Debian does not have."""
+    nn = torch.nn
+
+    class Block(nn.Module):
+        def __init__(self, inputs, planes, stride):
+            super().__init__()
+            self.conv1 = nn.Conv2d(inputs, planes, 3, stride, 1, bias=False)
+            self.bn1 = nn.BatchNorm2d(planes)
+            self.conv2 = nn.Conv2d(planes, planes, 3, 1, 1, bias=False)
+            self.bn2 = nn.BatchNorm2d(planes)
+            self.relu = nn.ReLU(inplace=True)
+            self.downsample = None
+            if stride != 1 or inputs != planes:
+                self.downsample = nn.Sequential(nn.Conv2d(inputs, planes, 1, stride, bias=False), nn.BatchNorm2d(planes))
+
+        def forward(self, x):
+            out = self.relu(self.bn1(self.conv1(x)))
+            out = self.bn2(self.conv2(out))
+            out += x if self.downsample is None else self.downsample(x)
+            return self.relu(out)
+
+    layers, inputs = [], 64
+    for i, planes in enumerate((64, 128, 256, 512)):
+        for stride in ((2 if i else 1), 1):
+            layers.append(Block(inputs, planes, stride))
+            inputs = planes
+    return nn.Sequential(nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(inplace=True),
+                         nn.MaxPool2d(3, 2, 1), *layers, nn.AdaptiveAvgPool2d((1, 1)), nn.Flatten(), nn.Linear(512, 1000))
+
+
+def mlp(torch):
+    nn = torch.nn
+    hidden = [layer for _ in range(4) for layer in (nn.Linear(1024, 1024), nn.ReLU())]
+    return nn.Sequential(*hidden, nn.Linear(1024, 1000))
+
+
+def rank_process(options):
+    """What each rank of PyTorch's side runs."""
+    import torch
+    import torch.distributed as dist
+    torch.set_num_threads(1)
+    rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    dist.init_process_group("gloo", rank=rank, world_size=size)
+    torch.manual_seed(rank)
+    model = {"resnet18": resnet18, "mlp": mlp}[options.model](torch)
+    wanted = {"resnet18": 11_689_512, "mlp": 5_223_400}[options.model]
+    if sum(p.numel() for p in model.parameters()) != wanted:
+        sys.exit(f"ddp_pytorch: {options.model} has other parameters than headroom's")
+    model = torch.nn.parallel.DistributedDataParallel(model, broadcast_buffers=False, bucket_cap_mb=25,
+                                                      gradient_as_bucket_view=options.bucket_views)
+    # After the process group has started its threads, which stay free: as headroom's ranks do it.
+    allowed = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, {allowed[rank % len(allowed)]})
+    criterion = torch.nn.CrossEntropyLoss()
+    optimizer = torch.optim.SGD(model.parameters(), 0.001, momentum=0.9, weight_decay=1e-4)
+    shape = (3, options.image_size, options.image_size) if options.model == "resnet18" else (1024,)
+    inputs, target = torch.rand(options.batch_size, *shape), torch.ones(options.batch_size, dtype=torch.long)
+    times = []
+    for _ in range(WARMUP + options.iters):
+        dist.barrier()
+        begin = time.perf_counter()
+        optimizer.zero_grad(set_to_none=True)
+        loss = criterion(model(inputs), target)
+        loss.backward()
+        optimizer.step()
+        times.append(time.perf_counter() - begin)
+    dist.barrier()
+    with open(f"{options.rank_process}.{rank}", "w") as file:
+        json.dump({"times": times[WARMUP:], "version": torch.__version__}, file)
+
+
+def clean_environment(**more):
+    launchers = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
+    return {**{name: value for name, value in os.environ.items() if name not in launchers}, **more}
+
+
+def pytorch_round(options, model, bucket_views, folder):
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = str(probe.getsockname()[1])
+    out = os.path.join(folder, "pytorch")
+    command = [options.python, os.path.abspath(__file__), "--rank-process", out, "--model", model, "--iters",
+               str(options.iters), "--batch-size", str(options.batch_size), "--image-size", str(options.image_size)]
+    command += ["--bucket-views"] if bucket_views else []
+    processes = [subprocess.Popen(command, env=clean_environment(
+        RANK=str(rank), WORLD_SIZE=str(options.ranks), LOCAL_RANK=str(rank), MASTER_ADDR="127.0.0.1", MASTER_PORT=port,
+        OMP_NUM_THREADS="1")) for rank in range(options.ranks)]
+    if any([process.wait() for process in processes]):
+        sys.exit("ddp_pytorch: PyTorch's ranks failed; has --python torch? (Debian: apt-get install python3-torch)")
+    results = []
+    for rank in range(options.ranks):
+        with open(f"{out}.{rank}") as file:
+            results.append(json.load(file))
+    return [seconds for result in results for seconds in result["times"]], "torch " + results[0]["version"]
+
+
+def headroom_round(options, model, folder):
+    out = os.path.join(folder, "headroom.json")
+    subprocess.run([os.path.join(options.bin, "headroom"), "ddp", "--model", model, "--ranks", str(options.ranks), "--iters",
+                    str(options.iters), "--warmup", str(WARMUP), "--batch-size", str(options.batch_size), "--image-size",
+                    str(options.image_size), "--no-store", "--json", out],
+                   check=True, stdout=subprocess.DEVNULL, env=clean_environment())
+    with open(out) as file:
+        report = json.load(file)
+    steps = report["benchmark_results"][0]["result"]
+    return steps[-1]["measurements"], "libtorch " + report["pytorch_version"]
+
+
+def median_text(values):
+    """Median with its 95 % order-statistic interval, in ms."""
+    ordered, n = sorted(values), len(values)
+    reach = round(0.98 * n ** 0.5)
+    low, high = ordered[max(0, n // 2 - reach)], ordered[min(n - 1, n // 2 + reach)]
+    return f"{statistics.median(ordered) * 1e3:8.2f} ({low * 1e3:.2f} to {high * 1e3:.2f})"
+
+
+def measure(options, model):
+    rounds = {side: [] for side in SIDES}
+    versions = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for turn in range(options.rounds):
+            # Each side comes first, second and last in turn.
+            for side in SIDES[turn % 3:] + SIDES[:turn % 3]:
+                if side == "headroom":
+                    times, versions[side] = headroom_round(options, model, folder)
+                else:
+                    times, versions[side] = pytorch_round(options, model, side != SIDES[0], folder)
+                rounds[side].append(times)
+    print(f"\n{model}, batch of {options.batch_size}, {options.ranks} ranks, gloo, ms an iteration: median (95 % interval)")
+    for side in SIDES:
+        values = [value for times in rounds[side] for value in times]
+        print(f"  {side:26} {median_text(values)}  {versions[side]}, {len(values)} iterations in {options.rounds} rounds")
+    share = None
+    for side in SIDES[:2]:
+        ratios = [statistics.median(ours) / statistics.median(theirs)
+                  for ours, theirs in zip(rounds["headroom"], rounds[side])]
+        print(f"  headroom / {side}: {statistics.median(ratios):.3f} ({min(ratios):.3f} to {max(ratios):.3f} over the rounds)")
+        share = statistics.median(ratios) if share is None else share
+    return share
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bin", default="build/release/bin")
+    parser.add_argument("--python", default=os.environ.get("HEADROOM_PYTHON", "/usr/bin/python3"))
+    parser.add_argument("--models", default="resnet18,mlp")
+    parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--iters", type=int, default=20)
+    parser.add_argument("--batch-size", type=int, default=8)
+    parser.add_argument("--image-size", type=int, default=64)
+    parser.add_argument("--limit", type=float, default=1.0)
+    for hidden in ("--rank-process", "--model"):
+        parser.add_argument(hidden, help=argparse.SUPPRESS)
+    parser.add_argument("--bucket-views", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.rank_process:
+        return rank_process(options)
+    shares = {model: measure(options, model) for model in options.models.split(",")}
+    slower = [model for model, share in shares.items() if share > options.limit]
+    if slower:
+        print(f"\nslower than {options.limit:g} x PyTorch's: {', '.join(slower)}")
+    return 1 if slower else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

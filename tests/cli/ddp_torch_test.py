@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""headroom ddp on libtorch's ranks: real training, reports that PyTorch's diff.py reads, and ranks that are lost."""
+import json
+import os
+import pathlib
+import random
+import re
+import shutil
+import signal
+import subprocess
+import time
+import unittest
+
+from command_line import BIN, HEADROOM, CommandLineTest, headroom, records_of
+
+RANK = BIN / "headroom-torch-rank"
+# Of the smallest network on the smallest images: about a tenth of a second an iteration.
+SMALL = ["--batch-size", "2", "--image-size", "32", "--no-store"]
+LAUNCHERS = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
+DIFF = pathlib.Path(os.environ.get("HEADROOM_SHARED", "")) / "seeds" / "000_a479e36eaa3810a0.txt"
+
+
+def clean_environment():
+    return {name: value for name, value in os.environ.items()
+            if name not in LAUNCHERS and not name.startswith(("OMPI_", "PMI", "SLURM_"))}
+
+
+def ddp(*arguments, timeout=240):
+    return headroom("ddp", *SMALL, *arguments, env=clean_environment(), timeout=timeout)
+
+
+def has_numpy():
+    return subprocess.run(["/usr/bin/python3", "-c", "import numpy"], capture_output=True).returncode == 0
+
+
+@unittest.skipUnless(RANK.exists(), "headroom-torch-rank was not built: libtorch was not found")
+class DdpTorchTest(CommandLineTest):
+    def test_a_sweep_measures_and_its_replicas_agree(self):
+        file = self.folder / "records.json"
+        result = ddp("--ranks", "1,2", "--model", "mlp,transformer", "--iters", "3", "--warmup", "1", "--bucket-size", "4",
+                     "--records", file)
+        self.assert_exit(result, 0)
+        self.assertIn("no ddp", result.stdout)
+        of_two = {record["metric"]["name"]: record for record in records_of(file)
+                  if record["axes"]["ranks"] == "2" and record["model"]["name"] == "mlp"}
+        for metric in ("latency", "without reduction", "exposed communication", "overlap", "bucket 4 completed",
+                       "all-reduce alpha"):
+            self.assertIn(metric, of_two)
+        buckets = [int(record["metric"]["extra_info"]["bytes"]) for name, record in of_two.items()
+                   if name.endswith(" launched")]
+        self.assertEqual(sum(buckets), 4 * 5_223_400)
+        self.assertTrue(0 <= of_two["overlap"]["metric"]["value"] <= 1)
+
+    @unittest.skipUnless(DIFF.exists() and has_numpy(), "no diff.py of PyTorch's, or no numpy for it")
+    def test_pytorchs_diff_reads_the_report_and_ours_prints_the_same(self):
+        diff = self.folder / "diff.py"
+        diff.write_text(re.search(r"```python\n(.*?)```", DIFF.read_text(), re.S).group(1))
+        files = [self.folder / "a.json", self.folder / "b.json"]
+        for file in files:
+            self.assert_exit(ddp("--model", "resnet18", "--ranks", "1,2", "--iters", "2", "--warmup", "1", "--json", file), 0)
+        theirs = subprocess.run(["/usr/bin/python3", diff, *files], capture_output=True, text=True)
+        self.assertEqual(theirs.returncode, 0, theirs.stderr)
+        self.assertIn("Benchmark: resnet18 with batch size 2", theirs.stdout)
+        self.assertIn("2 GPUs:", theirs.stdout)
+        ours = headroom("diff", "--format", "ddp", *files)
+        self.assertEqual(ours.stdout, theirs.stdout)
+
+    def test_a_batch_that_no_machine_holds_is_refused(self):
+        began = time.monotonic()
+        result = ddp("--ranks", "1", "--model", "resnet18", "--batch-size", "100000000")
+        self.assert_exit(result, 2)
+        self.assertIn("a batch of 100000000 on 1 rank of one machine takes about", result.stdout)
+        self.assertLess(time.monotonic() - began, 60)
+
+    def test_nccl_is_refused_where_there_is_none(self):
+        result = ddp("--ranks", "1", "--backend", "nccl")
+        self.assert_exit(result, 1)
+        self.assertIn("nccl", result.stdout)
+
+    def test_a_trace_of_each_rank_is_one_job_with_its_collectives(self):
+        folder = self.folder / "traces"
+        self.assert_exit(ddp("--ranks", "1,2", "--model", "mlp", "--bucket-size", "4", "--iters", "2", "--warmup", "1", "--trace",
+                             folder), 0)
+        self.assertEqual(sorted(os.listdir(folder)), ["rank-0.json.gz", "rank-1.json.gz"])
+        steps = headroom("trace", "steps", folder)
+        self.assert_exit(steps, 0)
+        self.assertEqual(steps.stderr, "")
+        result = headroom("trace", "collectives", folder)
+        self.assert_exit(result, 0)
+        self.assertIn("all_reduce", result.stdout)
+        ops = headroom("trace", "ops", folder / "rank-1.json.gz")
+        self.assertIn("aten::addmm", ops.stdout)
+
+    def ranks_of(self, program):
+        for _ in range(600):
+            found = subprocess.run(["pgrep", "-P", str(program.pid), "-x", RANK.name[:15]], capture_output=True, text=True)
+            if len(found.stdout.split()) == 2:
+                return [int(rank) for rank in found.stdout.split()]
+            time.sleep(0.05)
+        self.fail("the ranks did not start")
+
+    def lose(self, signal_number, delay, timeout="5s"):
+        file = self.folder / "report.json"
+        program = subprocess.Popen([HEADROOM, "ddp", *SMALL, "--ranks", "1,2", "--model", "mlp", "--iters", "100000",
+                                    "--warmup", "1", "--timeout", timeout, "--json", str(file)],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=clean_environment())
+        self.addCleanup(program.kill)
+        ranks = self.ranks_of(program)
+        time.sleep(delay)
+        victim = random.randrange(2)
+        os.kill(ranks[victim], signal_number)
+        stdout, stderr = program.communicate(timeout=60)
+        self.assertEqual(program.returncode, 2, stderr)
+        for rank in ranks:
+            self.assertFalse(os.path.exists(f"/proc/{rank}"), "a rank was left")
+        return victim, stdout, stderr
+
+    def test_a_rank_that_is_killed_at_any_moment_is_named(self):
+        for _ in range(int(os.environ.get("HEADROOM_KILLS", "2"))):
+            victim, _, stderr = self.lose(signal.SIGKILL, random.uniform(0.2, 6))
+            self.assertIn(f"rank {victim} of 2 was killed by signal 9", stderr)
+
+    def test_a_rank_that_sleeps_is_named_within_the_time_out(self):
+        victim, _, stderr = self.lose(signal.SIGSTOP, 4)
+        self.assertIn(f"rank {victim} is stopped by a signal", stderr)
+
+    @unittest.skipUnless(shutil.which("mpirun"), "no mpirun here")
+    def test_under_mpirun_the_sweep_is_the_same(self):
+        file = self.folder / "report.json"
+        result = subprocess.run(["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2", HEADROOM, "ddp", *SMALL, "--model",
+                                 "mlp", "--iters", "2", "--warmup", "1", "--json", str(file)], capture_output=True, text=True,
+                                timeout=120, env=clean_environment())
+        self.assert_exit(result, 0)
+        rounds = json.loads(file.read_text())["benchmark_results"][0]["result"]
+        self.assertEqual([step["ranks"] for step in rounds], [[0], [0], [0, 1]])
+
+
+if __name__ == "__main__":
+    unittest.main()
