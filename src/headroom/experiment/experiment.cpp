@@ -45,6 +45,21 @@ Experiment& Experiment::metric(std::string name) {
   return *this;
 }
 
+Experiment& Experiment::also_metrics(std::initializer_list<const char*> names) {
+  also_metrics_.assign(names.begin(), names.end());
+  return *this;
+}
+
+Experiment& Experiment::model(std::string name) {
+  model_ = std::move(name);
+  return *this;
+}
+
+Experiment& Experiment::on_request() {
+  is_on_request_ = true;
+  return *this;
+}
+
 Experiment& Experiment::device(std::string name) {
   device_ = std::move(name);
   return *this;

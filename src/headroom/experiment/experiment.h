@@ -40,6 +40,12 @@ class Experiment {
   /// "latency", or one that State::rate or State::value gives. Default: memory_bandwidth(GB/s) where the work
   /// has bytes, else GFLOP/s where it has FLOPs, else latency.
   Experiment& metric(std::string name);
+  /// Metrics that stand beside it: each is reported, and held against its target, like it.
+  Experiment& also_metrics(std::initializer_list<const char*> names);
+  /// The model that it runs, as its publisher calls it: the result is one of a model, not of a kernel.
+  Experiment& model(std::string name);
+  /// Not run by default, only where it is named: for what takes long to load or much memory.
+  Experiment& on_request();
   /// Where the work happens: "cpu" (default), "cuda". Limits apply to cases of the same device.
   Experiment& device(std::string name);
   /// A limit of the machine: not run by default, and never held against another limit.
@@ -52,6 +58,9 @@ class Experiment {
   /// By backend; a backend without any is not there.
   const std::map<std::string, std::vector<std::string>>& variants() const { return variants_; }
   const std::string& metric() const { return metric_; }
+  const std::vector<std::string>& also_metrics() const { return also_metrics_; }
+  const std::string& model() const { return model_; }
+  bool is_on_request() const { return is_on_request_; }
   const std::string& device() const { return device_; }
   bool is_limit() const { return is_limit_; }
   const Function& function() const { return run_; }
@@ -63,8 +72,11 @@ class Experiment {
   std::vector<std::string> backends_{"native"};
   std::map<std::string, std::vector<std::string>> variants_;
   std::string metric_;
+  std::vector<std::string> also_metrics_;
+  std::string model_;
   std::string device_ = "cpu";
   bool is_limit_ = false;
+  bool is_on_request_ = false;
   Function run_;
 };
 

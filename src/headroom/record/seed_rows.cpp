@@ -52,6 +52,13 @@ SeedNumber mean_target(const std::vector<const Record*>& records) {
   return mean;
 }
 
+/// The benchmark calls a model by the name that its publisher gave it, a kernel by that of its experiment.
+std::string published_name(const Record& record) {
+  const auto model = record.model.extra_info.find("model");
+  const bool is_named = record.model.type == "OSS model" && model != record.model.extra_info.end();
+  return is_named ? model->second : record.model.name;
+}
+
 SeedRow row_of(const Group& group, const std::string& name) {
   double sum = 0;
   for (const Record* record : group.measured) sum += record->metric.value;
@@ -88,7 +95,7 @@ std::vector<SeedRow> seed_rows(const std::vector<Record>& records) {
   for (const Group& group : group_by_shape(records)) {
     const Record& record = *group.first;
     const Record& first = *plain.emplace(record.model.name, &record).first->second;
-    std::string name = record.model.name;
+    std::string name = published_name(record);
     if (record.model.backend != first.model.backend) {
       name += " (" + record.model.backend + ")";
     } else if (record.runner != first.runner) {

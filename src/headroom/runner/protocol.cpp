@@ -80,8 +80,9 @@ CaseInfo case_info(const Json& json) {
 }  // namespace
 
 ExperimentDescription describe(const Experiment& experiment) {
-  return {experiment.name(), experiment.summary(),  experiment.metric(),   experiment.device(),
-          experiment.axes(), experiment.backends(), experiment.is_limit(), experiment.variants()};
+  return {experiment.name(),         experiment.summary(),  experiment.metric(),       experiment.device(),
+          experiment.axes(),         experiment.backends(), experiment.is_limit(),     experiment.variants(),
+          experiment.also_metrics(), experiment.model(),    experiment.is_on_request()};
 }
 
 Json to_json(const Hello& hello) {
@@ -109,6 +110,9 @@ Json to_json(const ExperimentDescription& description) {
             {"backends", description.backends},
             {"limit", description.is_limit}};
   if (!description.variants.empty()) json["variants"] = description.variants;
+  if (!description.also_metrics.empty()) json["also_metrics"] = description.also_metrics;
+  if (!description.model.empty()) json["model"] = description.model;
+  if (description.is_on_request) json["on_request"] = true;
   return json;
 }
 
@@ -127,6 +131,9 @@ ExperimentDescription description_from_json(const Json& json) {
       description.variants[backend] = strings(variants, backend.c_str());
     }
   }
+  if (json.contains("also_metrics")) description.also_metrics = strings(json, "also_metrics");
+  description.model = json_string_or(json, "model", "", "");
+  description.is_on_request = json.contains("on_request") && json_bool(json, "on_request", "");
   if (description.backends.empty()) throw Error("/backends: expected at least one");
   for (const Json& axis : json_array(json, "axes", "")) {
     description.axes.push_back({json_string(axis, "name", ""),

@@ -47,6 +47,9 @@ struct ExperimentDescription {
   std::vector<std::string> backends;
   bool is_limit = false;
   std::map<std::string, std::vector<std::string>> variants{};  ///< by backend; absent: none
+  std::vector<std::string> also_metrics{};                     ///< absent in a message: none
+  std::string model{};                                         ///< absent: none
+  bool is_on_request = false;                                  ///< absent: it runs by default
 };
 
 struct PrepareReply {

@@ -78,6 +78,10 @@ std::vector<MetricForm> metric_forms(const Track& track, const std::optional<Flo
                      },
                      metric.is_rate});
   }
+  // Tables show the first one that is marked: the headline before those that stand beside it.
+  const auto declared = std::ranges::find(forms, track.planned.metric, &MetricForm::name);
+  if (declared != forms.end() && !track.planned.also_metrics.empty())
+    std::rotate(forms.begin() + 1, declared, declared + 1);
   return forms;
 }
 
@@ -160,6 +164,7 @@ Record base_record(const Track& track, const GroupResult& result, const std::vec
   record.environment = environment;
   record.model.name = spec.experiment;
   record.model.backend = spec.backend;
+  if (!track.planned.model.empty()) record.model.type = "OSS model";
   record.model.extra_info = track.info.notes;
   for (const auto& [name, description] : track.info.inputs)
     record.model.extra_info["input " + name] = description;
@@ -225,7 +230,9 @@ void append_records(const Track& track, const GroupResult& result, const StringM
     }
     record.metric.extra_info = ratio;
     if (record.limit) record.metric.extra_info.merge(limit_quartiles(track, *floor));
-    if (form.name == headline) record.metric.extra_info["headline"] = "true";
+    const std::vector<std::string>& beside = track.planned.also_metrics;
+    const bool is_beside = std::ranges::find(beside, form.name) != beside.end();
+    if (form.name == headline || is_beside) record.metric.extra_info["headline"] = "true";
     records.push_back(std::move(record));
   }
 }

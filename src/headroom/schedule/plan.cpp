@@ -40,7 +40,7 @@ std::vector<std::string> selected_names(const std::vector<RunnerOffer>& offers, 
     const bool by_default =
         selection.names.empty() && std::ranges::any_of(offers, [&](const RunnerOffer& offer) {
           return !offer.only_limits && std::ranges::any_of(offer.experiments, [&](const auto& experiment) {
-            return experiment.name == name && !experiment.is_limit;
+            return experiment.name == name && !experiment.is_limit && !experiment.is_on_request;
           });
         });
     if (asked || by_default) names.push_back(name);
@@ -109,7 +109,9 @@ void append_groups(const std::vector<Offered>& sources, const Selection& selecti
              source.experiment->metric,
              source.experiment->device,
              source.experiment->is_limit,
-             variants == source.experiment->variants.end() ? std::vector<std::string>{} : variants->second});
+             variants == source.experiment->variants.end() ? std::vector<std::string>{} : variants->second,
+             source.experiment->also_metrics,
+             source.experiment->model});
       }
     }
     if (!group.cases.empty()) groups.push_back(std::move(group));

@@ -22,7 +22,7 @@ struct RunnerOffer {
 
 /// Which of the offered cases to measure.
 struct Selection {
-  std::vector<std::string> names;  ///< experiments; empty: all but limits
+  std::vector<std::string> names;  ///< experiments; empty: all but limits and those on request
   std::vector<AxisRequest> axes;
   std::vector<std::string> backends;  ///< empty: the first one of each experiment; "all": every one
   int threads = 1;
@@ -36,7 +36,9 @@ struct PlannedCase {
   std::string metric;  ///< the headline, as the experiment declares it; empty: by its work
   std::string device;
   bool is_limit = false;
-  std::vector<std::string> variants{};  ///< among which tuning chooses; empty: there is nothing to choose
+  std::vector<std::string> variants{};      ///< among which tuning chooses; empty: there is nothing to choose
+  std::vector<std::string> also_metrics{};  ///< that stand beside the headline
+  std::string model{};                      ///< that the case runs, as its publisher calls it
 };
 
 /// Cases that are compared: one experiment at one point of its axes, by all backends and runners that have

@@ -71,6 +71,11 @@ TEST(SeedRows, KnowAModel) {
   Record record = measured("Llama-2-7b-chat-hf", "1", "bf16", 100);
   record.model.type = "OSS model";
   EXPECT_TRUE(seed_rows({record})[0].is_model);
+  EXPECT_EQ(seed_rows({record})[0].name, "Llama-2-7b-chat-hf");
+  record.model.name = "llama2_7b_bf16";
+  record.model.extra_info["model"] = "Llama-2-7b-chat-hf";
+  EXPECT_EQ(seed_rows({record})[0].name, "Llama-2-7b-chat-hf") << "as the benchmark calls it";
+  EXPECT_EQ(seed_rows({record})[0].experiment, "llama2_7b_bf16");
 }
 
 }  // namespace

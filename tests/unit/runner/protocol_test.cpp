@@ -64,8 +64,9 @@ TEST(Protocol, HelloComesBack) {
 TEST(Protocol, DescriptionComesBack) {
   for (int seed = 0; seed < kRuns; ++seed) {
     Generator make(seed);
-    ExperimentDescription description{make.text(), make.text(),   make.text(), make.text(),
-                                      {},          make.texts(1), make.coin()};
+    ExperimentDescription description{make.text(),   make.text(), make.text(), make.text(),   {},
+                                      make.texts(1), make.coin(), {},          make.texts(0), make.text(),
+                                      make.coin()};
     for (std::uint64_t i = make.below(3); i > 0; --i) {
       description.axes.push_back(
           {make.text(), make.coin() ? Axis::Kind::kInteger : Axis::Kind::kText, make.texts(0)});
@@ -80,6 +81,9 @@ TEST(Protocol, DescriptionComesBack) {
     EXPECT_EQ(back.device, description.device);
     EXPECT_EQ(back.backends, description.backends);
     EXPECT_EQ(back.is_limit, description.is_limit);
+    EXPECT_EQ(back.also_metrics, description.also_metrics);
+    EXPECT_EQ(back.model, description.model);
+    EXPECT_EQ(back.is_on_request, description.is_on_request);
     ASSERT_EQ(back.axes.size(), description.axes.size());
     for (std::size_t i = 0; i < back.axes.size(); ++i) {
       EXPECT_EQ(back.axes[i].name, description.axes[i].name);

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "headroom/record/seed_rows.h"
 #include "headroom/schedule/noise_notes.h"
 
 namespace headroom {
@@ -157,6 +158,22 @@ TEST(CaseRecords, TheCasesOwnMetrics) {
   EXPECT_NEAR(named(records, "token_per_sec").limit->value, 10'000, 1e-3);
   EXPECT_EQ(named(records, "loss").metric.value, 0.5);
   EXPECT_FALSE(named(records, "loss").limit) << "no limit of the time bounds it";
+}
+
+TEST(CaseRecords, MetricsThatStandBesideTheHeadlineAreMarkedBehindIt) {
+  GroupResult result;
+  result.cases = {track_of("native", 1e6, kWork)};
+  result.cases[0].planned.metric = "token_per_sec";
+  result.cases[0].planned.also_metrics = {"memory_bandwidth(GB/s)", "compilation_time(s)"};
+  result.cases[0].planned.model = "Llama";
+  result.cases[0].info.metrics = {{"token_per_sec", "tokens/s", Direction::kHigherIsBetter, 1, true},
+                                  {"compilation_time(s)", "s", Direction::kLowerIsBetter, 9, false}};
+  std::vector<std::string> marked;
+  for (const Record& record : records_of(result)) {
+    EXPECT_EQ(record.model.type, "OSS model");
+    if (is_headline(record)) marked.push_back(record.metric.name);
+  }
+  EXPECT_THAT(marked, ElementsAre("token_per_sec", "memory_bandwidth(GB/s)", "compilation_time(s)"));
 }
 
 TEST(CaseRecords, OthersSayHowTheyStandToTheFirst) {

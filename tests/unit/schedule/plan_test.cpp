@@ -65,6 +65,20 @@ TEST(Plan, AllButLimitsInOrderTheLastAxisFastest) {
               ElementsAre(testing::Pair("D", "1024"), testing::Pair("dtype", "int8")));
 }
 
+TEST(Plan, WhatRunsOnRequestIsRunWhereItIsNamed) {
+  ExperimentDescription model = layer_norm();
+  model.name = "model";
+  model.is_on_request = true;
+  model.also_metrics = {"compilation_time(s)"};
+  model.model = "Large";
+  const std::vector<RunnerOffer> offers{{"native", {layer_norm(), model}, false}};
+  EXPECT_THAT(titles(plan(offers, {})), ElementsAre("layer_norm dtype=bf16"));
+  const auto named = plan(offers, asking({"model"}));
+  EXPECT_THAT(titles(named), ElementsAre("model dtype=bf16"));
+  EXPECT_THAT(named[0].cases[0].also_metrics, ElementsAre("compilation_time(s)"));
+  EXPECT_EQ(named[0].cases[0].model, "Large");
+}
+
 TEST(Plan, TheSelectionReachesEveryCase) {
   Selection selection = asking({"gemv"}, {"D=7"}, {"all"});
   selection.threads = 3;
