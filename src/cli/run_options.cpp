@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "cli/known_runners.h"
+#include "cli/model_options.h"
 #include "cli/module_options.h"
 #include "cli/record_options.h"
 #include "cli/stop_options.h"
@@ -30,6 +31,7 @@ constexpr const char* kExamples = R"(examples:
   headroom run --module resnet.pt --input f32[1,3,224,224] --trace traces
                                                  a TorchScript module, and a trace of its operators
   headroom run --quick --json result.json        a first look, kept as records
+  headroom run llama2_7b_int8 --layers 4         decoding with a model, cut to four layers
   headroom run --calibrate-noise                 how far apart equal things come out here
   headroom run --output results.csv --fail-below-target
 )";
@@ -39,6 +41,7 @@ struct RawOptions {
   std::vector<std::string> names, only, axes, backends, runners;
   StopOptions stop;
   ModuleOptions modules;
+  ModelOptions model;
   std::string timeout, traces;
   int threads = 0, processes = 0;
   std::uint64_t seed = 1;
@@ -46,7 +49,7 @@ struct RawOptions {
 };
 
 void declare_selection(CLI::App& app, RawOptions& raw, RunOptions& options) {
-  app.add_option("NAME", raw.names, "experiments to run; all when none is named")->take_all();
+  app.add_option("NAME", raw.names, "experiments to run; without one all but the models")->take_all();
   app.add_option("--only", raw.only, "the same as NAME")->take_all()->delimiter(',');
   app.add_flag("--list", options.list, "show the experiments, their axes and backends, and measure nothing");
   app.add_option("-a,--axis", raw.axes, "axis=values: a,b,c or first-last*factor or first-last+step")
@@ -60,6 +63,7 @@ void declare_selection(CLI::App& app, RawOptions& raw, RunOptions& options) {
       ->take_all()
       ->allow_extra_args(false);
   declare_module_options(app, raw.modules);
+  declare_model_options(app, raw.model);
   app.add_option("--threads", raw.threads, "threads of a case (default: all CPUs of this process)")
       ->check(CLI::Range(1, 4096));
   app.add_flag("--hot", raw.hot,
@@ -74,6 +78,9 @@ void declare_measuring(CLI::App& app, RawOptions& raw, RunOptions& options) {
                  "least time of sampling per group of compared cases (default 0.5s)");
   app.add_option("--max-time", raw.stop.max_time,
                  "most time of sampling per group of compared cases (default 5s)");
+  app.add_option("--num-samples", raw.stop.num_samples,
+                 "samples of each case, exactly so many (default: until the interval is narrow)")
+      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 40));
   app.add_option(
          "--processes", raw.processes,
          "fresh runner processes that share the samples (default: 3 where cases are compared, else 1)")
@@ -139,6 +146,7 @@ void fill_request(const RawOptions& raw, SessionRequest& request) {
   selection.names = raw.names;
   selection.names.insert(selection.names.end(), raw.only.begin(), raw.only.end());
   for (const std::string& axis : raw.axes) selection.axes.push_back(parse_axis_request(axis));
+  for (AxisRequest& one : axis_requests(raw.model)) selection.axes.push_back(std::move(one));
   selection.backends = raw.backends;
   if (raw.all_backends) selection.backends = {"all"};
   if (!raw.modules.modules.empty()) select_modules(selection);
@@ -151,7 +159,8 @@ void fill_request(const RawOptions& raw, SessionRequest& request) {
   if (!raw.traces.empty()) request.traces = std::filesystem::absolute(raw.traces).string();
   if (request.limits) request.limit_runner = native;
   request.stop = stop_rule(raw);
-  request.processes = raw.processes;
+  // So many samples are those of one process: a share for each would be another number.
+  request.processes = raw.processes == 0 && raw.stop.num_samples > 0 ? 1 : raw.processes;
 }
 
 }  // namespace

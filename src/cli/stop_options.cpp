@@ -7,6 +7,12 @@
 #include "headroom/base/units.h"
 
 namespace headroom::cli {
+namespace {
+
+/// For a number of samples that no time was said for.
+constexpr double kDayNs = 24 * 3600e9;
+
+}  // namespace
 
 StopRule stop_rule_with(StopRule rule, const StopOptions& given) {
   if (!given.precision.empty()) rule.precision = parse_share(given.precision);
@@ -14,6 +20,11 @@ StopRule stop_rule_with(StopRule rule, const StopOptions& given) {
   if (!given.max_time.empty()) rule.max_time_ns = parse_time_ns(given.max_time);
   if (rule.precision <= 0) throw Error("--precision must be above 0, for example 1%");
   if (rule.max_time_ns <= 0) throw Error("--max-time must be above 0, for example 5s");
+  if (given.num_samples > 0) {
+    rule.min_samples = rule.max_samples = given.num_samples;
+    rule.min_time_ns = 0;
+    if (given.max_time.empty()) rule.max_time_ns = kDayNs;
+  }
   rule.min_time_ns = std::min(rule.min_time_ns, rule.max_time_ns);
   return rule;
 }

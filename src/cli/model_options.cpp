@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/model_options.h"
+
+#include <CLI/CLI.hpp>
+#include <limits>
+#include <string>
+
+namespace headroom::cli {
+
+void declare_model_options(CLI::App& app, ModelOptions& options) {
+  const CLI::Range positive(std::int64_t{1}, std::numeric_limits<std::int64_t>::max());
+  app.add_option("--layers", options.layers, "layers of a model (the same as -a layers=N)")->check(positive);
+  app.add_option("--prompt-len", options.prompt_len, "tokens of its prompt (-a prompt_len=N)")
+      ->check(positive);
+  app.add_option("--max-new-tokens", options.max_new_tokens,
+                 "tokens of a generation, after which the next begins (-a max_new_tokens=N)")
+      ->check(positive);
+}
+
+std::vector<AxisRequest> axis_requests(const ModelOptions& options) {
+  std::vector<AxisRequest> requests;
+  const auto add = [&](const char* axis, std::int64_t value) {
+    if (value > 0) requests.push_back({axis, {std::to_string(value)}});
+  };
+  add("layers", options.layers);
+  add("prompt_len", options.prompt_len);
+  add("max_new_tokens", options.max_new_tokens);
+  return requests;
+}
+
+}  // namespace headroom::cli
