@@ -10,15 +10,6 @@
 namespace headroom {
 namespace {
 
-/// A well mixed function of seed and index. Source: Steele, Lea, Flood, "Fast splittable pseudorandom number
-/// generators" (OOPSLA 2014), the SplitMix64 finaliser.
-std::uint64_t hash(std::uint64_t seed, std::uint64_t index) {
-  std::uint64_t mixed = seed * 0xd1342543de82ef95U + (index + 1) * 0x9e3779b97f4a7c15U;
-  mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9U;
-  mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111ebU;
-  return mixed ^ (mixed >> 31);
-}
-
 /// Sum of four 16-bit uniforms, centred and scaled to variance 1 (each has variance (2^32 - 1) / 12).
 float nearly_normal(std::uint64_t bits) {
   constexpr float kScale = 2.6429e-5F;  // sqrt(12 / 4) / 2^16
@@ -40,7 +31,7 @@ T value_of(std::uint64_t bits) {
 
 template <typename T>
 void fill_range(std::span<T> values, std::uint64_t seed, std::size_t begin, std::size_t end) {
-  for (std::size_t i = begin; i < end; ++i) values[i] = value_of<T>(hash(seed, i));
+  for (std::size_t i = begin; i < end; ++i) values[i] = value_of<T>(random_bits(seed, i));
 }
 
 template <typename T>
@@ -57,6 +48,15 @@ void fill(std::span<T> values, std::uint64_t seed) {
 }
 
 }  // namespace
+
+/// Source: Steele, Lea, Flood, "Fast splittable pseudorandom number generators" (OOPSLA 2014), the SplitMix64
+/// finaliser.
+std::uint64_t random_bits(std::uint64_t seed, std::uint64_t index) {
+  std::uint64_t mixed = seed * 0xd1342543de82ef95U + (index + 1) * 0x9e3779b97f4a7c15U;
+  mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9U;
+  mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111ebU;
+  return mixed ^ (mixed >> 31);
+}
 
 void fill_random(std::span<float> values, std::uint64_t seed) {
   fill(values, seed);

@@ -8,6 +8,9 @@
 
 namespace headroom {
 
+/// 64 well mixed bits that depend on `seed` and `index` alone.
+std::uint64_t random_bits(std::uint64_t seed, std::uint64_t index);
+
 /// Fills with values that depend on `seed` and the index alone, whatever the number of threads that fill.
 /// Floats: nearly normal, mean 0, standard deviation 1 (sum of four uniforms). int8: uniform in [-127, 127].
 /// All CPUs are used for large spans.

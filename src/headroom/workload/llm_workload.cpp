@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/workload/llm_workload.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "headroom/base/units.h"
+#include "headroom/workload/input_copies.h"
+
+namespace headroom {
+namespace {
+
+/// Keys and values of bf16.
+std::size_t cache_bytes(const LlmConfig& config, std::size_t positions) {
+  return bytes_of(bytes_of(2, config.layers, config.kv_dim(), sizeof(Bf16)), positions);
+}
+
+void require_memory(const State& state, const LlmConfig& config, std::size_t positions) {
+  const std::size_t weights = llm_bytes(config), cache = cache_bytes(config, positions);
+  LlmConfig one_layer = config;
+  one_layer.layers = 1;
+  LlmConfig two_layers = config;
+  two_layers.layers = 2;
+  try {
+    state.require_memory(bytes_of(weights + cache, 1));
+  } catch (const SkipCase& skipped) {
+    throw SkipCase{
+        fmt::format("{}; a layer takes {}, the rest {}: --layers N makes it smaller", skipped.reason,
+                    format_bytes(static_cast<double>(llm_bytes(two_layers) - llm_bytes(one_layer))),
+                    format_bytes(static_cast<double>(2 * llm_bytes(one_layer) - llm_bytes(two_layers))))};
+  }
+}
+
+void describe(State& state, const LlmConfig& config) {
+  const LlmActivated activated = llm_activated(config);
+  state.work({.flops = 2 * activated.parameters, .bytes = activated.bytes, .dtype = "bf16"});
+  const char* scales = config.dtype == "int8" ? ", a bf16 scale for each row" : "";
+  state.input("weights",
+              fmt::format("{} uniform, variance 1/columns{}; {} in all, {} activated for a token",
+                          config.dtype, scales, format_bytes(static_cast<double>(llm_bytes(config))),
+                          format_bytes(activated.bytes)));
+  state.input("sampling", fmt::format("top-k {}, temperature {}, batch 1", LlmWorkload::kTopK,
+                                      LlmWorkload::kTemperature));
+  state.note("model", config.model);
+}
+
+std::shared_ptr<LlmWorkload> make(const State& state, const LlmConfig& config, std::size_t prompt_len,
+                                  std::size_t new_tokens, const Team& team) {
+  require_memory(state, config, prompt_len + new_tokens);
+  const auto start = std::chrono::steady_clock::now();
+  LlmWeights weights(config, state.seed(), team);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  return std::make_shared<LlmWorkload>(
+      LlmWorkload{std::move(weights), took.count(), llm_prompt(prompt_len, config.vocab), new_tokens});
+}
+
+}  // namespace
+
+std::vector<std::int32_t> LlmWorkload::verified_tokens() const {
+  constexpr std::size_t kMost = 3;  // each costs the reference a pass over all weights
+  return {prompt.begin(), prompt.begin() + static_cast<std::ptrdiff_t>(std::min(kMost, prompt.size()))};
+}
+
+std::vector<std::int32_t> llm_prompt(std::size_t length, std::size_t vocab) {
+  constexpr std::array<std::int32_t, 6> kPrompt{1, 15043, 29892, 590, 1024, 338};  // "Hello, my name is"
+  std::vector<std::int32_t> prompt;
+  for (std::size_t i = 0; i < length; ++i)
+    prompt.push_back(kPrompt[i % kPrompt.size()] % static_cast<std::int32_t>(vocab));
+  return prompt;
+}
+
+std::shared_ptr<const LlmWorkload> llm_workload(State& state, LlmConfig config, const Team& team) {
+  config.layers = size_axis(state, "layers");
+  const std::size_t prompt_len = size_axis(state, "prompt_len");
+  const std::size_t new_tokens = size_axis(state, "max_new_tokens");
+  require_memory(state, config, prompt_len + new_tokens);
+  describe(state, config);
+  return state.shared<LlmWorkload>(
+      fmt::format("llm {} {} layers={} prompt={} new={} seed={}", config.model, config.dtype, config.layers,
+                  prompt_len, new_tokens, state.seed()),
+      [&] { return make(state, config, prompt_len, new_tokens, team); });
+}
+
+std::vector<double> verified_logits(const LlmWorkload& workload, const LlmRouting& routing,
+                                    const Team& team) {
+  const ExactLogits exact = exact_logits(team, workload.weights, workload.verified_tokens(), routing);
+  if (exact.routing_gap > LlmWorkload::kRoutingSlack) {
+    throw WrongAnswer{fmt::format(
+        "a token went to an expert whose score is {:.3g} below that of one that was not chosen (float64; "
+        "scores have a standard deviation of 1)",
+        exact.routing_gap)};
+  }
+  return exact.logits;
+}
+
+}  // namespace headroom
