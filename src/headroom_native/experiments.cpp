@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom_native/experiments.h"
 
+#include "headroom/workload/llm_experiments.h"
 #include "headroom/workload/seed_experiments.h"
 #include "headroom_native/gather_gemv.h"
 #include "headroom_native/gemv.h"
@@ -10,6 +11,7 @@
 #include "headroom_native/limit_pingpong.h"
 #include "headroom_native/limit_read.h"
 #include "headroom_native/limit_write.h"
+#include "headroom_native/llm/llm_decode.h"
 #include "headroom_native/mlp_layer_norm_gelu.h"
 #include "headroom_native/peers/peers.h"
 #include "headroom_native/tuning.h"
@@ -73,6 +75,7 @@ void register_native_experiments(Registry& registry) {
        {mlp_layer_norm_gelu,
         with_peers({"native", "reference"}, mlp_peers()),
         {{"native", gemv_variants()}}}});
+  add_llm_experiments(registry, llm_decode, {"native"});
   add_limits(registry);
 }
 

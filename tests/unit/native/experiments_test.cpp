@@ -338,10 +338,11 @@ TEST(Experiments, BackendsOfOneCaseRunSideBySide) {
 TEST(Experiments, EveryOneHasASummaryAndLimitsAreMarked) {
   Registry registry;
   register_native_experiments(registry);
-  EXPECT_EQ(registry.all().size(), 9U);
+  EXPECT_EQ(registry.all().size(), 12U);
   for (const Experiment& experiment : registry.all()) {
     EXPECT_NE(experiment.summary(), "") << experiment.name();
     EXPECT_EQ(experiment.is_limit(), experiment.name().starts_with("limit.")) << experiment.name();
+    EXPECT_EQ(experiment.is_on_request(), !experiment.model().empty()) << experiment.name();
   }
 }
 

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+
+#include "headroom/experiment/bf16.h"
+#include "headroom_native/isa.h"
+
+namespace headroom::native {
+
+/// What a decoder does with the vectors of one token between its matrices. Arithmetic is in f32.
+struct TokenKernels {
+  /// y = x / sqrt(mean(x^2) + epsilon) * weight. Source: Zhang, Sennrich, "Root mean square layer
+  /// normalization", 2019.
+  void (*rms_norm)(const float* x, const Bf16* weight, std::size_t count, float epsilon, Bf16* y) = nullptr;
+  /// Turns the pairs (x[0], x[1]), (x[2], x[3]), ... by the angles of which the cosines and sines are given.
+  void (*rotate)(float* x, const float* cosines, const float* sines, std::size_t pairs) = nullptr;
+  /// y = gate / (1 + exp(-gate)) * up. Source: Shazeer, "GLU variants improve transformer", 2020.
+  void (*swiglu)(const float* gate, const float* up, std::size_t count, Bf16* y) = nullptr;
+  /// to = from, rounded.
+  void (*round)(const float* from, std::size_t count, Bf16* to) = nullptr;
+  /// One head over `positions` >= 1 positions: y = softmax(keys query / sqrt(width)) values, with keys and
+  /// values [positions, width]. `scores` has room for `positions` floats.
+  void (*attend)(const float* query, const Bf16* keys, const Bf16* values, std::size_t positions,
+                 std::size_t width, float* scores, Bf16* y) = nullptr;
+  /// The first index >= from with x[index] >= threshold; `count` where there is none. A NaN is not.
+  std::size_t (*find_at_least)(const float* x, std::size_t from, std::size_t count,
+                               float threshold) = nullptr;
+};
+
+TokenKernels token_kernels(Isa isa);
+
+}  // namespace headroom::native

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom_native/llm/decoder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <stdexcept>
+
+#include "headroom/workload/llm_workload.h"
+
+namespace headroom::native {
+namespace {
+
+struct Shape {
+  const char* name;
+  const char* dtype;
+  std::size_t dim, heads, kv_heads, hidden, vocab, experts;
+};
+
+LlmConfig config_of(const Shape& shape) {
+  LlmConfig config;
+  config.model = shape.name;
+  config.dtype = shape.dtype;
+  config.layers = 3;
+  config.dim = shape.dim;
+  config.heads = shape.heads;
+  config.kv_heads = shape.kv_heads;
+  config.hidden = shape.hidden;
+  config.vocab = shape.vocab;
+  config.experts = shape.experts;
+  config.chosen = shape.experts > 1 ? 2 : 1;
+  return config;
+}
+
+constexpr Shape kShapes[] = {
+    {"dense_bf16", "bf16", 64, 4, 4, 172, 321, 1},  {"grouped_bf16", "bf16", 60, 6, 2, 101, 97, 1},
+    {"odd_bf16", "bf16", 66, 3, 1, 77, 51, 1},      {"dense_int8", "int8", 64, 4, 2, 172, 321, 1},
+    {"odd_int8", "int8", 66, 3, 3, 77, 51, 1},      {"experts_bf16", "bf16", 64, 4, 2, 90, 100, 5},
+    {"experts_int8", "int8", 48, 4, 2, 130, 100, 8}};
+
+class LlmDecoderTest : public ::testing::TestWithParam<std::tuple<Isa, int, Shape>> {
+ protected:
+  LlmDecoder decoder(std::size_t positions) {
+    return {weights_, pool_, isa_, positions, TopKSampler(20, 0.8F, 1, isa_)};
+  }
+  /// Errors as a share of the root mean square of all logits.
+  void expect_right(std::span<const float> logits, std::span<const std::int32_t> tokens,
+                    const LlmRouting& routing) {
+    const ExactLogits exact = exact_logits(fresh_threads(1), weights_, tokens, routing);
+    EXPECT_LE(exact.routing_gap, 0.05);
+    double squares = 0, worst = 0;
+    for (const double value : exact.logits) squares += value * value;
+    const double rms = std::sqrt(squares / static_cast<double>(exact.logits.size()));
+    ASSERT_EQ(logits.size(), exact.logits.size());
+    for (std::size_t i = 0; i < logits.size(); ++i)
+      worst = std::max(worst, std::fabs(logits[i] - exact.logits[i]) / rms);
+    EXPECT_LT(worst, 0.04);
+    EXPECT_GT(worst, 1e-7) << "rounding to bf16 must show";
+  }
+
+  const Isa isa_ = std::get<0>(GetParam());
+  ThreadPool pool_{std::get<1>(GetParam())};
+  const LlmConfig config_ = config_of(std::get<2>(GetParam()));
+  const LlmWeights weights_{config_, 21, fresh_threads(1)};
+};
+
+TEST_P(LlmDecoderTest, LogitsAgreeWithFloat64) {
+  const std::vector<std::int32_t> tokens{1, 40, 7, 7, 22};
+  const std::span<const std::int32_t> all(tokens);
+  LlmDecoder model = decoder(5);
+  model.forward(all.first(3));
+  model.forward(all.subspan(3, 1));
+  expect_right(model.forward(all.last(1)), all, model.routing());
+}
+
+TEST_P(LlmDecoderTest, APromptAtOnceIsThePromptTokenByToken) {
+  std::vector<std::int32_t> tokens = llm_prompt(19, config_.vocab);  // more than go through a layer together
+  LlmDecoder at_once = decoder(19), one_by_one = decoder(19);
+  const std::span<const float> expected = at_once.forward(tokens);
+  std::span<const float> found;
+  for (const std::int32_t& token : tokens) found = one_by_one.forward(std::span(&token, 1));
+  double squares = 0;
+  for (const float value : expected) squares += double{value} * value;
+  const double rms = std::sqrt(squares / static_cast<double>(expected.size()));
+  for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(found[i], expected[i], 0.04 * rms) << i;
+}
+
+std::string name_of_case(const ::testing::TestParamInfo<LlmDecoderTest::ParamType>& suite) {
+  const auto& [isa, threads, shape] = suite.param;
+  return std::string(name_of(isa)) + "_" + std::to_string(threads) + "_" + shape.name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Isas, LlmDecoderTest,
+                         ::testing::Combine(::testing::ValuesIn(available_isas()), ::testing::Values(1),
+                                            ::testing::ValuesIn(kShapes)),
+                         name_of_case);
+// Meetings of threads take long where other tests have the CPUs.
+INSTANTIATE_TEST_SUITE_P(Threads, LlmDecoderTest,
+                         ::testing::Combine(::testing::Values(available_isas().back()), ::testing::Values(3),
+                                            ::testing::Values(kShapes[2], kShapes[6])),
+                         name_of_case);
+
+TEST(LlmDecoder, StartsAfreshAfterRewind) {
+  ThreadPool pool(2);
+  const LlmConfig config = config_of(kShapes[0]);
+  const LlmWeights weights(config, 4, fresh_threads(1));
+  const Isa isa = available_isas().back();
+  LlmDecoder model(weights, pool, isa, 8, TopKSampler(20, 0.8F, 1, isa));
+  const std::vector<std::int32_t> tokens{4, 5, 6};
+  const std::span<const float> first = model.forward(tokens);
+  const std::vector<float> kept(first.begin(), first.end());
+  model.rewind();
+  EXPECT_THAT(model.forward(tokens), testing::ElementsAreArray(kept));
+}
+
+TEST(LlmDecoder, RefusesMoreTokensThanItHasRoomFor) {
+  ThreadPool pool(1);
+  const LlmConfig config = config_of(kShapes[0]);
+  const LlmWeights weights(config, 4, fresh_threads(1));
+  const Isa isa = available_isas().back();
+  LlmDecoder model(weights, pool, isa, 3, TopKSampler(20, 0.8F, 1, isa));
+  EXPECT_THROW(model.forward(std::vector<std::int32_t>{}), std::length_error);
+  EXPECT_THROW(model.forward(std::vector<std::int32_t>(4, 1)), std::length_error);
+  model.forward(std::vector<std::int32_t>(3, 1));
+  EXPECT_THROW(model.forward(std::vector<std::int32_t>(1, 1)), std::length_error);
+  model.rewind();
+  EXPECT_NO_THROW(model.forward(std::vector<std::int32_t>(3, 1)));
+}
+
+TEST(LlmGeneration, StartsAnewWhenItsTokensAreMade) {
+  ThreadPool pool(2);
+  const LlmConfig config = config_of(kShapes[5]);
+  const LlmWorkload workload{LlmWeights(config, 4, fresh_threads(1)), 0, llm_prompt(6, config.vocab), 4};
+  const Isa isa = available_isas().back();
+  LlmDecoder model(workload.weights, pool, isa, workload.positions(), TopKSampler(20, 0.8F, 1, isa));
+  LlmGeneration generation(model, workload);
+  for (int i = 0; i < 11; ++i) EXPECT_NO_THROW(generation.step()) << "positions beyond the cache would throw";
+  // The third generation: its prompt and two tokens behind it.
+  EXPECT_EQ(model.routing().size(), 8 * config.layers * config.chosen);
+}
+
+}  // namespace
+}  // namespace headroom::native
