@@ -173,6 +173,8 @@ def main():
     parser.add_argument("--training", action="store_true")
     options = parser.parse_args()
     headroom = (options.bin / "headroom").resolve()
+    # Ended from outside it must not leave ranks and namespaces either.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     if os.geteuid() != 0 or ip("netns", "add", "hrprobe", check=False).returncode != 0:
         print("two_hosts: needs root and network namespaces", file=sys.stderr)
         return SKIPPED
