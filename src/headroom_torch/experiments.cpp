@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom_torch/experiments.h"
 
+#include "headroom/workload/llm_experiments.h"
 #include "headroom/workload/seed_experiments.h"
 #include "headroom_torch/gather_gemv.h"
 #include "headroom_torch/gemv.h"
 #include "headroom_torch/layer_norm.h"
+#include "headroom_torch/llm/llm_decode.h"
 #include "headroom_torch/mlp_layer_norm_gelu.h"
 #include "headroom_torch/modules.h"
 #include "headroom_torch/op_recorder.h"
@@ -16,6 +18,7 @@ void register_torch_experiments(Registry& registry) {
   add_seed_experiments(
       registry,
       {{gemv, backends}, {gather_gemv, backends}, {layer_norm, backends}, {mlp_layer_norm_gelu, backends}});
+  add_llm_experiments(registry, llm_decode, {"aten", "aten_out"});
   registry.take_arguments_with(offer_modules);
   registry.trace_with(trace_call);
 }

@@ -4,7 +4,7 @@ import csv
 import json
 import unittest
 
-from command_line import CommandLineTest, headroom, records_of
+from command_line import BIN, CommandLineTest, headroom, records_of
 
 # One layer and the ends of the model: about 0.6 GB.
 SMALL = ["llama2_7b_int8", "--layers", "1", "--prompt-len", "3", "--max-new-tokens", "4", "--no-limits", "--no-store"]
@@ -35,6 +35,18 @@ class LlmTest(CommandLineTest):
         self.assertEqual([(row["name"], row["metric"], row["dtype"], row["is_model"]) for row in rows],
                          [("Llama-2-7b-chat-hf", metric, "int8", "True")
                           for metric in ("token_per_sec", "memory_bandwidth(GB/s)", "compilation_time(s)")])
+
+    @unittest.skipUnless((BIN / "headroom-torch").exists(), "headroom-torch was not built: libtorch was not found")
+    def test_aten_is_measured_in_the_same_rounds_on_the_same_weights(self):
+        file = self.folder / "records.json"
+        result = headroom("run", *SMALL, "--backend", "native,aten_out", "--num-samples", "4", "--json", file)
+        self.assert_exit(result, 0)
+        times = {record["model"]["backend"]: record for record in records_of(file) if record["metric"]["name"] == "latency"}
+        self.assertEqual(set(times), {"native", "aten_out"})
+        for record in times.values():
+            self.assertTrue(record["verified"])  # against the same float64 reference
+        self.assertLess(times["native"]["max_error"], 0.1)
+        self.assertIn("x the time of native", result.stdout)
 
     def test_one_that_is_too_large_is_skipped_with_the_sizes(self):
         result = headroom("run", "mixtral_8x7b_int8", "--layers", "1000000", "--no-limits", "--no-store")
