@@ -40,7 +40,7 @@ class DdpTest(CommandLineTest):
                      "no ddp", "4 ranks", "efficiency", "overlap", "60.0 %", "rank skew", "10.0 % (rank 1)", "wait for buckets",
                      "an all-reduce alone takes 100 µs + 2.10 ms a MiB"):
             self.assertIn(word, result.stdout)
-        self.assertRegex(result.stdout, r"(?m)^4 ranks +4 +0\.10\ds +31\d/s")
+        self.assertRegex(result.stdout, r"(?m)^4 ranks +4 +0\.10\ds +3[12]\d/s")
         self.assertRegex(result.stdout, r"(?m)^1 +4 MiB +9 +15\.0 ms +35\.0 ms +20\.0 ms")
 
     def test_the_sweep_of_pytorch_is_the_default(self):
