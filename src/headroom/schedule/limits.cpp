@@ -14,7 +14,9 @@ namespace headroom {
 namespace {
 
 constexpr double kPatternSlack = 1.15;
-constexpr double kResourceShare = 0.5;
+/// Far below 1: a calibration that lost a time slice reads several times too long, and must not cost the
+/// limit that binds.
+constexpr double kResourceShare = 0.125;
 /// A part of the traffic below this share does not move the floor beyond what is measured.
 constexpr double kNegligibleShare = 0.02;
 

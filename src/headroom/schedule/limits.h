@@ -19,8 +19,8 @@ std::vector<LimitTrack> limit_candidates(const std::vector<RunnerOffer>& offers,
                                          const Work& work);
 
 /// Keeps, by the calibrated times, the candidates that may still turn out to be the limit: patterns within 15
-/// % of the best of their resource, and resources whose floor is at least half of the largest one (the peak
-/// always where `needs_peak`).
+/// % of the best of their resource, and resources whose floor is at least an eighth of the largest one (the
+/// peak always where `needs_peak`).
 void drop_loose_candidates(std::vector<LimitTrack>& limits, const Work& work, bool needs_peak);
 
 /// The floor of `work` in each round, in ns per iteration, by the best pattern (by median) of each resource.

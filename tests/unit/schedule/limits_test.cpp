@@ -124,11 +124,19 @@ TEST(LooseCandidates, KeepTheResourcesThatMayBind) {
     drop_loose_candidates(limits, {.flops = flops, .bytes = 1000, .dtype = "f32"}, needs_peak);
     return limits.size() == 2 ? "both" : limits.at(0).resource == Resource::kPeak ? "peak" : "memory";
   };
-  EXPECT_STREQ(kept(4'900, false), "memory");
-  EXPECT_STREQ(kept(4'900, true), "both");
-  EXPECT_STREQ(kept(5'100, false), "both");
-  EXPECT_STREQ(kept(19'900, false), "both");
-  EXPECT_STREQ(kept(20'100, false), "peak");
+  EXPECT_STREQ(kept(1'200, false), "memory");
+  EXPECT_STREQ(kept(1'200, true), "both");
+  EXPECT_STREQ(kept(1'300, false), "both");
+  EXPECT_STREQ(kept(79'900, false), "both");
+  EXPECT_STREQ(kept(80'100, false), "peak");
+}
+
+TEST(LooseCandidates, OneSlowCalibrationDoesNotCostTheLimitThatBinds) {
+  // 1 byte/ns and 10 FLOP/ns, whose calibration read ten times too long.
+  std::vector<LimitTrack> limits{limit(Resource::kRead, "r", 100, {100}),
+                                 limit(Resource::kPeak, "p", 1000, {1000})};
+  drop_loose_candidates(limits, {.flops = 7'000, .bytes = 1000, .dtype = "f32"}, false);
+  EXPECT_THAT(names(limits), testing::Contains("limit.read r"));
 }
 
 TEST(Floor, IsTheRooflineOfEachRound) {
