@@ -78,12 +78,12 @@ TEST_F(RankRelay, TheLeaderSpeaksWithAllRanks) {
 TEST_F(RankRelay, AllRanksAreToldOneMeeting) {
   RankPlace first = place_of(0, 2), second = place_of(1, 2);
   const ReservedPort free;
-  first.meeting = second.meeting = Meeting{"localhost", free.number()};
+  first.meeting = second.meeting = Meeting{"127.0.0.1", free.number()};
   const std::string tell = "echo $MASTER_ADDR $MASTER_PORT >&$LINES_FD; read end <&$LINES_FD";
   auto other = follower(second, tell);
   {
     auto group = lead_ranks(first, command_of(tell), kLong);
-    const std::string meeting = "localhost " + std::to_string(group->port());
+    const std::string meeting = "127.0.0.1 " + std::to_string(group->port());
     EXPECT_THAT(*group->gather(kLong, "a meeting"), ElementsAre(meeting, meeting));
     EXPECT_NE(group->port(), free.number());
   }
