@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "cli/parse_arguments.h"
 #include "cli/record_options.h"
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
@@ -126,12 +127,7 @@ CacheOptions parse_cache_options(const Arguments& arguments) {
   declare_measuring(app, raw, options);
   const auto end = std::ranges::find(arguments, "--");
   if (end != arguments.end()) options.command.assign(end + 1, arguments.end());
-  try {
-    app.parse(std::vector<std::string>(std::make_reverse_iterator(end), arguments.rend()));
-  } catch (const CLI::ParseError& error) {
-    options.done = app.exit(error) == 0 ? ExitCode::kFine : ExitCode::kCannot;
-    return options;
-  }
+  if ((options.done = parse_arguments(app, Arguments(arguments.begin(), end)))) return options;
   take_ignored(app, raw, options);
   take_options_of_suite(raw, options);
   if (end != arguments.end() && options.command.empty()) throw Error("no command after --");

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "cli/parse_arguments.h"
 #include "cli/record_options.h"
 #include "cli/stop_options.h"
 #include "headroom/base/error.h"
@@ -190,12 +191,7 @@ CollectivesOptions parse_collectives_options(const Arguments& arguments) {
   app.add_flag("--per-rank", options.per_rank, "show the median of each rank");
   declare_record_files(app, options.json, options.oss);
   declare_store(app, options.store, raw.no_store);
-  try {
-    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
-  } catch (const CLI::ParseError& error) {
-    options.done = app.exit(error) == 0 ? ExitCode::kFine : ExitCode::kCannot;
-    return options;
-  }
+  if ((options.done = parse_arguments(app, arguments))) return options;
   make_plan(raw, options);
   options.limits = limits_of(raw);
   options.start.port = static_cast<std::uint16_t>(raw.port);

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "cli/parse_arguments.h"
 #include "cli/record_options.h"
 #include "cli/stop_options.h"
 #include "headroom/base/error.h"
@@ -162,12 +163,7 @@ CommandOptions parse_command_options(const Arguments& arguments, bool compares) 
   declare_output(app, raw, options);
   const auto end = compares ? arguments.end() : std::ranges::find(arguments, "--");
   if (end != arguments.end()) options.words.assign(end + 1, arguments.end());
-  try {
-    app.parse(std::vector<std::string>(std::make_reverse_iterator(end), arguments.rend()));
-  } catch (const CLI::ParseError& error) {
-    options.done = app.exit(error) == 0 ? ExitCode::kFine : ExitCode::kCannot;
-    return options;
-  }
+  if ((options.done = parse_arguments(app, Arguments(arguments.begin(), end)))) return options;
   understand(raw, options);
   check_commands(options, compares);
   return options;

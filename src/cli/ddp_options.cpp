@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "cli/parse_arguments.h"
 #include "cli/record_options.h"
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
@@ -161,12 +162,7 @@ DdpOptions parse_ddp_options(const Arguments& arguments) {
   declare_subject(app, raw, options);
   declare_measuring(app, raw, options);
   declare_output(app, raw, options);
-  try {
-    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
-  } catch (const CLI::ParseError& error) {
-    options.done = app.exit(error) == 0 ? ExitCode::kFine : ExitCode::kCannot;
-    return options;
-  }
+  if ((options.done = parse_arguments(app, arguments))) return options;
   read_bucket_sizes(raw, options.sweep);
   find_ranks(raw, options);
   if (!options.sweep.trace.empty()) options.sweep.trace = std::filesystem::absolute(options.sweep.trace);

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "cli/name_pattern.h"
+#include "cli/parse_arguments.h"
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
 #include "headroom/history/store.h"
@@ -123,10 +124,8 @@ std::optional<DiffOptions> parse_diff_options(const Arguments& arguments, ExitCo
       ->type_name("FILE");
   app.add_option("--format", texts.format, "table, or ddp: the form of PyTorch's DDP benchmark")
       ->check(CLI::IsMember({"table", "ddp"}));
-  try {
-    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
-  } catch (const CLI::ParseError& error) {
-    done = app.exit(error) == 0 ? ExitCode::kFine : ExitCode::kCannot;
+  if (const auto told = parse_arguments(app, arguments)) {
+    done = *told;
     return std::nullopt;
   }
   understand(options, texts);

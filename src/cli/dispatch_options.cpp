@@ -8,6 +8,7 @@
 #include <functional>
 #include <numeric>
 
+#include "cli/parse_arguments.h"
 #include "cli/record_options.h"
 #include "cli/stop_options.h"
 #include "headroom/base/error.h"
@@ -161,12 +162,7 @@ DispatchOptions parse_dispatch_options(const Arguments& arguments) {
   declare_subject(app, raw, options);
   declare_measuring(app, raw, options);
   declare_output(app, raw, options);
-  try {
-    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
-  } catch (const CLI::ParseError& error) {
-    options.done = app.exit(error) == 0 ? ExitCode::kFine : ExitCode::kCannot;
-    return options;
-  }
+  if ((options.done = parse_arguments(app, arguments))) return options;
   if (options.update_expect && (options.expect.empty() || options.expect == "pytorch")) {
     throw Error("--update-expect needs --expect FILE, the file to write");
   }

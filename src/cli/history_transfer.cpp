@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "cli/parse_arguments.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/text.h"
@@ -19,16 +20,6 @@
 
 namespace headroom::cli {
 namespace {
-
-/// Parses; an exit code where help was asked for or the usage was wrong, both told to the user.
-std::optional<ExitCode> parse(CLI::App& app, const Arguments& arguments) {
-  try {
-    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? ExitCode::kFine : ExitCode::kCannot;
-  }
-  return std::nullopt;
-}
 
 void add_store_option(CLI::App& app, std::string& store) {
   app.add_option("--store", store,
@@ -115,7 +106,7 @@ ExitCode history_export(const Arguments& arguments) {
   app.add_option("FILE", file, "where to; '-' is standard output")->required();
   app.add_option("RUN", references, "@last, @ID, @git:REVISION; every run when none is named");
   add_store_option(app, place);
-  if (const auto done = parse(app, arguments)) return *done;
+  if (const auto done = parse_arguments(app, arguments)) return *done;
   if (file == "-") file = "/dev/stdout";
   require_writable(file);
   const auto store = open_store(place, StoreAccess::kRead);
@@ -146,7 +137,7 @@ ExitCode history_import(const Arguments& arguments) {
       "  headroom history import all.json --store postgresql://me@server/benchmarks\n");
   app.add_option("FILE", files, "any format that headroom reads")->required();
   add_store_option(app, place);
-  if (const auto done = parse(app, arguments)) return *done;
+  if (const auto done = parse_arguments(app, arguments)) return *done;
   // All are read before anything is stored: a mistake in the last file leaves nothing half done.
   std::vector<std::vector<Record>> runs;
   for (const std::string& file : files) {
@@ -181,7 +172,7 @@ ExitCode history_prune(const Arguments& arguments) {
                           ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
   auto* age_option = app.add_option("--older-than", age, "remove what is older: 36h, 90d, 12w, 1y");
   add_store_option(app, place);
-  if (const auto done = parse(app, arguments)) return *done;
+  if (const auto done = parse_arguments(app, arguments)) return *done;
   if (keep_option->count() + age_option->count() == 0) {
     throw Error("nothing to prune by; give --keep N or --older-than AGE (headroom history prune --help)");
   }

@@ -9,6 +9,7 @@
 #include "cli/known_runners.h"
 #include "cli/model_options.h"
 #include "cli/module_options.h"
+#include "cli/parse_arguments.h"
 #include "cli/record_options.h"
 #include "cli/stop_options.h"
 #include "headroom/base/error.h"
@@ -176,12 +177,7 @@ RunOptions parse_run_options(const Arguments& arguments) {
   declare_selection(app, raw, options);
   declare_measuring(app, raw, options);
   declare_output(app, raw, options);
-  try {
-    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
-  } catch (const CLI::ParseError& error) {
-    options.done = app.exit(error) == 0 ? ExitCode::kFine : ExitCode::kCannot;
-    return options;
-  }
+  if ((options.done = parse_arguments(app, arguments))) return options;
   fill_request(raw, options.request);
   if (options.calibrate_noise) {
     std::vector<RunnerCommand>& runners = options.request.runners;

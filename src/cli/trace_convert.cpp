@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "cli/interrupt.h"
+#include "cli/parse_arguments.h"
 #include "cli/trace_progress.h"
 #include "cli/trace_warnings.h"
 #include "headroom/base/error.h"
@@ -88,11 +89,7 @@ ExitCode trace_convert(const Arguments& arguments) {
   app.add_option("--threads", options.threads, "threads that read (default: all CPUs of this process)")
       ->type_name("N")
       ->check(CLI::Range(1, 4096));
-  try {
-    app.parse(Arguments(arguments.rbegin(), arguments.rend()));
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? ExitCode::kFine : ExitCode::kCannot;
-  }
+  if (const auto done = parse_arguments(app, arguments)) return *done;
   if (options.paths.size() != 2)
     throw Error("headroom trace convert makes one file of another: give IN and OUT");
   static_cast<void>(interrupt_flag());  // from here on Ctrl-C is an answer, not the end

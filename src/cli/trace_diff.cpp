@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "cli/interrupt.h"
+#include "cli/parse_arguments.h"
 #include "cli/trace_files.h"
 #include "cli/trace_options.h"
 #include "cli/trace_outputs.h"
@@ -55,10 +56,8 @@ std::optional<TraceDiffOptions> parse(const Arguments& arguments, ExitCode& done
   app.add_option("--threads", options.threads, "threads that read (default: all CPUs of this process)")
       ->type_name("N")
       ->check(CLI::Range(1, 4096));
-  try {
-    app.parse(Arguments(arguments.rbegin(), arguments.rend()));
-  } catch (const CLI::ParseError& error) {
-    done = app.exit(error) == 0 ? ExitCode::kFine : ExitCode::kCannot;
+  if (const auto told = parse_arguments(app, arguments)) {
+    done = *told;
     return std::nullopt;
   }
   if (options.operands.size() != 2) throw Error("headroom trace diff compares two traces: give A and B");

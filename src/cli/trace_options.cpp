@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "cli/parse_arguments.h"
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
 #include "headroom/history/store.h"
@@ -192,10 +193,8 @@ std::optional<TraceOptions> parse_trace_options(const Arguments& arguments,
   declare(app, raw, options);
   if (!named) app.add_flag("--list", options.list, "show the analyses with their options, and read nothing");
   declare_own(app, raw, *options.analysis);
-  try {
-    app.parse(Arguments(rest.rbegin(), rest.rend()));
-  } catch (const CLI::ParseError& error) {
-    done = app.exit(error) == 0 ? ExitCode::kFine : ExitCode::kCannot;
+  if (const auto told = parse_arguments(app, rest)) {
+    done = *told;
     return std::nullopt;
   }
   take_own(app, raw, options);

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "cli/history_transfer.h"
+#include "cli/parse_arguments.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/glob.h"
@@ -148,11 +149,7 @@ ExitCode show(const Arguments& arguments) {
                  "also write it to this file ('-': to standard output, and nothing else)");
   app.add_option("--store", options.store,
                  "file, or postgresql://USER@HOST/NAME (default: HEADROOM_STORE, else the user's)");
-  try {
-    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? ExitCode::kFine : ExitCode::kCannot;
-  }
+  if (const auto done = parse_arguments(app, arguments)) return *done;
   if (!options.json.empty() && options.json != "-") require_writable(options.json);
   const auto store = open_store(options.store.empty() ? default_store() : options.store, StoreAccess::kRead);
   return options.words.empty() && !options.series ? show_overview(*store, options)

@@ -14,6 +14,7 @@
 #include "cli/interrupt.h"
 #include "cli/known_runners.h"
 #include "cli/machine_sweep.h"
+#include "cli/parse_arguments.h"
 #include "cli/terminal_progress.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
@@ -158,11 +159,7 @@ MachineOptions parse(const Arguments& arguments, std::optional<ExitCode>& done) 
   app.add_option("--threads", options.threads, "threads of the second column (default: all CPUs)")
       ->check(CLI::Range(1, 4096));
   app.add_option("--json", options.json, "also write the records to this file");
-  try {
-    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
-  } catch (const CLI::ParseError& error) {
-    done = app.exit(error) == 0 ? ExitCode::kFine : ExitCode::kCannot;
-  }
+  done = parse_arguments(app, arguments);
   return options;
 }
 

@@ -9,6 +9,7 @@
 
 #include "cli/diff_operand.h"
 #include "cli/machine_sweep.h"
+#include "cli/parse_arguments.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/json.h"
@@ -114,11 +115,7 @@ ExitCode roofline(const Arguments& arguments) {
   app.add_option("--json", options.json,
                  "also write its numbers to this file ('-': to standard output alone)");
   app.add_option("--store", options.store, "history of @last (default: HEADROOM_STORE, or the user's)");
-  try {
-    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? ExitCode::kFine : ExitCode::kCannot;
-  }
+  if (const auto done = parse_arguments(app, arguments)) return *done;
   if (options.store.empty()) options.store = default_store();
   return show(options);
 }
