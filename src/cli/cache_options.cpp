@@ -8,7 +8,6 @@
 #include "cli/record_options.h"
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
-#include "headroom/history/store.h"
 
 namespace headroom::cli {
 namespace {
@@ -134,8 +133,7 @@ CacheOptions parse_cache_options(const Arguments& arguments) {
   check_subject(raw, options);
   options.suite = raw.benchmark.empty() ? raw.suite : raw.benchmark;
   if (!raw.benchmark.empty() && options.models.size() > 1) options.models = {options.models.back()};
-  if (options.store.empty()) options.store = default_store();
-  if (raw.no_store) options.store.clear();
+  settle_store(options.store, raw.no_store);
   return options;
 }
 

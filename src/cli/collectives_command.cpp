@@ -8,31 +8,22 @@
 #include <memory>
 
 #include "cli/collectives_options.h"
-#include "cli/interrupt.h"
+#include "cli/rank_job.h"
 #include "cli/record_files.h"
 #include "cli/terminal_progress.h"
-#include "headroom/base/error.h"
-#include "headroom/machine/fingerprint.h"
 #include "headroom/report/collectives_table.h"
 #include "headroom/schedule/collectives_records.h"
 #include "headroom/schedule/core_sharing.h"
-#include "headroom/schedule/worker.h"
 
 namespace headroom::cli {
 namespace {
 
-constexpr std::chrono::milliseconds kEnd{10'000};
-
 std::shared_ptr<const Environment> environment_of(const Arguments& arguments,
                                                   const CollectivesOptions& options, const RankHello& hello) {
-  std::vector<std::string> command{"headroom", "ddp"};
-  command.insert(command.end(), arguments.begin(), arguments.end());
-  Environment environment = read_environment(command);
+  Environment environment = rank_environment("ddp", arguments, options.start, hello);
   environment.extra_info["seed"] = std::to_string(options.seed);
   environment.extra_info["precision"] = fmt::format("{:g}", options.limits.stop.precision);
   environment.extra_info["max_time_s"] = fmt::format("{:g}", options.limits.stop.max_time_ns / 1e9);
-  environment.extra_info["launcher"] = launcher_of(options.start);
-  environment.dependencies["libtorch"].version = hello.library.substr(hello.library.find(' ') + 1);
   return std::make_shared<const Environment>(std::move(environment));
 }
 
@@ -42,23 +33,9 @@ class Sweep {
   Sweep(const Arguments& arguments, const CollectivesOptions& options)
       : arguments_(arguments), options_(options), files_(options.json, options.oss) {}
 
-  ExitCode run(const std::atomic<bool>& interrupted) {
-    std::string lost;
-    try {
-      measure([&] { return interrupted.load(); });
-    } catch (const RankLost& loss) {
-      lost = loss.what();
-    } catch (const Interrupted&) {
-    }
-    if (!records_.empty()) report();
-    if (!lost.empty()) throw Error(lost);
-    if (interrupted) {
-      std::fputs("headroom: interrupted; what had been measured is above and in the files\n", stderr);
-      return ExitCode::kInterrupted;
-    }
-    const bool any_failed = std::ranges::any_of(
-        records_, [](const Record& record) { return record.outcome.kind == Outcome::Kind::kFailed; });
-    return any_failed ? ExitCode::kNo : ExitCode::kFine;
+  ExitCode run() {
+    return run_rank_job([this](const auto& give_up) { measure(give_up); }, [this] { report(); },
+                        [this] { return verdict(); });
   }
 
  private:
@@ -77,25 +54,15 @@ class Sweep {
         progress.progress(shown);
       });
     }
-    ranks.finish(kEnd);
+    ranks.finish(kRankEnd);
   }
 
   /// Also of a collective that a rank was lost at, the calls before that are kept.
   void measure_one(CollectivesRun& run, const CollectiveSetup& setup,
                    const std::function<void(const Progress&)>& show) {
     CollectiveResult result;
-    try {
-      run.measure(setup, result, show);
-    } catch (const RankLost&) {
-      result.stop = StopReason::kRunnerLost;
-      keep(result);
-      throw;
-    } catch (const Interrupted&) {
-      result.stop = StopReason::kInterrupted;
-      keep(result);
-      throw;
-    }
-    keep(result);
+    measure_and_keep(
+        result.stop, [&] { run.measure(setup, result, show); }, [&] { keep(result); });
   }
 
   void keep(const CollectiveResult& result) {
@@ -107,12 +74,19 @@ class Sweep {
   }
 
   void report() {
+    if (records_.empty()) return;
     // Records on standard output are for a program to read: the tables make way.
     std::FILE* out = files_.uses_stdout() ? stderr : stdout;
     std::fputs(collectives_report(records_).c_str(), out);
     if (options_.per_rank) std::fprintf(out, "\n%s", collectives_rank_report(records_).c_str());
     files_.finish(records_);
     append_to_history(records_, options_.store);
+  }
+
+  ExitCode verdict() const {
+    const bool any_failed = std::ranges::any_of(
+        records_, [](const Record& record) { return record.outcome.kind == Outcome::Kind::kFailed; });
+    return any_failed ? ExitCode::kNo : ExitCode::kFine;
   }
 
   const Arguments& arguments_;
@@ -129,7 +103,7 @@ ExitCode collectives(const Arguments& arguments) {
   const CollectivesOptions options = parse_collectives_options(arguments);
   if (options.done) return *options.done;
   if (options.start.place && options.start.place->rank > 0) return follow(options.start);
-  return Sweep(arguments, options).run(interrupt_flag());
+  return Sweep(arguments, options).run();
 }
 
 }  // namespace headroom::cli

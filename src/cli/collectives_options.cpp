@@ -8,12 +8,12 @@
 #include <iterator>
 
 #include "cli/parse_arguments.h"
+#include "cli/rank_options.h"
 #include "cli/record_options.h"
 #include "cli/stop_options.h"
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
-#include "headroom/history/store.h"
 #include "headroom/process/affinity.h"
 
 namespace headroom::cli {
@@ -38,7 +38,7 @@ struct RawOptions {
   std::vector<int> ranks;
   std::string min_bytes = "1K", max_bytes = "16M", dtype = "f32", timeout;
   double factor = 4;
-  int port = 0, calls = 30;
+  int calls = 30;
   bool quick = false, no_store = false;
   StopOptions stop;
 };
@@ -68,11 +68,7 @@ void declare_measuring(CLI::App& app, RawOptions& raw, CollectivesOptions& optio
   app.add_option("--min-time", raw.stop.min_time, "least time of a collective of a size (default 0.1s)");
   app.add_option("--max-time", raw.stop.max_time, "most time of a collective of a size (default 2s)");
   app.add_flag("--quick", raw.quick, "a first look: precision 10%, at most 0.3 s each");
-  app.add_option("--timeout", raw.timeout, "most time for the ranks to start, and to answer (default 60s)");
-  app.add_option("--port", raw.port,
-                 "where the ranks meet; another is taken where it is in use (default: any)")
-      ->check(CLI::Range(1, 65535));
-  app.add_option("--runner", options.start.runner, "the program of a rank (default: headroom-torch-rank)");
+  declare_rank_start(app, options.start, raw.timeout);
 }
 
 std::vector<std::int64_t> sizes_of(const RawOptions& raw) {
@@ -152,12 +148,7 @@ CollectiveLimits limits_of(const RawOptions& raw) {
   limits.stop = stop_rule_with(limits.stop, raw.stop);
   limits.stop.min_samples = static_cast<std::size_t>(raw.calls);
   limits.stop.max_samples = std::max<std::size_t>(limits.stop.max_samples, limits.stop.min_samples);
-  if (!raw.timeout.empty()) {
-    const double timeout_ns = parse_time_ns(raw.timeout);
-    if (timeout_ns < 1e6) throw Error("--timeout " + raw.timeout + " is below 1 ms");
-    limits.patience.start = limits.patience.reply =
-        std::chrono::milliseconds(static_cast<std::int64_t>(timeout_ns / 1e6));
-  }
+  limits.patience = rank_patience(raw.timeout);
   return limits;
 }
 
@@ -194,12 +185,10 @@ CollectivesOptions parse_collectives_options(const Arguments& arguments) {
   if ((options.done = parse_arguments(app, arguments))) return options;
   make_plan(raw, options);
   options.limits = limits_of(raw);
-  options.start.port = static_cast<std::uint16_t>(raw.port);
   options.start.runner = rank_program(options.start.runner, "ddp");
   options.start.timeout = options.limits.patience.start;
   options.start.arguments = plan_text(raw, options);
-  if (options.store.empty()) options.store = default_store();
-  if (raw.no_store) options.store.clear();
+  settle_store(options.store, raw.no_store);
   return options;
 }
 

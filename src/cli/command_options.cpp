@@ -11,7 +11,6 @@
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
 #include "headroom/compare/margins.h"
-#include "headroom/history/store.h"
 #include "headroom/record/formats.h"
 
 namespace headroom::cli {
@@ -131,8 +130,7 @@ void understand(const RawOptions& raw, CommandOptions& options) {
     if (format_named(format).write == nullptr)
       throw Error("--export " + format + ": that format can only be read");
   }
-  if (options.store.empty()) options.store = default_store();
-  if (raw.no_store) options.store.clear();
+  settle_store(options.store, raw.no_store);
 }
 
 void check_commands(const CommandOptions& options, bool compares) {

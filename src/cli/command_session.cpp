@@ -208,10 +208,7 @@ ExitCode measure_commands(const std::vector<std::vector<PlannedCommand>>& groups
   print_results(records, comparisons, counters, files.uses_stdout() ? stderr : stdout);
   files.finish(records);
   append_to_history(records, options.store);
-  if (interrupts > 0) {
-    std::fputs("headroom: interrupted; what had been measured is above and in the files\n", stderr);
-    return ExitCode::kInterrupted;
-  }
+  if (interrupts > 0) return tell_interrupted();
   const bool failed = std::ranges::any_of(
       records, [](const Record& record) { return record.outcome.kind == Outcome::Kind::kFailed; });
   return failed ? ExitCode::kNo : ExitCode::kFine;

@@ -9,11 +9,11 @@
 #include <filesystem>
 
 #include "cli/parse_arguments.h"
+#include "cli/rank_options.h"
 #include "cli/record_options.h"
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
-#include "headroom/history/store.h"
 #include "headroom/process/affinity.h"
 
 namespace headroom::cli {
@@ -39,7 +39,7 @@ constexpr double kMebibyte = 1 << 20;
 struct RawOptions {
   std::string timeout;
   std::vector<double> bucket_mb{25};
-  int world = 0, port = 0;
+  int world = 0;
   bool no_store = false;
 };
 
@@ -80,12 +80,7 @@ void declare_measuring(CLI::App& app, RawOptions& raw, DdpOptions& options) {
       ->check(CLI::Range(1, 1'000'000));
   app.add_option("--warmup", options.limits.warmup, "iterations before them (default 5)")
       ->check(CLI::Range(0, 1'000'000));
-  app.add_option("--timeout", raw.timeout,
-                 "most time for the ranks to start, and for an answer (default 60s)");
-  app.add_option("--port", raw.port,
-                 "where the ranks meet; another is taken where it is in use (default: any)")
-      ->check(CLI::Range(1, 65535));
-  app.add_option("--runner", options.start.runner, "the program of a rank (default: headroom-torch-rank)");
+  declare_rank_start(app, options.start, raw.timeout);
 }
 
 void declare_output(CLI::App& app, RawOptions& raw, DdpOptions& options) {
@@ -114,7 +109,6 @@ void find_ranks(const RawOptions& raw, DdpOptions& options) {
     start.ranks = std::clamp(static_cast<int>(allowed_cpus().size()), 1, kMostByDefault);
   }
   options.sweep.world = start.ranks;
-  start.port = static_cast<std::uint16_t>(raw.port);
 }
 
 void read_bucket_sizes(const RawOptions& raw, DdpSweep& sweep) {
@@ -142,14 +136,6 @@ std::string sweep_text(const DdpOptions& options) {
       setup.threads, setup.seed, options.limits.iterations, options.limits.warmup);
 }
 
-void read_timeout(const RawOptions& raw, DdpOptions& options) {
-  if (raw.timeout.empty()) return;
-  const double timeout_ns = parse_time_ns(raw.timeout);
-  if (timeout_ns < 1e6) throw Error("--timeout " + raw.timeout + " is below 1 ms");
-  options.limits.patience.start = options.limits.patience.reply =
-      std::chrono::milliseconds(static_cast<std::int64_t>(timeout_ns / 1e6));
-}
-
 }  // namespace
 
 DdpOptions parse_ddp_options(const Arguments& arguments) {
@@ -167,12 +153,11 @@ DdpOptions parse_ddp_options(const Arguments& arguments) {
   find_ranks(raw, options);
   if (!options.sweep.trace.empty()) options.sweep.trace = std::filesystem::absolute(options.sweep.trace);
   ddp_plan(options.sweep);  // refuses what the world cannot hold, before anything starts
-  read_timeout(raw, options);
+  options.limits.patience = rank_patience(raw.timeout);
   options.start.runner = rank_program(options.start.runner, "ddp");
   options.start.timeout = options.limits.patience.start;
   options.start.arguments = sweep_text(options);
-  if (options.store.empty()) options.store = default_store();
-  if (raw.no_store) options.store.clear();
+  settle_store(options.store, raw.no_store);
   return options;
 }
 

@@ -9,12 +9,12 @@
 #include <numeric>
 
 #include "cli/parse_arguments.h"
+#include "cli/rank_options.h"
 #include "cli/record_options.h"
 #include "cli/stop_options.h"
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
-#include "headroom/history/store.h"
 
 namespace headroom::cli {
 namespace {
@@ -35,7 +35,7 @@ cache of sharding propagation cleared (miss) and filled (hit). docs/dispatch.md 
 
 struct RawOptions {
   std::string mesh, placements, shape, timeout;
-  int ranks = 0, port = 0, cycles = 100;
+  int ranks = 0, cycles = 100;
   bool quick = false, no_store = false;
   StopOptions stop;
 };
@@ -71,11 +71,7 @@ void declare_measuring(CLI::App& app, RawOptions& raw, DispatchOptions& options)
   app.add_option("--min-time", raw.stop.min_time, "least time of an operator (default 0.2s)");
   app.add_option("--max-time", raw.stop.max_time, "most time of an operator (default 3s)");
   app.add_flag("--quick", raw.quick, "a first look: precision 5%, at most 0.5 s of each operator");
-  app.add_option("--timeout", raw.timeout, "most time for the ranks to start, and to answer (default 60s)");
-  app.add_option("--port", raw.port,
-                 "where the ranks meet; another is taken where it is in use (default: any)")
-      ->check(CLI::Range(1, 65535));
-  app.add_option("--runner", options.start.runner, "the program of a rank (default: headroom-torch-rank)");
+  declare_rank_start(app, options.start, raw.timeout);
 }
 
 void declare_output(CLI::App& app, RawOptions& raw, DispatchOptions& options) {
@@ -139,12 +135,7 @@ DispatchLimits limits_of(const RawOptions& raw) {
   limits.stop = stop_rule_with(limits.stop, raw.stop);
   limits.stop.min_samples = static_cast<std::size_t>(raw.cycles);
   limits.stop.max_samples = std::max<std::size_t>(limits.stop.max_samples, limits.stop.min_samples);
-  if (!raw.timeout.empty()) {
-    const double timeout_ns = parse_time_ns(raw.timeout);
-    if (timeout_ns < 1e6) throw Error("--timeout " + raw.timeout + " is below 1 ms");
-    limits.patience.start = limits.patience.reply =
-        std::chrono::milliseconds(static_cast<std::int64_t>(timeout_ns / 1e6));
-  }
+  limits.patience = rank_patience(raw.timeout);
   return limits;
 }
 
@@ -169,11 +160,9 @@ DispatchOptions parse_dispatch_options(const Arguments& arguments) {
   find_ranks(raw, options);
   fill_setup(raw, options);
   options.limits = limits_of(raw);
-  options.start.port = static_cast<std::uint16_t>(raw.port);
   options.start.runner = rank_program(options.start.runner, "dispatch");
   options.start.timeout = options.limits.patience.start;
-  if (options.store.empty()) options.store = default_store();
-  if (raw.no_store) options.store.clear();
+  settle_store(options.store, raw.no_store);
   return options;
 }
 

@@ -4,8 +4,7 @@
 #include <unistd.h>
 
 #include <csignal>
-
-#include "headroom/base/exit_code.h"
+#include <cstdio>
 
 namespace headroom::cli {
 namespace {
@@ -51,6 +50,11 @@ const std::atomic<int>& interrupt_count() {
   }();
   (void)installed;
   return signals;
+}
+
+ExitCode tell_interrupted() {
+  std::fputs("headroom: interrupted; what had been measured is above and in the files\n", stderr);
+  return ExitCode::kInterrupted;
 }
 
 }  // namespace headroom::cli

@@ -3,6 +3,8 @@
 
 #include <atomic>
 
+#include "headroom/base/exit_code.h"
+
 namespace headroom::cli {
 
 /// Set once Ctrl-C (or TERM) came; a second one ends the program at once. Installs the handlers when first
@@ -13,5 +15,8 @@ const std::atomic<bool>& interrupt_flag();
 /// TERM, HUP). After the first one whoever waits has a bounded time to end; a second one asks for haste, and
 /// none ends the program by itself. Installs the handlers when first called.
 const std::atomic<int>& interrupt_count();
+
+/// Says on standard error that the user ended the command, and where what it measured is.
+ExitCode tell_interrupted();
 
 }  // namespace headroom::cli

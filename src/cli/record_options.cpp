@@ -3,6 +3,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "headroom/history/store.h"
+
 namespace headroom::cli {
 
 void declare_record_files(CLI::App& app, std::string& json, std::string& oss) {
@@ -13,6 +15,14 @@ void declare_record_files(CLI::App& app, std::string& json, std::string& oss) {
 void declare_store(CLI::App& app, std::string& store, bool& no_store) {
   app.add_option("--store", store, "history to append to (default: HEADROOM_STORE, or the user's)");
   app.add_flag("--no-store", no_store, "keep no history of this run");
+}
+
+void settle_store(std::string& store, bool no_store) {
+  if (no_store) {
+    store.clear();
+  } else if (store.empty()) {
+    store = default_store();
+  }
 }
 
 }  // namespace headroom::cli

@@ -16,7 +16,6 @@
 #include "headroom/base/files.h"
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
-#include "headroom/history/store.h"
 #include "headroom/process/affinity.h"
 
 namespace headroom::cli {
@@ -185,8 +184,7 @@ RunOptions parse_run_options(const Arguments& arguments) {
       throw Error("--calibrate-noise measures one runner against itself: give one --runner");
     runners.push_back(runners.front());
   }
-  if (options.store.empty()) options.store = default_store();
-  if (raw.no_store || options.calibrate_noise) options.store.clear();
+  settle_store(options.store, raw.no_store || options.calibrate_noise);
   return options;
 }
 

@@ -12,7 +12,6 @@
 #include "cli/parse_arguments.h"
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
-#include "headroom/history/store.h"
 
 namespace headroom::cli {
 namespace {
@@ -199,8 +198,7 @@ std::optional<TraceOptions> parse_trace_options(const Arguments& arguments,
   }
   take_own(app, raw, options);
   options.values.top = static_cast<std::size_t>(raw.top);
-  if (options.store.empty()) options.store = default_store();
-  if (raw.no_store) options.store.clear();
+  settle_store(options.store, raw.no_store);
   take_trace_of_json(options);
   check(options);
   return options;

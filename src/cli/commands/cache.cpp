@@ -135,10 +135,7 @@ ExitCode measure(const Arguments& arguments, const CacheOptions& options) {
   std::fputs(cache_report(request, run).c_str(), outputs.uses_stdout() ? stderr : stdout);
   outputs.finish(records);
   append_to_history(records, options.store);
-  if (run.interrupted) {
-    std::fputs("headroom: interrupted; what had been measured is above and in the files\n", stderr);
-    return ExitCode::kInterrupted;
-  }
+  if (run.interrupted) return tell_interrupted();
   const bool failed =
       std::ranges::any_of(run.models, [](const ModelRun& model) { return !model.failure.empty(); });
   return failed ? ExitCode::kNo : ExitCode::kFine;

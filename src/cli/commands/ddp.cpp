@@ -10,36 +10,28 @@
 #include "cli/collectives_command.h"
 #include "cli/collectives_options.h"
 #include "cli/ddp_options.h"
-#include "cli/interrupt.h"
+#include "cli/rank_job.h"
 #include "cli/record_files.h"
 #include "cli/terminal_progress.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/table.h"
 #include "headroom/base/text.h"
-#include "headroom/machine/fingerprint.h"
 #include "headroom/process/affinity.h"
 #include "headroom/report/ddp_seed_report.h"
 #include "headroom/report/ddp_table.h"
 #include "headroom/schedule/ddp_records.h"
 #include "headroom/schedule/ddp_run.h"
-#include "headroom/schedule/worker.h"
 
 namespace headroom::cli {
 namespace {
 
-constexpr std::chrono::milliseconds kEnd{10'000};
-
 std::shared_ptr<const Environment> environment_of(const Arguments& arguments, const DdpOptions& options,
                                                   const RankHello& hello) {
-  std::vector<std::string> command{"headroom", "ddp"};
-  command.insert(command.end(), arguments.begin(), arguments.end());
-  Environment environment = read_environment(command);
+  Environment environment = rank_environment("ddp", arguments, options.start, hello);
   environment.extra_info["seed"] = std::to_string(options.sweep.base.seed);
   environment.extra_info["distributed_backend"] = options.sweep.base.backend;
   environment.extra_info["warmup"] = std::to_string(options.limits.warmup);
-  environment.extra_info["launcher"] = launcher_of(options.start);
-  environment.dependencies["libtorch"].version = hello.library.substr(hello.library.find(' ') + 1);
   return std::make_shared<const Environment>(std::move(environment));
 }
 
@@ -68,22 +60,9 @@ class Sweep {
     if (writes_report()) require_writable(options.json);
   }
 
-  ExitCode run(const std::atomic<bool>& interrupted) {
-    std::string lost;
-    try {
-      measure([&] { return interrupted.load(); });
-    } catch (const RankLost& loss) {
-      lost = loss.what();
-    } catch (const Interrupted&) {
-    }
-    if (listed_) return ExitCode::kFine;
-    if (!records_.empty()) report();
-    if (!lost.empty()) throw Error(lost);
-    if (interrupted) {
-      std::fputs("headroom: interrupted; what had been measured is above and in the files\n", stderr);
-      return ExitCode::kInterrupted;
-    }
-    return verdict();
+  ExitCode run() {
+    return run_rank_job([this](const auto& give_up) { measure(give_up); }, [this] { report(); },
+                        [this] { return verdict(); });
   }
 
  private:
@@ -93,8 +72,7 @@ class Sweep {
     const RankHello& hello = run.hellos().front();
     if (options_.list) {
       list(hello);
-      listed_ = true;
-      return ranks.finish(kEnd);
+      return ranks.finish(kRankEnd);
     }
     require_models(hello, options_.sweep.models);
     library_ = hello.library;
@@ -108,24 +86,14 @@ class Sweep {
         progress.progress(shown);
       });
     }
-    ranks.finish(kEnd);
+    ranks.finish(kRankEnd);
   }
 
   /// Also of a step that a rank was lost at, the iterations before that are kept.
   void measure_step(DdpRun& run, const DdpStep& step, const std::function<void(const Progress&)>& show) {
     DdpResult result;
-    try {
-      run.measure(step, result, show);
-    } catch (const RankLost&) {
-      result.stop = StopReason::kRunnerLost;
-      keep(result);
-      throw;
-    } catch (const Interrupted&) {
-      result.stop = StopReason::kInterrupted;
-      keep(result);
-      throw;
-    }
-    keep(result);
+    measure_and_keep(
+        result.stop, [&] { run.measure(step, result, show); }, [&] { keep(result); });
   }
 
   void keep(const DdpResult& result) {
@@ -146,6 +114,7 @@ class Sweep {
   }
 
   void report() {
+    if (records_.empty()) return;
     // What goes to standard output for a program to read is alone there: the tables make way.
     std::FILE* out = files_.uses_stdout() || options_.json == "-" ? stderr : stdout;
     std::fputs(ddp_table(records_).c_str(), out);
@@ -171,7 +140,6 @@ class Sweep {
   std::string library_;
   std::shared_ptr<const Environment> environment_;
   std::vector<Record> records_;
-  bool listed_ = false;
 };
 
 void warn_of_shared_cpus(const DdpOptions& options) {
@@ -195,7 +163,7 @@ ExitCode ddp(const Arguments& arguments) {
   if (options.done) return *options.done;
   if (options.start.place && options.start.place->rank > 0) return follow(options.start);
   if (!options.list) warn_of_shared_cpus(options);
-  return Sweep(arguments, options).run(interrupt_flag());
+  return Sweep(arguments, options).run();
 }
 
 }  // namespace headroom::cli

@@ -9,8 +9,7 @@
 #include <memory>
 
 #include "cli/dispatch_options.h"
-#include "cli/interrupt.h"
-#include "cli/rank_start.h"
+#include "cli/rank_job.h"
 #include "cli/record_files.h"
 #include "cli/terminal_progress.h"
 #include "headroom/base/error.h"
@@ -18,31 +17,23 @@
 #include "headroom/base/table.h"
 #include "headroom/base/text.h"
 #include "headroom/compare/dispatch_expectations.h"
-#include "headroom/machine/fingerprint.h"
 #include "headroom/report/dispatch_table.h"
 #include "headroom/schedule/core_sharing.h"
 #include "headroom/schedule/dispatch_records.h"
 #include "headroom/schedule/dispatch_run.h"
-#include "headroom/schedule/worker.h"
 
 namespace headroom::cli {
 namespace {
 
 using Expectations = std::vector<DispatchExpectation>;
 
-constexpr std::chrono::milliseconds kEnd{10'000};
-
 std::shared_ptr<const Environment> environment_of(const Arguments& arguments, const DispatchOptions& options,
                                                   const RankHello& hello) {
-  std::vector<std::string> command{"headroom", "dispatch"};
-  command.insert(command.end(), arguments.begin(), arguments.end());
-  Environment environment = read_environment(command);
+  Environment environment = rank_environment("dispatch", arguments, options.start, hello);
   environment.extra_info["seed"] = std::to_string(options.setup.seed);
   environment.extra_info["precision"] = fmt::format("{:g}", options.limits.stop.precision);
   environment.extra_info["max_time_s"] = fmt::format("{:g}", options.limits.stop.max_time_ns / 1e9);
   environment.extra_info["repeats"] = std::to_string(options.setup.repeats);
-  environment.extra_info["launcher"] = launcher_of(options.start);
-  environment.dependencies["libtorch"].version = hello.library.substr(hello.library.find(' ') + 1);
   if (!hello.no_counters.empty()) environment.extra_info["hardware_counters"] = "none: " + hello.no_counters;
   return std::make_shared<const Environment>(std::move(environment));
 }
@@ -87,19 +78,9 @@ class Measurement {
         files_(options.json, options.oss),
         expectations_(read_expectations(options)) {}
 
-  ExitCode run(const std::atomic<bool>& interrupted) {
-    std::string lost;
-    try {
-      measure([&] { return interrupted.load(); });
-    } catch (const RankLost& loss) {
-      lost = loss.what();
-    } catch (const Interrupted&) {
-    }
-    if (listed_) return ExitCode::kFine;
-    if (!records_.empty()) report();
-    if (!lost.empty()) throw Error(lost);
-    if (interrupted) return tell_interrupt();
-    return verdict();
+  ExitCode run() {
+    return run_rank_job([this](const auto& give_up) { measure(give_up); }, [this] { report(); },
+                        [this] { return verdict(); });
   }
 
  private:
@@ -112,8 +93,7 @@ class Measurement {
     const RankHello& hello = run.hellos().front();
     if (options_.list) {
       list(hello);
-      listed_ = true;
-      return ranks.finish(kEnd);
+      return ranks.finish(kRankEnd);
     }
     const std::vector<std::string> ops = chosen_ops(hello, options_.ops);
     const auto environment = environment_of(arguments_, options_, hello);
@@ -126,7 +106,7 @@ class Measurement {
         progress.progress(shown);
       });
     }
-    ranks.finish(kEnd);
+    ranks.finish(kRankEnd);
   }
 
   /// Also of an operator that a rank was lost at, the cycles before that are kept.
@@ -134,26 +114,17 @@ class Measurement {
                   const std::shared_ptr<const Environment>& environment,
                   const std::function<void(const Progress&)>& show) {
     DispatchResult result;
-    const auto keep = [&] {
-      const std::vector<Record> more = dispatch_records(result, options_.setup, library, environment);
-      records_.insert(records_.end(), more.begin(), more.end());
-      files_.write_so_far(records_);
-    };
-    try {
-      run.measure(op, result, show);
-    } catch (const RankLost&) {
-      result.stop = StopReason::kRunnerLost;
-      keep();
-      throw;
-    } catch (const Interrupted&) {
-      result.stop = StopReason::kInterrupted;
-      keep();
-      throw;
-    }
-    keep();
+    measure_and_keep(
+        result.stop, [&] { run.measure(op, result, show); },
+        [&] {
+          const std::vector<Record> more = dispatch_records(result, options_.setup, library, environment);
+          records_.insert(records_.end(), more.begin(), more.end());
+          files_.write_so_far(records_);
+        });
   }
 
   void report() {
+    if (records_.empty()) return;
     // Records on standard output are for a program to read: the tables make way.
     std::FILE* out = files_.uses_stdout() ? stderr : stdout;
     std::fputs(dispatch_report(records_).c_str(), out);
@@ -165,12 +136,8 @@ class Measurement {
     append_to_history(records_, options_.store);
   }
 
-  static ExitCode tell_interrupt() {
-    std::fputs("headroom: interrupted; what had been measured is above and in the files\n", stderr);
-    return ExitCode::kInterrupted;
-  }
-
   ExitCode verdict() const {
+    if (options_.list) return ExitCode::kFine;
     const auto any_outcome = [&](Outcome::Kind kind) {
       return std::ranges::any_of(records_, [&](const Record& record) { return record.outcome.kind == kind; });
     };
@@ -195,7 +162,6 @@ class Measurement {
   std::vector<ExpectationVerdict> verdicts_;
   std::vector<Record> records_;
   std::string no_counters_;
-  bool listed_ = false;
 };
 
 }  // namespace
@@ -204,7 +170,7 @@ ExitCode dispatch(const Arguments& arguments) {
   const DispatchOptions options = parse_dispatch_options(arguments);
   if (options.done) return *options.done;
   if (options.start.place && options.start.place->rank > 0) return follow(options.start);
-  return Measurement(arguments, options).run(interrupt_flag());
+  return Measurement(arguments, options).run();
 }
 
 }  // namespace headroom::cli

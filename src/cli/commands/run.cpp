@@ -135,9 +135,7 @@ ExitCode measure(const Arguments& arguments, const RunOptions& options,
     append_to_history(records, options.store);
     if (options.calibrate_noise) store_noise(records);
   }
-  if (!interrupted) return exit_code_of(records, options.fail_below_target);
-  std::fputs("headroom: interrupted; what had been measured is above and in the files\n", stderr);
-  return ExitCode::kInterrupted;
+  return interrupted ? tell_interrupted() : exit_code_of(records, options.fail_below_target);
 }
 
 }  // namespace

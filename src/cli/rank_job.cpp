@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/rank_job.h"
+
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "cli/interrupt.h"
+#include "headroom/base/error.h"
+#include "headroom/machine/fingerprint.h"
+#include "headroom/schedule/worker.h"
+
+namespace headroom::cli {
+
+Environment rank_environment(const char* command, const Arguments& arguments, const RankStart& start,
+                             const RankHello& hello) {
+  std::vector<std::string> words{"headroom", command};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  Environment environment = read_environment(words);
+  environment.extra_info["launcher"] = launcher_of(start);
+  environment.dependencies["libtorch"].version = hello.library.substr(hello.library.find(' ') + 1);
+  return environment;
+}
+
+void measure_and_keep(StopReason& stop, const std::function<void()>& measure,
+                      const std::function<void()>& keep) {
+  try {
+    measure();
+  } catch (const RankLost&) {
+    stop = StopReason::kRunnerLost;
+    keep();
+    throw;
+  } catch (const Interrupted&) {
+    stop = StopReason::kInterrupted;
+    keep();
+    throw;
+  }
+  keep();
+}
+
+ExitCode run_rank_job(const std::function<void(const std::function<bool()>&)>& measure,
+                      const std::function<void()>& report, const std::function<ExitCode()>& verdict) {
+  const std::atomic<bool>& interrupted = interrupt_flag();
+  std::string lost;
+  try {
+    measure([&] { return interrupted.load(); });
+  } catch (const RankLost& loss) {
+    lost = loss.what();
+  } catch (const Interrupted&) {
+  }
+  report();
+  if (!lost.empty()) throw Error(lost);
+  return interrupted ? tell_interrupted() : verdict();
+}
+
+}  // namespace headroom::cli

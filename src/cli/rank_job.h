@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <functional>
+
+#include "cli/command.h"
+#include "cli/rank_start.h"
+#include "headroom/record/environment.h"
+#include "headroom/runner/dispatch_protocol.h"
+#include "headroom/stats/stopping.h"
+
+namespace headroom::cli {
+
+/// What a rank has to end in once nothing more is asked of it.
+inline constexpr std::chrono::milliseconds kRankEnd{10'000};
+
+/// Where the records of a job of ranks come from: `headroom COMMAND` with its arguments, who started the
+/// ranks, and their libtorch.
+Environment rank_environment(const char* command, const Arguments& arguments, const RankStart& start,
+                             const RankHello& hello);
+
+/// One measurement, and what is to be kept of it: `keep` is called whatever ends it, after `stop` says what
+/// that was where it was a lost rank or the user. Throws what `measure` throws.
+void measure_and_keep(StopReason& stop, const std::function<void()>& measure,
+                      const std::function<void()>& keep);
+
+/// A whole job: `measure` asks its argument whether to give up; `report` shows and writes what was kept, also
+/// after a rank was lost or the user ended it; `verdict` is the exit code of a job that came to its end.
+/// Throws Error that names the lost ranks.
+ExitCode run_rank_job(const std::function<void(const std::function<bool()>&)>& measure,
+                      const std::function<void()>& report, const std::function<ExitCode()>& verdict);
+
+}  // namespace headroom::cli

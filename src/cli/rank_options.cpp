@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/rank_options.h"
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdint>
+
+#include "headroom/base/error.h"
+#include "headroom/base/units.h"
+
+namespace headroom::cli {
+
+void declare_rank_start(CLI::App& app, RankStart& start, std::string& timeout) {
+  app.add_option("--timeout", timeout, "most time for the ranks to start, and to answer (default 60s)");
+  app.add_option_function<int>(
+         "--port", [&start](int port) { start.port = static_cast<std::uint16_t>(port); },
+         "where the ranks meet; another is taken where it is in use (default: any)")
+      ->check(CLI::Range(1, 65535));
+  app.add_option("--runner", start.runner, "the program of a rank (default: headroom-torch-rank)");
+}
+
+RankPatience rank_patience(const std::string& timeout) {
+  RankPatience patience;
+  if (timeout.empty()) return patience;
+  const double timeout_ns = parse_time_ns(timeout);
+  if (timeout_ns < 1e6) throw Error("--timeout " + timeout + " is below 1 ms");
+  patience.start = patience.reply = std::chrono::milliseconds(static_cast<std::int64_t>(timeout_ns / 1e6));
+  return patience;
+}
+
+}  // namespace headroom::cli
