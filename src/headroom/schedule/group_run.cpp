@@ -29,10 +29,10 @@ GroupRun::GroupRun(const Group& group, const std::vector<RunnerOffer>& offers, W
                    RoundSettings settings, std::function<void(const Progress&)> report,
                    const std::atomic<bool>& interrupted)
     : offers_(offers),
-      workers_(workers),
       settings_(std::move(settings)),
       report_(std::move(report)),
       interrupted_(interrupted),
+      tracks_(result_, workers, interrupted),
       random_(settings_.seed) {
   result_.title = group.title;
   for (const PlannedCase& planned : group.cases) {
@@ -49,15 +49,16 @@ GroupRun::GroupRun(const Group& group, const std::vector<RunnerOffer>& offers, W
 
 GroupResult GroupRun::run() {
   try {
-    for (int process = 0; process < settings_.processes && (process == 0 || any_case_alive()); ++process) {
+    for (int process = 0; process < settings_.processes && (process == 0 || tracks_.any_case_alive());
+         ++process) {
       run_process(process);
     }
     const bool any_sampled =
         std::ranges::any_of(result_.cases, [](const Track& track) { return !track.readings.empty(); });
-    if (!any_case_alive() && any_sampled) result_.stop = StopReason::kRunnerLost;
+    if (!tracks_.any_case_alive() && any_sampled) result_.stop = StopReason::kRunnerLost;
   } catch (const Interrupted&) {
     // A runner may be in the middle of a long sample: it is not asked, it is ended.
-    for (const Track* track : all_tracks()) workers_.stop(track->planned.runner);
+    tracks_.stop_runners();
     result_.stop = StopReason::kInterrupted;
   }
   return std::move(result_);
@@ -65,22 +66,21 @@ GroupResult GroupRun::run() {
 
 void GroupRun::run_process(int process) {
   progress_.process = static_cast<std::size_t>(process);
-  if (settings_.processes > 1) {
-    for (const Track* track : all_tracks()) workers_.stop(track->planned.runner);
-  }
-  if (process > 0) ++epoch_;
+  if (settings_.processes > 1) tracks_.stop_runners();
+  if (process > 0) tracks_.next_epoch();
   if (process == 0) {
     for (Track& track : result_.cases) recall_variant(track);
   }
-  prepare_all();
-  if (process == 0 && any_case_alive()) {
+  announce("preparing");
+  tracks_.prepare_all();
+  if (process == 0 && tracks_.any_case_alive()) {
     tune_all();
     if (settings_.limits) add_limits();
     calibrate_all();
   }
-  if (any_case_alive()) sample_rounds();
+  if (tracks_.any_case_alive()) sample_rounds();
   if (!settings_.traces.empty() && process + 1 == settings_.processes) trace_cases();
-  release_all();
+  tracks_.release_all();
 }
 
 bool GroupRun::recall_variant(Track& track) {
@@ -106,13 +106,13 @@ void GroupRun::tune_all() {
 
 void GroupRun::tune(Track& track, int first_id) {
   // Another build of the same runner has just chosen: both shall do the same.
-  if (recall_variant(track)) return prepare(track);
+  if (recall_variant(track)) return tracks_.prepare(track);
   TuningRule rule;
   rule.max_time_ns = std::min(rule.max_time_ns, settings_.stop.max_time_ns * kTuningShare);
   rule.sample_ns = std::min(rule.sample_ns, settings_.sample_ns);
   rule.seed = settings_.seed;
   rule.now_ns = settings_.now_ns;
-  guarded(track, [&](Worker& worker) {
+  tracks_.guarded(track, [&](Worker& worker) {
     const auto result = fastest_variant(worker, track.planned, first_id, rule, interrupted_);
     if (!result) return;
     worker.release(track.id);
@@ -123,31 +123,12 @@ void GroupRun::tune(Track& track, int first_id) {
   });
 }
 
-void GroupRun::prepare_all() {
-  announce("preparing");
-  for (Track* track : all_tracks()) {
-    if (track->alive()) prepare(*track);
-  }
-}
-
-void GroupRun::prepare(Track& track) {
-  if (interrupted_) throw Interrupted{};
-  guarded(track, [&](Worker& worker) {
-    const PrepareReply reply = worker.prepare(track.id, track.planned.spec);
-    track.outcome = reply.outcome;
-    if (!track.alive()) return;
-    track.info = reply.info;
-    track.pids.resize(epoch_ + 1, 0);
-    track.pids[epoch_] = worker.pid();
-  });
-}
-
 void GroupRun::add_limits() {
   const auto first = std::ranges::find_if(result_.cases, &Track::alive);
   result_.limits = limit_candidates(offers_, first->planned, first->info.work);
   int id = static_cast<int>(result_.cases.size());
   for (LimitTrack& limit : result_.limits) limit.track.id = id++;
-  for (LimitTrack& limit : result_.limits) prepare(limit.track);
+  for (LimitTrack& limit : result_.limits) tracks_.prepare(limit.track);
 }
 
 void GroupRun::calibrate_all() {
@@ -178,7 +159,7 @@ void GroupRun::drop_loose_limits(const Track& bounded) {
   for (const LimitTrack& limit : result_.limits) kept.insert(limit.track.id);
   for (LimitTrack limit : candidates) {
     if (kept.contains(limit.track.id) || !limit.track.alive()) continue;
-    guarded(limit.track, [&](Worker& worker) { worker.release(limit.track.id); });
+    tracks_.guarded(limit.track, [&](Worker& worker) { worker.release(limit.track.id); });
   }
 }
 
@@ -186,16 +167,16 @@ void GroupRun::calibrate(Track& track, double target_ns) {
   Calibration calibration(target_ns);
   while (track.alive() && !calibration.done()) {
     if (interrupted_) throw Interrupted{};
-    guarded(track, [&](Worker& worker) {
+    tracks_.guarded(track, [&](Worker& worker) {
       const SampleReply reply = worker.sample(track.id, {calibration.next_iterations(), 0});
-      if (!reply.failure.empty()) return fail(track, worker, reply.failure);
+      if (!reply.failure.empty()) return PreparedTracks::fail(track, worker, reply.failure);
       calibration.add(reply.sample.iterations, reply.sample.elapsed_ns);
     });
   }
   if (!track.alive()) return;
   if (!(calibration.ns_per_iteration() > 0)) {
     // Before it makes the cases that share its count of iterations endless.
-    guarded(track, [&](Worker& worker) { fail(track, worker, kNoTime); });
+    tracks_.guarded(track, [&](Worker& worker) { PreparedTracks::fail(track, worker, kNoTime); });
     return;
   }
   track.iterations = calibration.iterations();
@@ -213,7 +194,7 @@ void GroupRun::sample_rounds() {
   do {
     if (interrupted_) throw Interrupted{};
     sample_round();
-  } while (any_case_alive() && !should_end(rule, stopping));
+  } while (tracks_.any_case_alive() && !should_end(rule, stopping));
   sampled_before_ns_ += sampling_ns();
   sampling_since_.reset();
 }
@@ -225,7 +206,7 @@ void GroupRun::sample_round() {
     sample(limit.track);
     if (limit.track.alive()) placement_ns_ = limit.track.readings.back().ns;
   }
-  std::vector<Track*> order = sampled_tracks();
+  std::vector<Track*> order = tracks_.sampled();
   std::ranges::shuffle(order, random_);
   for (Track* track : order) {
     if (track->alive()) sample(*track);
@@ -234,21 +215,17 @@ void GroupRun::sample_round() {
 }
 
 void GroupRun::sample(Track& track) {
-  guarded(track, [&](Worker& worker) {
+  tracks_.guarded(track, [&](Worker& worker) {
     const SampleReply reply = worker.sample(track.id, {track.iterations, track.lead_in});
-    if (!reply.failure.empty()) return fail(track, worker, reply.failure);
-    Reading reading{round_, epoch_, reply.sample.elapsed_ns / static_cast<double>(reply.sample.iterations),
+    if (!reply.failure.empty()) return PreparedTracks::fail(track, worker, reply.failure);
+    Reading reading{round_, tracks_.epoch(),
+                    reply.sample.elapsed_ns / static_cast<double>(reply.sample.iterations),
                     reply.sample.noise};
     // Ratios need a time that is positive, and no honest sample takes none.
-    if (!(reading.ns > 0)) return fail(track, worker, kNoTime);
+    if (!(reading.ns > 0)) return PreparedTracks::fail(track, worker, kNoTime);
     reading.noise.placement_ns = placement_ns_;
     track.readings.push_back(reading);
   });
-}
-
-void GroupRun::fail(Track& track, Worker& worker, const std::string& reason) {
-  track.outcome = {Outcome::Kind::kFailed, reason};
-  worker.release(track.id);
 }
 
 bool GroupRun::should_end(const StopRule& rule, Stopping& stopping) {
@@ -271,84 +248,17 @@ void GroupRun::trace_cases() {
   announce("tracing");
   for (Track& track : result_.cases) {
     if (!track.alive() || track.readings.empty()) continue;
-    const std::size_t runner = track.planned.runner;
-    if (!offers_.at(runner).traces) {
+    if (!offers_.at(track.planned.runner).traces) {
       track.untraced = "this runner cannot record what a case does";
       continue;
     }
     const std::string file = trace_file(settings_.traces, result_.title, track.planned, offers_);
-    try {
-      track.untraced = workers_.at(runner).trace(track.id, file);
-      if (track.untraced.empty()) track.trace = file;
-    } catch (const RunnerLost& lost) {
-      // The samples are whole: only the trace is missing. The runner's other cases are prepared again.
-      track.untraced = "the runner " + lost.reason;
-      workers_.stop(runner);
-      prepare_again(runner);
-    }
+    // The samples are whole where the runner dies of it: only the trace is missing.
+    const std::string lost =
+        tracks_.spared(track, [&](Worker& worker) { track.untraced = worker.trace(track.id, file); });
+    if (!lost.empty()) track.untraced = lost;
+    if (track.untraced.empty()) track.trace = file;
   }
-}
-
-void GroupRun::release_all() {
-  std::set<std::size_t> lost_runners;
-  for (Track* track : all_tracks()) {
-    const std::size_t runner = track->planned.runner;
-    if (!track->alive() || lost_runners.contains(runner)) continue;
-    try {
-      workers_.at(runner).release(track->id);
-    } catch (const RunnerLost& lost) {
-      // Nothing is brought back: all samples of this process are taken.
-      track->outcome = {Outcome::Kind::kFailed, "the runner " + lost.reason};
-      workers_.stop(runner);
-      lost_runners.insert(runner);
-    }
-  }
-}
-
-void GroupRun::guarded(Track& track, const std::function<void(Worker&)>& body) {
-  const std::size_t runner = track.planned.runner;
-  try {
-    body(workers_.at(runner));
-  } catch (const RunnerLost& lost) {
-    track.outcome = {Outcome::Kind::kFailed, "the runner " + lost.reason};
-    workers_.stop(runner);
-    prepare_again(runner);
-  }
-}
-
-void GroupRun::prepare_again(std::size_t runner) {
-  const std::uint32_t epoch = ++epoch_;
-  for (Track* track : all_tracks()) {
-    // A loss in here has brought back all that are left.
-    if (epoch_ != epoch) return;
-    const bool was_prepared = !track->pids.empty();
-    if (!track->alive() || !was_prepared) continue;
-    if (track->planned.runner == runner) {
-      prepare(*track);
-    } else {
-      track->pids.resize(epoch_ + 1, track->pids.back());
-    }
-  }
-}
-
-std::vector<Track*> GroupRun::all_tracks() {
-  std::vector<Track*> tracks;
-  for (Track& track : result_.cases) tracks.push_back(&track);
-  for (LimitTrack& limit : result_.limits) tracks.push_back(&limit.track);
-  return tracks;
-}
-
-std::vector<Track*> GroupRun::sampled_tracks() {
-  std::vector<Track*> tracks;
-  for (Track& track : result_.cases) tracks.push_back(&track);
-  for (LimitTrack& limit : result_.limits) {
-    if (limit.resource != Resource::kPingPong) tracks.push_back(&limit.track);
-  }
-  return tracks;
-}
-
-bool GroupRun::any_case_alive() const {
-  return std::ranges::any_of(result_.cases, &Track::alive);
 }
 
 double GroupRun::sampling_ns() const {

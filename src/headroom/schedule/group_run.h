@@ -12,6 +12,7 @@
 #include "headroom/schedule/limits.h"
 #include "headroom/schedule/observer.h"
 #include "headroom/schedule/plan.h"
+#include "headroom/schedule/prepared_tracks.h"
 #include "headroom/schedule/track.h"
 #include "headroom/schedule/tuning.h"
 #include "headroom/schedule/worker.h"
@@ -41,13 +42,14 @@ class GroupRun {
   GroupRun(const Group& group, const std::vector<RunnerOffer>& offers, Workers& workers,
            RoundSettings settings, std::function<void(const Progress&)> report,
            const std::atomic<bool>& interrupted);
+  GroupRun(const GroupRun&) = delete;
+  GroupRun& operator=(const GroupRun&) = delete;
 
   GroupResult run();
 
  private:
   void run_process(int process);
   bool recall_variant(Track& track);
-  void prepare_all();
   void tune_all();
   void tune(Track& track, int first_id);
   void add_limits();
@@ -57,31 +59,19 @@ class GroupRun {
   void sample_round();
   bool should_end(const StopRule& rule, Stopping& stopping);
   void trace_cases();
-  void release_all();
-
-  void prepare(Track& track);
-  void prepare_again(std::size_t runner);
   void calibrate(Track& track, double target_ns);
   void sample(Track& track);
-  void fail(Track& track, Worker& worker, const std::string& reason);
-  /// Runs `body`; when the runner is lost, marks `track` and brings the other tracks of that runner back.
-  void guarded(Track& track, const std::function<void(Worker&)>& body);
-
-  std::vector<Track*> all_tracks();
-  std::vector<Track*> sampled_tracks();
-  bool any_case_alive() const;
   double sampling_ns() const;
   void announce(const char* phase);
 
   const std::vector<RunnerOffer>& offers_;
-  Workers& workers_;
   RoundSettings settings_;
   std::function<void(const Progress&)> report_;
   const std::atomic<bool>& interrupted_;
   GroupResult result_;
+  PreparedTracks tracks_;
   Progress progress_;
   std::mt19937_64 random_;
-  std::uint32_t epoch_ = 0;
   std::uint32_t round_ = 0;
   double placement_ns_ = 0;
   std::uint32_t first_round_ = 0;         ///< of this process

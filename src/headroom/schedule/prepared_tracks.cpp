@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/schedule/prepared_tracks.h"
+
+#include <algorithm>
+#include <set>
+
+namespace headroom {
+
+void PreparedTracks::prepare_all() {
+  for (Track* track : all()) {
+    if (track->alive()) prepare(*track);
+  }
+}
+
+void PreparedTracks::prepare(Track& track) {
+  if (*interrupted_) throw Interrupted{};
+  guarded(track, [&](Worker& worker) {
+    const PrepareReply reply = worker.prepare(track.id, track.planned.spec);
+    track.outcome = reply.outcome;
+    if (!track.alive()) return;
+    track.info = reply.info;
+    track.pids.resize(epoch_ + 1, 0);
+    track.pids[epoch_] = worker.pid();
+  });
+}
+
+void PreparedTracks::guarded(Track& track, const std::function<void(Worker&)>& body) {
+  const std::size_t runner = track.planned.runner;
+  try {
+    body(workers_->at(runner));
+  } catch (const RunnerLost& lost) {
+    track.outcome = {Outcome::Kind::kFailed, "the runner " + lost.reason};
+    workers_->stop(runner);
+    prepare_again(runner);
+  }
+}
+
+std::string PreparedTracks::spared(const Track& track, const std::function<void(Worker&)>& body) {
+  const std::size_t runner = track.planned.runner;
+  try {
+    body(workers_->at(runner));
+    return {};
+  } catch (const RunnerLost& lost) {
+    workers_->stop(runner);
+    prepare_again(runner);
+    return "the runner " + lost.reason;
+  }
+}
+
+void PreparedTracks::prepare_again(std::size_t runner) {
+  const std::uint32_t epoch = ++epoch_;
+  for (Track* track : all()) {
+    // A loss in here has brought back all that are left.
+    if (epoch_ != epoch) return;
+    const bool was_prepared = !track->pids.empty();
+    if (!track->alive() || !was_prepared) continue;
+    if (track->planned.runner == runner) {
+      prepare(*track);
+    } else {
+      track->pids.resize(epoch_ + 1, track->pids.back());
+    }
+  }
+}
+
+void PreparedTracks::release_all() {
+  std::set<std::size_t> lost_runners;
+  for (Track* track : all()) {
+    const std::size_t runner = track->planned.runner;
+    if (!track->alive() || lost_runners.contains(runner)) continue;
+    try {
+      workers_->at(runner).release(track->id);
+    } catch (const RunnerLost& lost) {
+      // Nothing is brought back: all samples of this process are taken.
+      track->outcome = {Outcome::Kind::kFailed, "the runner " + lost.reason};
+      workers_->stop(runner);
+      lost_runners.insert(runner);
+    }
+  }
+}
+
+void PreparedTracks::stop_runners() {
+  for (const Track* track : all()) workers_->stop(track->planned.runner);
+}
+
+void PreparedTracks::fail(Track& track, Worker& worker, const std::string& reason) {
+  track.outcome = {Outcome::Kind::kFailed, reason};
+  worker.release(track.id);
+}
+
+std::vector<Track*> PreparedTracks::all() {
+  std::vector<Track*> tracks;
+  for (Track& track : result_->cases) tracks.push_back(&track);
+  for (LimitTrack& limit : result_->limits) tracks.push_back(&limit.track);
+  return tracks;
+}
+
+std::vector<Track*> PreparedTracks::sampled() {
+  std::vector<Track*> tracks;
+  for (Track& track : result_->cases) tracks.push_back(&track);
+  for (LimitTrack& limit : result_->limits) {
+    if (limit.resource != Resource::kPingPong) tracks.push_back(&limit.track);
+  }
+  return tracks;
+}
+
+bool PreparedTracks::any_case_alive() const {
+  return std::ranges::any_of(result_->cases, &Track::alive);
+}
+
+}  // namespace headroom
