@@ -63,7 +63,8 @@ std::string remark(const Comparison& comparison) {
       comparison.verdict == Verdict::kInconclusive || comparison.verdict == Verdict::kUnderpowered;
   if (!open || comparison.more_pairs == 0) return {};
   if (!comparison.ratio->interval) {
-    return fmt::format("at least {} more samples for an interval", comparison.more_pairs);
+    return fmt::format("at least {} more sample{} for an interval", comparison.more_pairs,
+                       comparison.more_pairs == 1 ? "" : "s");
   }
   // Two digits: it is a guess at what noise the next samples will have.
   double rough = static_cast<double>(comparison.more_pairs);
