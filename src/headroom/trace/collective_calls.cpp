@@ -19,6 +19,8 @@ namespace headroom::trace {
 namespace {
 
 constexpr std::string_view kAnnotationPrefix = "nccl:";
+/// Bytes that no message has: a trace that says so is damaged.
+constexpr double kNoMessage = 0x1p63;
 
 /// What is around a launch on its thread.
 struct Around {
@@ -242,8 +244,9 @@ double message_bytes(const CollectiveCall& call) {
   } else if (call.elements_in >= 0) {
     elements = call.elements_in;
   }
-  return width > 0 && elements >= 0 && (call.elements_in >= 0 || call.elements_out >= 0) ? elements * width
-                                                                                         : -1;
+  const double bytes = elements * width;
+  const bool is_known = width > 0 && elements >= 0 && (call.elements_in >= 0 || call.elements_out >= 0);
+  return is_known && bytes < kNoMessage ? bytes : -1;
 }
 
 }  // namespace headroom::trace

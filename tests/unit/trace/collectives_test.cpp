@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <map>
 
 #include "headroom/base/error.h"
@@ -55,6 +57,17 @@ std::vector<RankResult> ranks_of(const std::vector<const TraceBuilder*>& builder
     rank.result = analysis().analyze(builder->trace, {});
   }
   return ranks;
+}
+
+TEST(Collectives, HaveNoSizeWhereATraceSaysOneThatNoMessageHas) {
+  for (const double elements : {1e19, 1e308, std::numeric_limits<double>::infinity()}) {
+    TraceBuilder first, second;
+    for (TraceBuilder* builder : {&first, &second}) add_collective(*builder, "allreduce", 0, 10, elements);
+    const std::vector<RankResult> ranks = ranks_of({&first, &second});
+    EXPECT_EQ(collective_calls(first.trace).at(0).bytes, -1) << elements;
+    for (const Headline& headline : analysis().combine(ranks, {}).headlines)
+      EXPECT_THAT(headline.metric, ::testing::Not(::testing::HasSubstr("bandwidth"))) << elements;
+  }
 }
 
 TEST(Collectives, KnowTheNamesOfLibrariesAndOfPytorch) {
