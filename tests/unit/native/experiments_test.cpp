@@ -4,84 +4,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <functional>
-#include <thread>
 
 #include "headroom/base/error.h"
-#include "headroom/experiment/state.h"
 #include "headroom_native/isa.h"
-#include "headroom_native/peers/peers.h"
 #include "headroom_native/tuning.h"
+#include "run_case.h"
 
 namespace headroom::native {
 namespace {
 
 using ::testing::HasSubstr;
-
-/// Asks for a few samples and keeps what the case said.
-class FewSamples : public SampleSource {
- public:
-  explicit FewSamples(std::uint64_t iterations = 3) : iterations_(iterations) {}
-
-  void ready(const CaseInfo& said) override { info = said; }
-  std::optional<SampleRequest> next() override {
-    if (samples.size() == 3) return std::nullopt;
-    return SampleRequest{iterations_, 1};
-  }
-  void deliver(const Sample& sample) override { samples.push_back(sample); }
-
-  CaseInfo info;
-  std::vector<Sample> samples;
-
- private:
-  std::uint64_t iterations_;
-};
-
-struct Outcome {
-  CaseInfo info;
-  std::vector<Sample> samples;
-  std::string skipped;
-};
-
-CaseSpec hot_case(const std::string& experiment, AxisValues axes, int threads = 2) {
-  CaseSpec spec;
-  spec.experiment = experiment;
-  spec.axes = std::move(axes);
-  spec.threads = threads;
-  spec.caches = Caches::kHot;
-  return spec;
-}
-
-Outcome run(const CaseSpec& spec) {
-  Registry registry;
-  register_native_experiments(registry);
-  const Experiment* experiment = registry.find(spec.experiment);
-  if (experiment == nullptr) throw std::logic_error("no experiment " + spec.experiment);
-  FewSamples source;
-  SharedObjects shared;
-  State state(spec, source, shared);
-  try {
-    experiment->function()(state);
-  } catch (const SkipCase& skip) {
-    return {{}, {}, skip.reason};
-  }
-  return {source.info, source.samples, {}};
-}
-
-void expect_measured(const Outcome& outcome, const std::string& what) {
-  EXPECT_EQ(outcome.skipped, "") << what;
-  ASSERT_EQ(outcome.samples.size(), 3U) << what;
-  for (const Sample& sample : outcome.samples) EXPECT_GT(sample.elapsed_ns, 0) << what;
-}
-
-void expect_right(const Outcome& outcome, const std::string& what) {
-  expect_measured(outcome, what);
-  EXPECT_TRUE(outcome.info.verified) << what;
-  EXPECT_LE(outcome.info.max_error, outcome.info.tolerance) << what;
-  EXPECT_LT(outcome.info.tolerance, 0.01) << what;
-}
 
 const std::vector<const char*> kSizes{"1", "2", "3", "31", "33", "127"};
 
@@ -173,51 +107,6 @@ TEST(Experiments, AnUnknownVariantIsAnError) {
   EXPECT_THROW(run(spec), Error);
 }
 
-TEST(Experiments, PeersAgreeWithFloat64) {
-  for (const std::string& backend : gemv_peers()) {
-    for (const char* size : {"64", "129", "1000"}) {
-      CaseSpec spec = hot_case("gemv", {{"D", size}, {"dtype", "bf16"}});
-      spec.backend = backend;
-      expect_right(run(spec), backend + size);
-      spec.experiment = "gather_gemv";
-      expect_right(run(spec), backend + size);
-    }
-    CaseSpec cold = hot_case("gather_gemv", {{"D", "1000"}, {"dtype", "bf16"}});
-    cold.backend = backend;
-    cold.caches = Caches::kCold;
-    expect_right(run(cold), backend + " cold");
-  }
-  for (const std::string& backend : layer_norm_peers()) {
-    CaseSpec spec = hot_case("layer_norm", {{"D", "100"}, {"BS", "9"}, {"dtype", "bf16"}});
-    spec.backend = backend;
-    expect_right(run(spec), backend);
-  }
-  for (const std::string& backend : mlp_peers()) {
-    CaseSpec spec = hot_case("mlp_layer_norm_gelu", {{"D", "100"}, {"hidden", "333"}, {"dtype", "bf16"}});
-    spec.backend = backend;
-    expect_right(run(spec), backend);
-  }
-}
-
-TEST(Experiments, PeersSayWhatTheyDoNotHave) {
-  for (const std::string& backend : gemv_peers()) {
-    CaseSpec spec = hot_case("gemv", {{"D", "64"}, {"dtype", "int8"}});
-    spec.backend = backend;
-    EXPECT_THAT(run(spec).skipped, HasSubstr("int8")) << backend;
-  }
-}
-
-TEST(Experiments, OpenBlasCountsTheBytesOfItsFloats) {
-  const auto peers = gemv_peers();
-  if (std::ranges::find(peers, "openblas") == peers.end()) GTEST_SKIP() << "built without OpenBLAS";
-  CaseSpec spec = hot_case("gemv", {{"D", "100"}, {"dtype", "bf16"}});
-  spec.backend = "openblas";
-  const CaseInfo info = run(spec).info;
-  EXPECT_EQ(info.work.bytes, 4 * 100 * 100);
-  EXPECT_EQ(info.work.flops, 2 * 100 * 100);
-  EXPECT_THAT(info.notes.at("weights"), HasSubstr("f32"));
-}
-
 TEST(Experiments, EachInstructionSetIsRight) {
   for (const Isa isa : available_isas()) {
     setenv("HEADROOM_ISA", name_of(isa), 1);
@@ -248,27 +137,6 @@ TEST(Experiments, BytesAreThoseOfThePyTorchBenchmark) {
   EXPECT_EQ(mlp.work.dtype, "bf16");
 }
 
-TEST(Experiments, LimitsCountWholeLinesOnly) {
-  for (const char* experiment : {"limit.read", "limit.write", "limit.copy"}) {
-    const char* pattern = std::string(experiment) == "limit.read" ? "linear" : "plain";
-    const Outcome outcome = run(hot_case(experiment, {{"bytes", "1000"}, {"pattern", pattern}}));
-    expect_measured(outcome, experiment);
-    const double per_pass = outcome.info.work.bytes / std::stod(outcome.info.notes.at("passes"));
-    EXPECT_EQ(per_pass, std::string(experiment) == "limit.copy" ? 896 : 960) << experiment;
-  }
-}
-
-TEST(Experiments, LimitsSayWhatTheyWrite) {
-  const Work write = run(hot_case("limit.write", {{"bytes", "65536"}, {"pattern", "nontemporal"}})).info.work;
-  EXPECT_EQ(write.bytes_written, write.bytes);
-  const Work copy = run(hot_case("limit.copy", {{"bytes", "65536"}, {"pattern", "prefetch"}})).info.work;
-  EXPECT_EQ(copy.bytes_written, copy.bytes / 2);
-}
-
-TEST(Experiments, AWorkingSetUnderOneLineIsSkipped) {
-  EXPECT_THAT(run(hot_case("limit.read", {{"bytes", "63"}, {"pattern", "linear"}})).skipped, HasSubstr("63"));
-}
-
 TEST(Experiments, WhatDoesNotFitInMemoryIsSkippedWithBothSizes) {
   const AxisValues huge{{"D", "1000000"}, {"dtype", "bf16"}};
   EXPECT_THAT(run(hot_case("gemv", huge)).skipped, HasSubstr("available"));
@@ -286,27 +154,6 @@ TEST(Experiments, ZeroIsAnErrorThatNamesTheAxis) {
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), HasSubstr("D"));
   }
-}
-
-TEST(Experiments, PeaksRunOrAreSkippedWithAReason) {
-  for (const char* dtype : {"f64", "f32", "bf16", "int8"}) {
-    for (const char* pattern : {"fma", "dot", "amx"}) {
-      const Outcome outcome = run(hot_case("limit.peak", {{"dtype", dtype}, {"pattern", pattern}}));
-      if (!outcome.skipped.empty()) continue;
-      expect_measured(outcome, dtype);
-      EXPECT_GT(outcome.info.work.flops, 0);
-      EXPECT_EQ(outcome.info.work.dtype, dtype);
-    }
-  }
-}
-
-TEST(Experiments, PingPongNeedsTwoThreads) {
-  EXPECT_THAT(run(hot_case("limit.pingpong", {}, 1)).skipped, HasSubstr("two threads"));
-  if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "one CPU";
-  const Outcome outcome = run(hot_case("limit.pingpong", {}, 2));
-  expect_measured(outcome, "limit.pingpong");
-  // A transfer between caches takes more than a cycle and less than a system call.
-  EXPECT_GT(outcome.samples[0].elapsed_ns / 3, 1);
 }
 
 TEST(Experiments, BackendsOfOneCaseRunSideBySide) {
