@@ -19,73 +19,41 @@ import subprocess
 import sys
 import tempfile
 
-ADDRESSES = ("10.77.0.1", "10.77.0.2")
-HOSTS = tuple(f"hr{os.getpid()}{name}" for name in "ab")
+from two_namespaces import ADDRESSES, HOSTS, cable, can_be_made, hosts, tc
+
 PORT = 29533
 SKIPPED = 77
-
-
-def ip(*words, check=True):
-    return subprocess.run(["ip", *map(str, words)], check=check, capture_output=True, text=True)
-
-
-def tc(host, *words):
-    return subprocess.run(["ip", "netns", "exec", host, "tc", *map(str, words)], capture_output=True, text=True)
-
-
-@contextlib.contextmanager
-def hosts():
-    try:
-        for host in HOSTS:
-            ip("netns", "add", host)
-            ip("-n", host, "link", "set", "lo", "up")
-        yield
-    finally:
-        for host in HOSTS:
-            ip("netns", "delete", host, check=False)
-
-
-def add_cable():
-    ip("-n", HOSTS[0], "link", "add", "cable", "type", "veth", "peer", "name", "cable", "netns", HOSTS[1])
-    for host, address in zip(HOSTS, ADDRESSES):
-        ip("-n", host, "address", "add", f"{address}/24", "dev", "cable")
-        ip("-n", host, "link", "set", "cable", "up")
 
 
 @contextlib.contextmanager
 def slowed(mbit):
     """A cable of so many Mbit/s both ways."""
-    add_cable()
-    if mbit:
-        for host in HOSTS:
+    with cable():
+        for host in HOSTS if mbit else ():
             made = tc(host, "qdisc", "add", "dev", "cable", "root", "tbf", "rate", f"{mbit}mbit", "burst", "128k",
                       "latency", "200ms")
             if made.returncode != 0:
                 sys.exit(f"this kernel has no tbf: {made.stderr.strip()}")
-    try:
         yield
-    finally:
-        ip("-n", HOSTS[0], "link", "delete", "cable", check=False)
+
+
+def add_netem(host, ms):
+    return tc(host, "qdisc", "add", "dev", "cable", "root", "netem", "delay", f"{ms}ms").returncode == 0
 
 
 def has_netem():
-    add_cable()
-    made = tc(HOSTS[0], "qdisc", "add", "dev", "cable", "root", "netem", "delay", "1ms")
-    ip("-n", HOSTS[0], "link", "delete", "cable")
-    return made.returncode == 0
+    with cable():
+        return add_netem(HOSTS[0], 1)
 
 
 @contextlib.contextmanager
 def delayed(ms, netem):
     """A link on which every packet takes so long."""
     if netem:
-        add_cable()
-        for host in HOSTS:
-            tc(host, "qdisc", "add", "dev", "cable", "root", "netem", "delay", f"{ms}ms")
-        try:
+        with cable():
+            for host in HOSTS:
+                add_netem(host, ms)
             yield
-        finally:
-            ip("-n", HOSTS[0], "link", "delete", "cable", check=False)
         return
     program = pathlib.Path(__file__).with_name("delayed_link.py")
     link = subprocess.Popen([sys.executable, str(program), HOSTS[0], ADDRESSES[0], HOSTS[1], ADDRESSES[1], str(ms)],
@@ -175,10 +143,9 @@ def main():
     headroom = (options.bin / "headroom").resolve()
     # Ended from outside it must not leave ranks and namespaces either.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    if os.geteuid() != 0 or ip("netns", "add", "hrprobe", check=False).returncode != 0:
+    if not can_be_made():
         print("two_hosts: needs root and network namespaces", file=sys.stderr)
         return SKIPPED
-    ip("netns", "delete", "hrprobe")
     by_delay, by_rate = [], []
     with hosts():
         netem = has_netem()

@@ -125,6 +125,7 @@ Channel::Status Channel::receive() {
     got = ::recv(fd(), chunk.data(), chunk.size(), MSG_DONTWAIT);
   } while (got < 0 && errno == EINTR);
   if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return Status::kTimeout;
+  if (got < 0) failure_ = errno;
   if (got <= 0) return Status::kClosed;
   if (begin_ > 0) {
     buffer_.erase(0, begin_);

@@ -39,6 +39,9 @@ class Channel {
   Status receive();
 
   int fd() const { return socket_.get(); }
+  /// The errno by which reading found the connection broken (ETIMEDOUT: the other machine cannot be reached);
+  /// 0 where it is not, and where the other end closed it.
+  int failure() const { return failure_; }
 
  private:
   Descriptor socket_;
@@ -47,6 +50,7 @@ class Channel {
   std::size_t searched_ = 0;  ///< no line end lies between begin_ and here
   bool too_long_ = false;
   bool write_failed_ = false;
+  int failure_ = 0;
 };
 
 }  // namespace headroom

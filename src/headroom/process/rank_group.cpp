@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstring>
 
 #include "headroom/base/text.h"
 #include "headroom/process/deadline.h"
@@ -160,6 +161,9 @@ void RankGroup::require_answer(std::size_t rank, const std::string& line) {
 
 std::string RankGroup::ending_of(std::size_t rank) {
   RankMember& member = members_[rank];
+  if (const int failure = member.channel.failure(); !member.child && failure != 0) {
+    return fmt::format("is gone: its connection broke: {}", std::strerror(failure));
+  }
   if (!member.child) return "is gone: its connection was closed";
   const auto status = member.child->poll_exit();
   if (!status) return "closed its channel" + last_words(*member.child);

@@ -27,6 +27,8 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kRetry{50};
+/// How long to try one address before `give_up` is asked again.
+constexpr milliseconds kLook{2000};
 
 /// An address of any family.
 struct SocketAddress {
@@ -92,14 +94,32 @@ Descriptor make_socket(int family) {
   return Descriptor(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
 }
 
-void send_at_once(const Descriptor& socket) {
-  constexpr int kYes = 1;
-  // Fails on a Unix socket, which needs it not.
-  ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &kYes, sizeof kYes);
+/// These fail on a Unix socket, which needs none of them.
+void set_tcp(const Descriptor& socket, int option, int value) {
+  ::setsockopt(socket.get(), IPPROTO_TCP, option, &value, sizeof value);
 }
 
-Channel channel_of(Descriptor socket) {
-  send_at_once(socket);
+/// A machine that is gone, or its network, says nothing: after half of the time its kernel is asked for a
+/// sign, and three times more until it is over. Whole seconds, as TCP has it.
+void break_after(const Descriptor& socket, milliseconds silence) {
+  const auto ms = static_cast<int>(std::clamp<std::int64_t>(silence.count(), 1000, 1'000'000'000));
+  constexpr int kYes = 1;
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_KEEPALIVE, &kYes, sizeof kYes);
+  set_tcp(socket, TCP_KEEPIDLE, std::max(1, ms / 2000));
+  set_tcp(socket, TCP_KEEPINTVL, std::max(1, ms / 6000));
+  set_tcp(socket, TCP_KEEPCNT, 3);
+  set_tcp(socket, TCP_USER_TIMEOUT, ms);  // where something was sent and is not acknowledged
+}
+
+/// What connect() may take: without, minutes where an address does not answer. 0: no limit.
+void limit_connecting(const Descriptor& socket, std::int64_t ms) {
+  const timeval limit{ms / 1000, (ms % 1000) * 1000};
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+}
+
+Channel channel_of(Descriptor socket, milliseconds silence) {
+  set_tcp(socket, TCP_NODELAY, 1);
+  break_after(socket, silence);
   const int number = ::dup(socket.get());
   if (number < 0) throw Error(fmt::format("cannot keep a connection: {}", std::strerror(errno)));
   return Channel(number);
@@ -107,7 +127,7 @@ Channel channel_of(Descriptor socket) {
 
 }  // namespace
 
-MeetingListener::MeetingListener(const RankPlace& place) {
+MeetingListener::MeetingListener(const RankPlace& place, milliseconds silence) : silence_(silence) {
   int error = 0;
   for (const SocketAddress& address : addresses_of(place, true)) {
     socket_ = make_socket(address.storage.ss_family);
@@ -127,7 +147,7 @@ std::optional<Channel> MeetingListener::accept(milliseconds longest) {
   if (::poll(&entry, 1, static_cast<int>(longest.count())) <= 0) return std::nullopt;
   Descriptor connection(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
   if (!connection.is_open()) return std::nullopt;
-  return channel_of(std::move(connection));
+  return channel_of(std::move(connection), silence_);
 }
 
 std::optional<Channel> connect_to_meeting(const RankPlace& place, milliseconds timeout,
@@ -138,8 +158,12 @@ std::optional<Channel> connect_to_meeting(const RankPlace& place, milliseconds t
     int error = 0;
     for (const SocketAddress& address : addresses) {
       Descriptor socket = make_socket(address.storage.ss_family);
-      if (::connect(socket.get(), address.get(), address.size) == 0) return channel_of(std::move(socket));
-      error = errno;
+      limit_connecting(socket, std::clamp<std::int64_t>(deadline.poll_ms(), 1, kLook.count()));
+      if (::connect(socket.get(), address.get(), address.size) == 0) {
+        limit_connecting(socket, 0);
+        return channel_of(std::move(socket), timeout);
+      }
+      error = errno == EINPROGRESS ? ETIMEDOUT : errno;
     }
     if (give_up && give_up()) return std::nullopt;
     if (deadline.over()) {

@@ -5,6 +5,7 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "headroom/base/json.h"
 #include "headroom/base/text.h"
@@ -60,7 +61,7 @@ std::optional<Ranks> await_followers(const RankPlace& place, milliseconds timeou
   Ranks ranks(static_cast<std::size_t>(place.size));
   if (place.size == 1) return ranks;
   const Deadline deadline(timeout);
-  MeetingListener listener(place);
+  MeetingListener listener(place, timeout);
   while (!missing_of(ranks).empty()) {
     if (give_up && give_up()) return std::nullopt;
     if (deadline.over()) {
@@ -123,9 +124,16 @@ class Relay {
     }
   }
 
-  /// The leader has finished with this rank.
+  /// The leader has finished with this rank, or cannot be reached any more.
   void end() {
     rank_.channel = Channel(-1);
+    if (leader_.failure() != 0) {
+      rank_.child->terminate();
+      throw Error(
+          fmt::format("the connection to rank 0 broke: {}; the process of this rank was ended; see "
+                      "whether rank 0's machine and the network run",
+                      std::strerror(leader_.failure())));
+    }
     if (!rank_.child->wait(kEnd)) rank_.child->terminate();
   }
 

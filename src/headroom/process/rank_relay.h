@@ -23,7 +23,7 @@ std::optional<RankGroup> lead_ranks(const RankPlace& place, const RankCommand& c
 
 /// Runs the process of another rank for the leader until that ends it; false where `give_up` says so before.
 /// Throws RankLost where the process ends before (the leader knows), Error where there is no leader within
-/// the time.
+/// the time, or it cannot be reached for so long.
 bool follow_leader(const RankPlace& place, const RankCommand& command, std::chrono::milliseconds timeout,
                    const std::function<bool()>& give_up = {});
 
