@@ -157,6 +157,7 @@ DdpOptions parse_ddp_options(const Arguments& arguments) {
   options.start.runner = rank_program(options.start.runner, "ddp");
   options.start.timeout = options.limits.patience.start;
   options.start.arguments = sweep_text(options);
+  options.start.threads = options.sweep.base.threads;
   settle_store(options.store, raw.no_store);
   return options;
 }

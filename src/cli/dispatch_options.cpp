@@ -162,6 +162,7 @@ DispatchOptions parse_dispatch_options(const Arguments& arguments) {
   options.limits = limits_of(raw);
   options.start.runner = rank_program(options.start.runner, "dispatch");
   options.start.timeout = options.limits.patience.start;
+  options.start.threads = options.setup.threads;
   settle_store(options.store, raw.no_store);
   return options;
 }

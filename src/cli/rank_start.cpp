@@ -13,10 +13,17 @@
 namespace headroom::cli {
 namespace {
 
+/// OpenBLAS, where that is the machine's BLAS, takes a thread for each CPU unless told before it is loaded:
+/// libtorch, when told of threads, does not tell it.
+constexpr const char* kBlasThreads = "OPENBLAS_NUM_THREADS";
+
 RankCommand command_of(const RankStart& start) {
   RankCommand command;
   command.arguments = {start.runner};
   command.environment = {{kRankArgumentsVariable, start.arguments}};
+  if (!environment_variable(kBlasThreads)) {
+    command.environment.emplace_back(kBlasThreads, std::to_string(start.threads));
+  }
   command.channel_variable = kSocketVariable;
   command.ranks = start.ranks;
   command.port = start.port;

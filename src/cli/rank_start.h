@@ -18,6 +18,7 @@ struct RankStart {
   int ranks = 1;
   std::uint16_t port = 0;  ///< where they meet; 0: any
   std::string runner;      ///< the program of a rank
+  int threads = 1;         ///< that an operator may use in each
   std::string arguments;   ///< what all ranks of a launcher must have been asked alike; they greet with it
   std::chrono::milliseconds timeout{60'000};  ///< for them to come
 };

@@ -109,6 +109,11 @@ class DdpTest(CommandLineTest):
         result = ddp("--ranks", "2", SCRIPTED_RANK="unused")
         self.assertIn("no rank used the parameters fc.bias", result.stdout)
 
+    def test_blas_is_told_the_threads_of_a_rank(self):
+        for arguments, variables, threads in (([], {}, "1"), (["--threads", "2"], {}, "2"), ([], {"OPENBLAS_NUM_THREADS": "7"}, "7")):
+            result = ddp("--ranks", "2", *arguments, SCRIPTED_RANK="threads", **variables)
+            self.assertIn(f"no rank used the parameters {threads}", result.stdout)
+
     def test_the_history_keeps_a_run(self):
         store = self.folder / "history.db"
         result = headroom("ddp", *[part for part in SHORT if part != "--no-store"], "--ranks", "2", "--store", store,

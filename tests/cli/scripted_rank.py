@@ -84,7 +84,8 @@ def ddp_answer(setup, request):
         return rounds(setup, request["count"])
     if what == "agree":
         diverges = WHAT == "diverge" and WHO == str(RANK)
-        return {"parameters": "bad" if diverges else "good", "unused": ["fc.bias"] if WHAT == "unused" else [], "loss": 6.9}
+        unused = {"unused": ["fc.bias"], "threads": [os.environ.get("OPENBLAS_NUM_THREADS", "none")]}.get(WHAT, [])
+        return {"parameters": "bad" if diverges else "good", "unused": unused, "loss": 6.9}
     if what == "reduce":
         return {"ns": [[1e5 + 2.0 * size] * request["count"] for size in request["bytes"]]}
     return {what: True}
