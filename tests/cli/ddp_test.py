@@ -58,7 +58,8 @@ class DdpTest(CommandLineTest):
         self.assertEqual((report["distributed_backend"], report["bucket_size"], report["cuda_version"]), ("gloo", 25, None))
         self.assertEqual([entry["model"] for entry in report["benchmark_results"]], ["resnet18", "mlp"])
         entry = report["benchmark_results"][0]
-        self.assertEqual(entry["batch_size"], 32)
+        self.assertEqual((entry["batch_size"], entry["image_size"]), (32, 64))
+        self.assertEqual(set(report["benchmark_results"][1]), {"model", "batch_size", "result"})
         self.assertEqual([step["ranks"] for step in entry["result"]], [[0], [0], [0, 1]])
         self.assertEqual([len(step["measurements"]) for step in entry["result"]], [8, 8, 16])
         self.assertAlmostEqual(entry["result"][0]["measurements"][0], 0.070)
@@ -73,6 +74,10 @@ class DdpTest(CommandLineTest):
         results = json.loads(file.read_text())["benchmark_results"]
         self.assertEqual([entry["bucket_size"] for entry in results], [1, 5])
         self.assertEqual(results[0]["result"][0], results[1]["result"][0])
+        same = headroom("diff", file, file)
+        self.assert_exit(same, 0)
+        for bucket in ("1", "5"):
+            self.assertIn(f"resnet18 batch_size=32 ranks=2 ddp=yes image_size=64 bucket_size={bucket}", same.stdout)
 
     def test_records_hold_the_iterations_of_every_rank(self):
         file = self.folder / "records.json"

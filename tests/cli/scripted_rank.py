@@ -78,6 +78,7 @@ def ddp_answer(setup, request):
         differs = WHAT == "differ" and WHO == str(RANK)
         need = 10**15 if setup["batch_size"] > 10**6 else 10**6
         return {"parameters": 11689512, "tensors": 62, "layout": "other" if differs else "same", "need_bytes": need,
+                "takes_images": setup["model"] != "mlp",
                 "available_bytes": 10**10, "host": "here"}
     if what == "rounds":
         time.sleep(0.005)

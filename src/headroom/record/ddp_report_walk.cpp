@@ -59,7 +59,7 @@ void DdpReportWalk::walk_model() {
       begin_rounds();
       walk_rounds();
     } else {
-      stream_.skip_value();
+      take_model_field(key);
     }
   });
   path_ = path;

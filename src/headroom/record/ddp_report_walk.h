@@ -34,6 +34,8 @@ class DdpReportWalk {
   virtual void begin_model() = 0;
   virtual void take_model() = 0;
   virtual void take_batch_size() = 0;
+  /// Any other member of a model.
+  virtual void take_model_field(const std::string& /*key*/) { stream_.skip_value(); }
   virtual void end_model() {}
   virtual void begin_rounds() = 0;
   /// False: the round at this index is passed over.

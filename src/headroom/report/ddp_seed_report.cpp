@@ -12,6 +12,8 @@ namespace headroom {
 namespace {
 
 constexpr double kMebibyte = 1 << 20;
+/// What PyTorch's benchmark trains on, and does not say.
+constexpr const char* kUsualImage = "224";
 
 Json number_or_text(const std::string& text) {
   const auto number = to_integer(text);
@@ -34,27 +36,32 @@ Json round_of(const DdpStepRecords& step) {
   return {{"ranks", std::move(ranks)}, {"measurements", std::move(measurements)}};
 }
 
+Json result_of(const DdpSeries& series, bool with_bucket) {
+  Json result = {{"model", series.model}, {"batch_size", number_or_text(series.batch_size)}};
+  if (series.has_images() && series.image_size != kUsualImage) {
+    result["image_size"] = number_or_text(series.image_size);
+  }
+  if (with_bucket && !series.bucket.empty()) result["bucket_size"] = bucket_size(series.bucket);
+  Json rounds = Json::array();
+  for (const DdpStepRecords& step : series.steps) {
+    if (step.find("latency") != nullptr) rounds.push_back(round_of(step));
+  }
+  result["result"] = std::move(rounds);
+  return result;
+}
+
 }  // namespace
 
 std::string ddp_seed_report(const std::vector<Record>& records, const std::string& library,
                             const std::string& backend) {
-  Json results = Json::array();
+  const std::vector<DdpSeries> all = ddp_series(records);
   std::set<std::string> buckets;
-  for (const DdpSeries& series : ddp_series(records)) {
-    if (series.without_ddp() == nullptr) continue;
-    Json rounds = Json::array();
-    for (const DdpStepRecords& step : series.steps) {
-      if (step.find("latency") != nullptr) rounds.push_back(round_of(step));
-    }
-    Json result = {{"model", series.model},
-                   {"batch_size", number_or_text(series.batch_size)},
-                   {"image_size", number_or_text(series.image_size)}};
-    if (!series.bucket.empty()) {
-      result["bucket_size"] = bucket_size(series.bucket);
-      buckets.insert(series.bucket);
-    }
-    result["result"] = std::move(rounds);
-    results.push_back(std::move(result));
+  for (const DdpSeries& series : all) {
+    if (!series.bucket.empty()) buckets.insert(series.bucket);
+  }
+  Json results = Json::array();
+  for (const DdpSeries& series : all) {
+    if (series.without_ddp() != nullptr) results.push_back(result_of(series, buckets.size() > 1));
   }
   Json report = {{"pytorch_version", library.substr(library.find(' ') + 1)},
                  {"cuda_version", nullptr},

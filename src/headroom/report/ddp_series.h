@@ -24,6 +24,7 @@ struct DdpSeries {
   std::string model, batch_size, image_size, bucket;
   std::vector<DdpStepRecords> steps;
 
+  bool has_images() const { return !image_size.empty(); }
   /// The step without DDP where it was measured.
   const DdpStepRecords* without_ddp() const;
 };

@@ -50,6 +50,7 @@ Json to_json(const DdpReady& ready) {
   if (ready.idle) return {{"idle", true}};
   return {{"parameters", ready.parameters},
           {"tensors", ready.tensors},
+          {"takes_images", ready.takes_images},
           {"layout", ready.layout},
           {"need_bytes", ready.need_bytes},
           {"available_bytes", ready.available_bytes},
@@ -62,6 +63,7 @@ DdpReady ddp_ready_from_json(const Json& json) {
   if (ready.idle) return ready;
   ready.parameters = json_integer<std::int64_t>(json, "parameters", "");
   ready.tensors = json_integer<std::int64_t>(json, "tensors", "");
+  ready.takes_images = json_bool(json, "takes_images", "");
   ready.layout = json_string(json, "layout", "");
   ready.need_bytes = json_integer<std::int64_t>(json, "need_bytes", "");
   ready.available_bytes = json_integer<std::int64_t>(json, "available_bytes", "");

@@ -18,7 +18,7 @@ namespace headroom {
 //   {"do": "rounds", "count": 2}               -> DdpRounds
 //   {"do": "agree"}                            -> DdpAgreement
 //   {"do": "reduce", "bytes": [4096], "count": 20} -> {"ns": [[...]]}  all-reduces alone, by size
-//   {"do": "record", "folder": "/tmp/traces", "count": 2}  -> {"file": ...}  iterations as a trace of the rank
+//   {"do": "record", "folder": "/tmp/traces", "count": 2}  -> {"file": ...}  iterations as a rank's trace
 //   {"do": "drop"}                             -> {"dropped": true}  gives the memory back
 
 /// A step of a sweep: one model, trained by the first `ranks` of the world.
@@ -41,6 +41,7 @@ struct DdpReady {
   bool idle = false;
   std::int64_t parameters = 0;  ///< numbers
   std::int64_t tensors = 0;
+  bool takes_images = false;    ///< whether the size of images counts
   std::string layout;           ///< of names and shapes: ranks of one model have the same
   std::int64_t need_bytes = 0;  ///< that training will take beyond what is taken, estimated
   std::int64_t available_bytes = 0;

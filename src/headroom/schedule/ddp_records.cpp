@@ -35,8 +35,8 @@ Record base_record(const DdpResult& result, const std::string& library,
   record.model.extra_info["parameters"] = std::to_string(result.ready.parameters);
   record.axes = {{"batch_size", std::to_string(setup.batch_size)},
                  {"ranks", std::to_string(setup.ranks)},
-                 {"ddp", setup.ddp ? "yes" : "no"},
-                 {"image_size", std::to_string(setup.image_size)}};
+                 {"ddp", setup.ddp ? "yes" : "no"}};
+  if (result.ready.takes_images) record.axes.emplace_back("image_size", std::to_string(setup.image_size));
   if (setup.ddp) record.axes.emplace_back("bucket", format_bytes(static_cast<double>(setup.bucket_bytes)));
   record.device = "cpu";
   record.runner = "torch-rank";

@@ -76,6 +76,7 @@ std::string shortage(const std::vector<DdpReady>& readies, const DdpSetup& setup
     int ranks = 0;
   };
   std::map<std::string, Host> hosts;
+  const bool takes_images = readies.front().takes_images;
   for (const DdpReady& ready : readies) {
     if (ready.idle) continue;
     Host& host = hosts[ready.host];
@@ -90,7 +91,7 @@ std::string shortage(const std::vector<DdpReady>& readies, const DdpSetup& setup
         "a batch of {} on {} rank{} of one machine takes about {}, and {} are available there: ask for a "
         "smaller --batch-size{}, or fewer ranks",
         setup.batch_size, host.ranks, host.ranks == 1 ? "" : "s", format_bytes(host.need),
-        format_bytes(host.available), setup.model.starts_with("res") ? " or --image-size" : "");
+        format_bytes(host.available), takes_images ? " or --image-size" : "");
   }
   return {};
 }

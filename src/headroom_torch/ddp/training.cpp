@@ -89,6 +89,7 @@ DdpReady Training::ready() {
   DdpReady ready;
   ready.parameters = parameter_count(*model_);
   ready.tensors = static_cast<std::int64_t>(model_->parameters().size());
+  ready.takes_images = model_->takes_images();
   ready.layout = layout_of(*model_);
   ready.need_bytes = training_bytes(*model_, setup_.batch_size, setup_.image_size, setup_.ddp);
   ready.available_bytes = available_memory_bytes();

@@ -54,6 +54,14 @@ TEST(DdpReportReader, TakesMembersInAnyOrder) {
   EXPECT_EQ(records[0].environment->extra_info.at("z"), "last");
 }
 
+TEST(DdpReportReader, TakesWhatTellsResultsOfAModelApartAsAxes) {
+  const std::vector<Record> records = read_text(
+      R"({"benchmark_results": [{"model": "m", "image_size": 64, "batch_size": 1, "bucket_size": 0.5, "result":)"
+      R"([{"ranks": [0], "measurements": [2]}]}]})");
+  ASSERT_EQ(records.size(), 1U);
+  EXPECT_EQ(case_name(records[0]), "m batch_size=1 ranks=1 ddp=no image_size=64 bucket_size=0.5");
+}
+
 TEST(DdpReportReader, OfMembersThatAreThereTwiceTheLastCounts) {
   const std::vector<Record> records = read_text(
       R"({"benchmark_results": [{"model": "old", "batch_size": 1, "result": [{"ranks": [0], "measurements": [9]}]}],)"

@@ -35,8 +35,10 @@ TEST(DdpProtocol, KeepsWhatItCarries) {
 
   DdpReady ready;
   ready.parameters = 11'689'512;
+  ready.takes_images = true;
   ready.layout = "abc";
   ready.need_bytes = 1LL << 40;
+  EXPECT_TRUE(ddp_ready_from_json(to_json(ready)).takes_images);
   EXPECT_EQ(to_json(ddp_ready_from_json(to_json(ready))), to_json(ready));
 }
 

@@ -50,7 +50,16 @@ class ReportReader : DdpReportWalk {
     first_ = records_.size();
     model_.clear();
     batch_size_.clear();
+    more_axes_.clear();
     has_result_ = false;
+  }
+
+  /// What `headroom ddp` adds where PyTorch's benchmark has one value for all.
+  void take_model_field(const std::string& key) override {
+    if (key != "image_size" && key != "bucket_size") return stream().skip_value();
+    const Json value = stream().value();
+    if (!value.is_number()) throw Error(where() + ": expected a number");
+    more_axes_.emplace_back(key, number_text(value.get<double>()));
   }
 
   void take_model() override {
@@ -105,6 +114,7 @@ class ReportReader : DdpReportWalk {
     for (std::size_t i = first_; i < records_.size(); ++i) {
       records_[i].model.name = model_;
       records_[i].axes.front().second = batch_size_;
+      records_[i].axes.insert(records_[i].axes.end(), more_axes_.begin(), more_axes_.end());
     }
   }
 
@@ -134,6 +144,7 @@ class ReportReader : DdpReportWalk {
   std::vector<Record> records_;
   std::size_t first_ = 0;  ///< record of the model that is being read
   std::string model_, batch_size_;
+  AxisValues more_axes_;
   bool has_result_ = false;
   std::vector<std::int64_t> ranks_;
   std::vector<double> seconds_;  ///< keeps its memory from one round to the next
