@@ -70,6 +70,8 @@ void declare_subject(CLI::App& app, RawOptions& raw, DdpOptions& options) {
       ->check(CLI::Range(1, 4096));
   app.add_option("--backend", setup.backend, "gloo (default) or nccl")
       ->check(CLI::IsMember({"gloo", "nccl"}));
+  app.add_option("--reducer", setup.reducer, "of gradients: headroom (default), or c10d, libtorch's own")
+      ->check(CLI::IsMember({"headroom", "c10d"}));
   app.add_option("--threads", setup.threads, "threads of an operator in each rank (default 1)")
       ->check(CLI::Range(1, 4096));
   app.add_option("--seed", setup.seed, "of the parameters and the data (default 1)");
@@ -128,12 +130,13 @@ std::string sweep_text(const DdpOptions& options) {
   std::vector<double> mb;
   for (const std::int64_t bytes : sweep.bucket_bytes) mb.push_back(static_cast<double>(bytes) / kMebibyte);
   return fmt::format(
-      "--model {} --batch-size {} --image-size {} --bucket-size {:g} --ranks {} --backend {} --threads {} "
+      "--model {} --batch-size {} --image-size {} --bucket-size {:g} --ranks {} --backend {} --reducer {} "
+      "--threads {} "
       "--seed {} "
       "--iters {} --warmup {}",
       fmt::join(sweep.models, ","), setup.batch_size, setup.image_size, fmt::join(mb, ","),
       sweep.ranks.empty() ? "(all)" : fmt::format("{}", fmt::join(sweep.ranks, ",")), setup.backend,
-      setup.threads, setup.seed, options.limits.iterations, options.limits.warmup);
+      setup.reducer, setup.threads, setup.seed, options.limits.iterations, options.limits.warmup);
 }
 
 }  // namespace

@@ -119,6 +119,13 @@ class DdpTest(CommandLineTest):
             result = ddp("--ranks", "2", *arguments, SCRIPTED_RANK="threads", **variables)
             self.assertIn(f"no rank used the parameters {threads}", result.stdout)
 
+    def test_c10ds_reducer_is_for_two_ranks_or_more(self):
+        self.assert_refused(ddp("--ranks", "1", "--reducer", "c10d"), "two ranks or more")
+        result = ddp("--ranks", "1,2", "--reducer", "c10d")
+        self.assert_exit(result, 0)
+        self.assertIn("reduced by c10d", result.stdout)
+        self.assertNotRegex(result.stdout, r"(?m)^1 rank ")
+
     def test_the_history_keeps_a_run(self):
         store = self.folder / "history.db"
         result = headroom("ddp", *[part for part in SHORT if part != "--no-store"], "--ranks", "2", "--store", store,

@@ -65,6 +65,18 @@ class DdpTorchTest(CommandLineTest):
         ours = headroom("diff", "--format", "ddp", *files)
         self.assertEqual(ours.stdout, theirs.stdout)
 
+    def test_the_reducer_of_c10d_is_measured_too(self):
+        file = self.folder / "records.json"
+        result = ddp("--ranks", "1,2", "--model", "mlp", "--reducer", "c10d", "--iters", "3", "--warmup", "2", "--records", file)
+        if "is not built against" in result.stdout:
+            self.skipTest(result.stdout)
+        self.assert_exit(result, 0)
+        metrics = {(record["axes"]["ranks"], record["metric"]["name"]) for record in records_of(file)
+                   if record["axes"]["ddp"] == "yes"}
+        self.assertIn(("2", "exposed communication"), metrics)
+        self.assertNotIn(("1", "latency"), metrics)
+        self.assertNotIn(("2", "overlap"), metrics)
+
     def test_a_batch_that_no_machine_holds_is_refused(self):
         began = time.monotonic()
         result = ddp("--ranks", "1", "--model", "resnet18", "--batch-size", "100000000")

@@ -165,6 +165,34 @@ TEST(Reducer, LocalPassesSendNothing) {
   EXPECT_LT(worst_difference(*model, expected), kTolerance);
 }
 
+TEST(Reducer, OfC10dGivesTheSame) {
+  Group group = everybody();
+  const auto model = make_model("mlp", 1);
+  if (group.size() == 1) {
+    EXPECT_THROW(c10d_reducer(model->parameters(), group, 1 << 20), Error);
+    return;
+  }
+  std::unique_ptr<GradientReducer> theirs;
+  try {
+    theirs = c10d_reducer(model->parameters(), group, 1 << 20);
+  } catch (const Error& error) {
+    GTEST_SKIP() << error.what();
+  }
+  for (std::uint64_t iteration = 0; iteration < 3; ++iteration) {
+    const Batch whole = varied_batch(*model, kShare * group.size(), 0, iteration);
+    drop_gradients(*model);
+    theirs->begin(Reduction::kAccumulate);
+    backward(*model, whole);
+    theirs->finish();
+    const std::vector<at::Tensor> expected = gradients_of(*model);
+    drop_gradients(*model);
+    theirs->begin(Reduction::kAverage);
+    backward(*model, share_of(whole, group.index));
+    theirs->finish();
+    EXPECT_LT(worst_difference(*model, expected), kTolerance) << "iteration " << iteration;
+  }
+}
+
 /// Two layers, of which each rank may use the second or not, and one that nobody uses.
 class Branches {
  public:

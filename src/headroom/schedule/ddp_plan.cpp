@@ -10,6 +10,9 @@
 namespace headroom {
 namespace {
 
+/// A reducer that does not work alone.
+constexpr const char* kNeedsTwo = "c10d";
+
 struct RankCount {
   std::string label;
   int ranks;
@@ -47,6 +50,10 @@ std::string trace_folder(const DdpSweep& sweep, const DdpSetup& setup) {
 std::vector<DdpStep> ddp_plan(const DdpSweep& sweep) {
   std::vector<RankCount> counts = rank_counts(sweep);
   std::ranges::stable_sort(counts, {}, &RankCount::ranks);
+  if (sweep.base.reducer == kNeedsTwo) {
+    std::erase_if(counts, [](const RankCount& count) { return count.ranks == 1; });
+    if (counts.empty()) throw Error("c10d's reducer needs two ranks or more: ask for them with --ranks");
+  }
   std::vector<DdpStep> steps;
   for (const std::string& model : sweep.models) {
     DdpSetup setup = sweep.base;

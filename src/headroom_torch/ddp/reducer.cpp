@@ -228,9 +228,9 @@ class BucketReducer final : public GradientReducer {
 
 }  // namespace
 
-std::unique_ptr<GradientReducer> bucket_reducer(std::vector<Parameter> parameters, dtensor::Group group,
-                                                std::int64_t bucket_bytes) {
-  return std::make_unique<BucketReducer>(std::move(parameters), std::move(group), bucket_bytes);
+std::unique_ptr<GradientReducer> bucket_reducer(const std::vector<Parameter>& parameters,
+                                                dtensor::Group group, std::int64_t bucket_bytes) {
+  return std::make_unique<BucketReducer>(parameters, std::move(group), bucket_bytes);
 }
 
 }  // namespace headroom::torch_runner

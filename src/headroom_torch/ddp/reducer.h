@@ -46,7 +46,13 @@ class GradientReducer {
 /// addition.
 ///
 /// `group` may be of one rank. The parameters are not to be replaced while this lives.
-std::unique_ptr<GradientReducer> bucket_reducer(std::vector<Parameter> parameters, dtensor::Group group,
-                                                std::int64_t bucket_bytes);
+std::unique_ptr<GradientReducer> bucket_reducer(const std::vector<Parameter>& parameters,
+                                                dtensor::Group group, std::int64_t bucket_bytes);
+
+/// libtorch's own, c10d::Reducer, as PyTorch's DistributedDataParallel sets it, with gradients as views of
+/// buckets: for comparison. Its kLocal passes are kAccumulate ones, and it tells no times. Throws Error for
+/// one rank, and where it is not built.
+std::unique_ptr<GradientReducer> c10d_reducer(const std::vector<Parameter>& parameters, dtensor::Group group,
+                                              std::int64_t bucket_bytes);
 
 }  // namespace headroom::torch_runner

@@ -81,9 +81,7 @@ Training::Training(const DdpSetup& setup, dtensor::Group group)
     : setup_(setup),
       group_(std::move(group)),
       model_(make_model(setup.model, setup.seed)),
-      order_(setup.seed) {
-  if (setup.reducer != "headroom") throw Error("no reducer '" + setup.reducer + "'; there is headroom");
-}
+      order_(setup.seed) {}
 
 DdpReady Training::ready() {
   DdpReady ready;
@@ -102,7 +100,9 @@ void Training::load() {
                          setup_.seed + static_cast<std::uint64_t>(group_.index));
   optimizer_.emplace(model_->parameters(), Sgd::Settings{});
   for (const Parameter& parameter : model_->parameters()) copy_of_first(group_, parameter.value.detach());
-  if (setup_.ddp) reducer_ = bucket_reducer(model_->parameters(), group_, setup_.bucket_bytes);
+  if (!setup_.ddp) return;
+  reducer_ = (setup_.reducer == "c10d" ? c10d_reducer : bucket_reducer)(model_->parameters(), group_,
+                                                                        setup_.bucket_bytes);
 }
 
 void Training::warm(int count) {
@@ -171,6 +171,7 @@ void Training::add(const Times& times, DdpRounds& rounds) const {
     push(bucket.completed_ns, from.completed_ns - times.forwarded);
     reaches.push_back({from.launched_ns, from.completed_ns});
   }
+  if (reaches.empty()) return;
   push(rounds.communication_ns, covered_ns(reaches, times.reduced));
   push(rounds.hidden_ns, covered_ns(reaches, times.went_back));
 }
