@@ -35,15 +35,12 @@ const std::vector<GemvChoice>& gemv_choices() {
 
 const std::vector<NormChoice>& norm_choices() {
   static const std::vector<NormChoice> choices{
-      {"4 rows, around caches, 4 KiB ahead", {Stores::kAroundCaches, 4, 4 * kKiB, false}},
-      {"4 rows, around caches, 8 KiB ahead", {Stores::kAroundCaches, 4, 8 * kKiB, false}},
+      {"2 rows, around caches, 8 KiB and a block ahead", {Stores::kAroundCaches, 2, 8 * kKiB, true}},
       {"4 rows, around caches, 8 KiB and a block ahead", {Stores::kAroundCaches, 4, 8 * kKiB, true}},
-      {"4 rows, around caches", {Stores::kAroundCaches, 4, 0, false}},
-      {"2 rows, around caches, 4 KiB ahead", {Stores::kAroundCaches, 2, 4 * kKiB, false}},
+      {"4 rows, around caches, 4 KiB ahead", {Stores::kAroundCaches, 4, 4 * kKiB, false}},
       {"4 rows", {Stores::kCached, 4, 0, false}},
       {"4 rows, a block ahead", {Stores::kCached, 4, 0, true}},
       {"4 rows, 4 KiB ahead", {Stores::kCached, 4, 4 * kKiB, false}},
-      {"2 rows, 4 KiB ahead", {Stores::kCached, 2, 4 * kKiB, false}},
   };
   return choices;
 }
@@ -93,7 +90,7 @@ NormChoice norm_choice(State& state, std::size_t bytes_per_thread) {
   std::string name = state.variant();
   if (name.empty()) {
     const bool stays = state.caches() == Caches::kHot && bytes_per_thread <= kOwnCaches;
-    name = stays ? "4 rows" : "4 rows, around caches, 4 KiB ahead";
+    name = stays ? "4 rows" : "2 rows, around caches, 8 KiB and a block ahead";
   }
   const NormChoice& choice = named(norm_choices(), name);
   state.note("variant", name);
