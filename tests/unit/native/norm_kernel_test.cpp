@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -44,8 +45,8 @@ const std::vector<NormWalk> kWalks{Stores::kCached,
 TEST(NormKernel, RowsAgreeWithFloat64) {
   for (const Isa isa : available_isas()) {
     for (const NormWalk& walk : kWalks) {
-      for (const std::size_t columns : {1, 2, 3, 31, 32, 33, 127, 128, 1000, 1025}) {
-        constexpr std::size_t kRows = 7;
+      for (const std::size_t columns : {1, 2, 3, 31, 32, 33, 96, 127, 128, 1000, 1025}) {
+        constexpr std::size_t kRows = 15;
         Buffer x(kRows * columns * sizeof(Bf16)), y(kRows * columns * sizeof(Bf16));
         const std::vector<float> gamma = random_floats(columns, 1), beta = random_floats(columns, 2);
         std::vector<float> prepared(prepared_norm_floats(columns));
@@ -84,40 +85,46 @@ TEST(NormKernel, VectorAgreesWithFloat64) {
   }
 }
 
-TEST(NormKernel, OneHardRowSparesItsNeighbours) {
-  constexpr std::size_t kRows = 5, kColumns = 100;
+/// Rows of which the third is given; the others are random.
+void expect_neighbours_spared(const NormKernel& kernel, NormWalk walk, std::span<const Bf16> third,
+                              bool has_answer) {
+  constexpr std::size_t kRows = 9, kColumns = 128;
   const std::vector<float> gamma = random_floats(kColumns, 1), beta = random_floats(kColumns, 2);
-  const std::vector<float> hard{std::numeric_limits<float>::quiet_NaN(),
-                                std::numeric_limits<float>::infinity(), 3e38F, 1e-20F};
+  Buffer x(kRows * kColumns * sizeof(Bf16)), y(kRows * kColumns * sizeof(Bf16));
+  fill_random(x.as<Bf16>(), 3);
+  std::copy(third.begin(), third.end(), x.as<Bf16>().begin() + 2 * kColumns);
+  std::vector<float> prepared(prepared_norm_floats(kColumns));
+  kernel.prepare(gamma.data(), beta.data(), kColumns, prepared.data());
+  kernel.rows(x.as<Bf16>().data(), kRows, kColumns, prepared.data(), walk, y.as<Bf16>().data());
+  for (std::size_t row = 0; row < kRows; ++row) {
+    const auto of_row = y.as<Bf16>().subspan(row * kColumns, kColumns);
+    if (row == 2 && !has_answer) {
+      for (const Bf16 result : of_row) EXPECT_TRUE(std::isnan(to_float(result))) << kernel.isa;
+      continue;
+    }
+    std::vector<double> values;
+    for (const Bf16 given : x.as<Bf16>().subspan(row * kColumns, kColumns)) values.push_back(to_float(given));
+    expect_norm(values, gamma, beta, of_row, kernel.isa + " row " + std::to_string(row));
+  }
+}
+
+TEST(NormKernel, OneHardRowSparesItsNeighbours) {
+  const std::vector<Bf16> ones(128, to_bf16(1));
+  std::vector<Bf16> nan = ones, infinite = ones, tiny = ones, far = ones;
+  nan[7] = to_bf16(std::numeric_limits<float>::quiet_NaN());
+  infinite[7] = to_bf16(std::numeric_limits<float>::infinity());
+  for (std::size_t k = 0; k < 128; ++k) {
+    tiny[k] = to_bf16(k % 2 == 0 ? 1e-20F : -1e-20F);  // its variance underflows beside epsilon
+    far[k] = to_bf16(k % 2 == 0 ? 16384.0F : 16512.0F);
+  }
   for (const Isa isa : available_isas()) {
-    for (const float value : hard) {
-      Buffer x(kRows * kColumns * sizeof(Bf16)), y(kRows * kColumns * sizeof(Bf16));
-      fill_random(x.as<Bf16>(), 3);
-      if (value < 1) {  // a row whose variance underflows beside epsilon
-        for (std::size_t k = 0; k < kColumns; ++k)
-          x.as<Bf16>()[2 * kColumns + k] = to_bf16(k % 2 == 0 ? value : -value);
-      } else {
-        x.as<Bf16>()[2 * kColumns + 7] = to_bf16(value);
-      }
-      std::vector<float> prepared(prepared_norm_floats(kColumns));
+    for (const NormWalk& walk : kWalks) {
       const NormKernel kernel = norm_kernel(isa);
-      kernel.prepare(gamma.data(), beta.data(), kColumns, prepared.data());
-      kernel.rows(x.as<Bf16>().data(), kRows, kColumns, prepared.data(), Stores::kCached,
-                  y.as<Bf16>().data());
-      for (std::size_t row = 0; row < kRows; ++row) {
-        const auto of_row = y.as<Bf16>().subspan(row * kColumns, kColumns);
-        if (row == 2 && !(std::fabs(value) < 1e38F)) {
-          // NaN, or the mean is infinite: no value is left, as in float64 (3e38 squared is infinite in f32
-          // only).
-          for (const Bf16 result : of_row)
-            EXPECT_TRUE(value == 3e38F || std::isnan(to_float(result))) << kernel.isa;
-          continue;
-        }
-        std::vector<double> values;
-        for (const Bf16 given : x.as<Bf16>().subspan(row * kColumns, kColumns))
-          values.push_back(to_float(given));
-        expect_norm(values, gamma, beta, of_row, kernel.isa + " row " + std::to_string(row));
-      }
+      expect_neighbours_spared(kernel, walk, nan, false);
+      expect_neighbours_spared(kernel, walk, infinite, false);
+      expect_neighbours_spared(kernel, walk, ones, true);
+      expect_neighbours_spared(kernel, walk, tiny, true);
+      expect_neighbours_spared(kernel, walk, far, true);
     }
   }
 }
