@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
 
 #include <cstdlib>
 #include <random>
@@ -48,19 +49,23 @@ std::size_t at_most(const DeviceMesh& mesh, std::size_t one, std::size_t more) {
   return mesh.size() < 4 || std::getenv("HEADROOM_LONG_TESTS") != nullptr ? all : (all + 2) / 3;
 }
 
-at::Tensor whole_of(const at::Tensor& tensor) {
-  return is_dtensor(tensor) ? full(tensor) : tensor;
-}
-
 std::string told(const RuleCase& rule_case, const std::vector<Placements>& placements) {
   std::string all = rule_case.name;
   for (const Placements& each : placements) all += " " + text(each);
   return all;
 }
 
-bool same(const at::Tensor& actual, const at::Tensor& expected, bool exact) {
-  if (actual.sizes() != expected.sizes() || actual.scalar_type() != expected.scalar_type()) return false;
-  return exact ? at::equal(actual, expected) : at::allclose(actual, expected, 1e-5, 1e-5);
+/// Whether this rank's part is that of `expected`. Every rank asks for its own, so that nothing is gathered.
+testing::AssertionResult same(const at::Tensor& actual, const at::Tensor& expected, bool exact) {
+  if (actual.sizes() != expected.sizes() || actual.scalar_type() != expected.scalar_type())
+    return testing::AssertionFailure() << actual.toString() << actual.sizes() << " instead of "
+                                       << expected.toString() << expected.sizes();
+  const at::Tensor part = settled(actual);
+  const at::Tensor due =
+      is_dtensor(actual) ? part_here(expected, *mesh_of(actual), spec_of(actual).placements) : expected;
+  if (part.sizes() == due.sizes() && (exact ? at::equal(part, due) : at::allclose(part, due, 1e-5, 1e-5)))
+    return testing::AssertionSuccess();
+  return testing::AssertionFailure() << part << "\nexpected\n" << due;
 }
 
 Tensors distributed(const RuleCase& rule_case, const MeshPtr& mesh,
@@ -92,10 +97,7 @@ void expect_results(const RuleCase& rule_case, const MeshPtr& mesh, const std::v
   }
   ASSERT_EQ(results.size(), expected.size());
   for (std::size_t i = 0; i < results.size(); ++i) {
-    ASSERT_TRUE(same(whole_of(results[i]), expected[i], rule_case.exact))
-        << "result " << i << "\n"
-        << whole_of(results[i]) << "\nexpected\n"
-        << expected[i];
+    ASSERT_TRUE(same(results[i], expected[i], rule_case.exact)) << "result " << i;
   }
 }
 
@@ -112,16 +114,22 @@ TEST(Rules, GiveWhatOneProcessGives) {
   }
 }
 
-/// The gradients of all results, each weighted by numbers of its own.
+/// The gradients of all results, each weighted by numbers of its own. Those of a distributed result begin as
+/// it is placed.
 Tensors gradients(const RuleCase& rule_case, Tensors inputs) {
   for (at::Tensor& input : inputs) input.requires_grad_(true);
-  at::Tensor loss = at::zeros({});
+  torch::autograd::variable_list results, weights;
   std::int64_t seed = 1000;
   for (const at::Tensor& result : rule_case.run(inputs)) {
-    const at::Tensor whole = whole_of(result).to(at::kFloat);
-    loss = loss + (whole * whole_numbers(whole.sizes(), ++seed)).sum();
+    ++seed;
+    if (!result.requires_grad()) continue;
+    const at::Tensor weight = whole_numbers(result.sizes(), seed).to(result.scalar_type());
+    weights.push_back(is_dtensor(result)
+                          ? distribute(weight, mesh_of(result), settled(spec_of(result).placements))
+                          : weight);
+    results.push_back(result);
   }
-  loss.backward();
+  torch::autograd::backward(results, weights);
   Tensors found;
   for (const at::Tensor& input : inputs) found.push_back(input.grad());
   return found;
@@ -142,10 +150,7 @@ TEST(Rules, GiveTheGradientsThatOneProcessGives) {
           ASSERT_EQ(found[i].defined(), expected[i].defined()) << told(rule_case, placements);
           if (!expected[i].defined()) continue;
           ASSERT_TRUE(is_dtensor(found[i])) << told(rule_case, placements);
-          ASSERT_TRUE(same(full(found[i]), expected[i], rule_case.exact))
-              << told(rule_case, placements) << " input " << i << "\n"
-              << full(found[i]) << "\nexpected\n"
-              << expected[i];
+          ASSERT_TRUE(same(found[i], expected[i], rule_case.exact)) << "input " << i;
         }
       }
     }

@@ -2,6 +2,7 @@
 #include "test_world.h"
 
 #include <ATen/Parallel.h>
+#include <ATen/core/dispatch/Dispatcher.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -9,6 +10,7 @@
 #include <string>
 
 #include "headroom/base/error.h"
+#include "headroom_torch/dtensor/wrapper.h"
 
 namespace headroom::torch_runner::dtensor {
 namespace {
@@ -100,11 +102,31 @@ at::Tensor scattered(const at::Tensor& whole, const MeshPtr& mesh, const Placeme
     }
     part = part_of(part, placement.op(), mesh->size(dim), mesh->coordinate(dim), seed * 1000);
   }
+  part = part_here(part, *mesh, placements).clone(at::MemoryFormat::Contiguous);
+  // As from_local, whose ranks would tell each other their sizes: thousands of collectives of all the tests.
+  const Sizes sizes(whole.sizes().begin(), whole.sizes().end());
+  return wrap(part, mesh->intern({mesh.get(), placements, sizes, part.scalar_type()}));
+}
+
+at::Tensor part_here(const at::Tensor& whole, const DeviceMesh& mesh, const Placements& placements) {
+  at::Tensor part = whole;
   for (int dim = 0; dim < static_cast<int>(whole.dim()); ++dim) {
-    const Extent mine = local_extent(*mesh, placements, whole.sizes(), dim, mesh->dims());
+    const Extent mine = local_extent(mesh, placements, whole.sizes(), dim, mesh.dims());
     part = part.narrow(dim, mine.offset, mine.size);
   }
-  return from_local(part.clone(at::MemoryFormat::Contiguous), mesh, placements);
+  return part;
+}
+
+at::Tensor settled(const at::Tensor& tensor) {
+  const at::NoGradGuard no_gradients;
+  return is_dtensor(tensor) ? local(redistribute(tensor, settled(spec_of(tensor).placements))) : tensor;
+}
+
+Placements settled(Placements placements) {
+  for (Placement& placement : placements) {
+    if (placement.is_partial()) placement = Replicate();
+  }
+  return placements;
 }
 
 }  // namespace headroom::torch_runner::dtensor

@@ -26,4 +26,14 @@ std::vector<Placement> all_placements(std::int64_t dims, bool floating);
 /// all random, and so on.
 at::Tensor scattered(const at::Tensor& whole, const MeshPtr& mesh, const Placements& placements);
 
+/// What this rank holds of `whole` where partial placements count as replicated.
+at::Tensor part_here(const at::Tensor& whole, const DeviceMesh& mesh, const Placements& placements);
+
+/// This rank's part of a distributed tensor, partial ones reduced: a collective only where there are such. A
+/// plain tensor is its own part.
+at::Tensor settled(const at::Tensor& tensor);
+
+/// Placements of a gradient: partial ones replicated.
+Placements settled(Placements placements);
+
 }  // namespace headroom::torch_runner::dtensor
