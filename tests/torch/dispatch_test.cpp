@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include "headroom_torch/dtensor/wrapper.h"
 #include "test_world.h"
 
 namespace headroom::torch_runner::dtensor {
@@ -77,6 +78,15 @@ TEST(Dispatch, TheCheapestPlacementIsChosen) {
   EXPECT_EQ(placed(rows + whole), "[Shard(0)]");
   EXPECT_EQ(placed(rows.sum()), "[Partial(sum)]");
   EXPECT_EQ(placed(columns.mm(rows) + whole), "[Partial(sum)]");
+}
+
+TEST(Dispatch, TheKeyIsTheFirstThatNoOtherLibraryHas) {
+  line();
+  const std::string taken = taken_keys();
+  EXPECT_EQ(Wrapper::key(), taken.empty()                 ? c10::DispatchKey::Fake
+                            : taken == "Fake"             ? c10::DispatchKey::PrivateUse3
+                            : taken == "Fake,PrivateUse3" ? c10::DispatchKey::PrivateUse2
+                                                          : c10::DispatchKey::PrivateUse1);
 }
 
 TEST(Dispatch, ASubmeshIsOneObjectAndWorksAlone) {

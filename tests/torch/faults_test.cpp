@@ -114,6 +114,13 @@ TEST(Faults, AnOperatorWithoutARuleIsNamedOrGathers) {
   EXPECT_TRUE(at::equal(full(result), whole.tril()));
 }
 
+/// Run alone, with all keys taken (CMakeLists.txt).
+TEST(Keys, AreAllTaken) {
+  if (taken_keys().find("PrivateUse1") == std::string::npos) GTEST_SKIP() << "some are free";
+  expect_error([] { line(); },
+               {"Fake, PrivateUse3, PrivateUse2, PrivateUse1", "taken them all", "load fewer"});
+}
+
 TEST(Faults, AFailedCallLeavesNothingInTheCache) {
   const at::Tensor a = distribute(whole_numbers({4, 4}, 4), line(), {Shard(0)});
   const at::Tensor b = distribute(whole_numbers({3, 4}, 5), line(), {Replicate()});

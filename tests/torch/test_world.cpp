@@ -4,9 +4,13 @@
 #include <ATen/Parallel.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <gtest/gtest.h>
+#include <torch/library.h>
 
 #include <cstdlib>
+#include <list>
 #include <map>
+#include <sstream>
+#include <stdexcept>
 #include <string>
 
 #include "headroom/base/error.h"
@@ -129,11 +133,36 @@ Placements settled(Placements placements) {
   return placements;
 }
 
+std::string taken_keys() {
+  const char* const text = std::getenv("HEADROOM_TAKEN_KEYS");
+  return text == nullptr ? "" : text;
+}
+
 }  // namespace headroom::torch_runner::dtensor
+
+namespace {
+
+void refuse(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack*) {
+  throw std::logic_error(op.schema().name() + " went to the library that had taken the key");
+}
+
+/// As another library of the process would.
+std::list<torch::Library> take_keys() {
+  std::list<torch::Library> taken;
+  std::istringstream names(headroom::torch_runner::dtensor::taken_keys());
+  for (std::string name; std::getline(names, name, ',');) {
+    taken.emplace_back(torch::Library::IMPL, "_", c10::parseDispatchKey(name), __FILE__, __LINE__)
+        .fallback(torch::CppFunction::makeFromBoxedFunction<&refuse>());
+  }
+  return taken;
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   at::set_num_threads(1);
+  const auto taken = take_keys();
   try {
     headroom::torch_runner::dtensor::test_world();
     return RUN_ALL_TESTS();

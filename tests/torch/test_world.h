@@ -36,4 +36,7 @@ at::Tensor settled(const at::Tensor& tensor);
 /// Placements of a gradient: partial ones replicated.
 Placements settled(Placements placements);
 
+/// The dispatch keys that another library is said to have taken: HEADROOM_TAKEN_KEYS, "Fake,PrivateUse3".
+std::string taken_keys();
+
 }  // namespace headroom::torch_runner::dtensor

@@ -149,6 +149,14 @@ void run_new(const c10::OperatorHandle& op, const OpTraits& traits, const CallKe
   if (key.complete()) mesh.cache().insert(std::move(draft.plan), key.hash());
 }
 
+c10::DispatchKeySet without(c10::DispatchKeySet keys, c10::DispatchKey key) {
+  // remove() leaves backends in the set, one of which the key may be.
+  const c10::BackendComponent backend = c10::toBackendComponent(key);
+  return backend == c10::BackendComponent::InvalidBit ? keys.remove(key) : keys.remove_backend(backend);
+}
+
+}  // namespace
+
 void dispatch(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* stack) {
   const std::size_t count = op.schema().arguments().size();
   const c10::ArrayRef<IValue> arguments(stack->data() + (stack->size() - count), count);
@@ -160,7 +168,7 @@ void dispatch(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* st
   mark(cache.times(), &DispatchTimes::started);
   const OpTraits& traits = cache.traits(op);
   if (traits.decomposes) {
-    op.redispatchBoxed(keys.remove(kKey), stack);
+    op.redispatchBoxed(without(keys, Wrapper::key()), stack);
     return;
   }
   const CallKey key(&op.schema(), arguments,
@@ -171,22 +179,6 @@ void dispatch(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* st
   mark(cache.times(), &DispatchTimes::found);
   run(op, traits, *plan, *mesh, *stack,
       [&](const at::Tensor& part, std::size_t place) { return wrap(part, plan->results[place]); });
-}
-
-}  // namespace
-
-void register_dispatch() {
-  static const c10::RegistrationHandleRAII kRegistration = [] {
-    try {
-      return c10::Dispatcher::singleton().registerFallback(
-          kKey, c10::KernelFunction::makeFromBoxedFunction<&dispatch>(), "headroom distributed tensors");
-    } catch (const c10::Error& error) {
-      throw Error(fmt::format(
-          "distributed tensors need the dispatch key {}, which another library of this process has "
-          "taken: load only one of them ({})",
-          c10::toString(kKey), error.what_without_backtrace()));
-    }
-  }();
 }
 
 const OpTraits& PropagationCache::traits(const c10::OperatorHandle& op) {

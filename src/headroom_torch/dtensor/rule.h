@@ -77,5 +77,6 @@ struct RuleEntry {
 
 /// The rule of an operator, or nullptr. The table is in rules.cpp.
 const RuleEntry* find_rule(const std::string& op);
+c10::ArrayRef<RuleEntry> all_rules();
 
 }  // namespace headroom::torch_runner::dtensor

@@ -202,6 +202,10 @@ const RuleEntry* find_rule(const std::string& op) {
   return nullptr;
 }
 
+c10::ArrayRef<RuleEntry> all_rules() {
+  return kRules;
+}
+
 Sizes Call::integers(std::size_t argument) const {
   Sizes values;
   if (arguments[argument].isNone()) return values;

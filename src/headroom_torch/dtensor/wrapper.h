@@ -8,10 +8,6 @@
 
 namespace headroom::torch_runner::dtensor {
 
-/// Fake is below autograd, as a distributed tensor must be, is used by no kernel of libtorch, and leaves the
-/// other keys of the device in place, so that autograd and view tracking work on the wrapper.
-inline constexpr c10::DispatchKey kKey = c10::DispatchKey::Fake;
-
 /// The tensor that programs hold: sizes of the whole, no storage, this rank's part inside.
 class Wrapper final : public c10::TensorImpl {
  public:
@@ -23,6 +19,11 @@ class Wrapper final : public c10::TensorImpl {
     set_sizes_contiguous(spec->sizes);
     set_storage_access_should_throw();
   }
+
+  /// The dispatch key that such tensors have: Undefined until register_dispatch() has taken one (dispatch.h).
+  static c10::DispatchKey key() { return key_; }
+  /// Whether these keys have it, and its backend where it is one.
+  static bool is_among(c10::DispatchKeySet keys) { return (keys.raw_repr() & key_bits_) == key_bits_; }
 
   const at::Tensor& local() const { return local_; }
   const Spec* spec() const { return spec_; }
@@ -39,7 +40,7 @@ class Wrapper final : public c10::TensorImpl {
 
  private:
   static c10::DispatchKeySet keys(const at::Tensor& local) {
-    return c10::DispatchKeySet(kKey) |
+    return c10::DispatchKeySet(key_) |
            c10::DispatchKeySet(local.is_cuda() ? c10::DispatchKey::CUDA : c10::DispatchKey::CPU);
   }
   c10::intrusive_ptr<TensorImpl> copy(const c10::VariableVersion& version, bool allow_change) const {
@@ -49,6 +50,16 @@ class Wrapper final : public c10::TensorImpl {
     return made;
   }
 
+  friend void register_dispatch();
+  static void take(c10::DispatchKey key) {
+    key_ = key;
+    key_bits_ = c10::DispatchKeySet(key).raw_repr();
+  }
+
+  // Of the process, as c10's dispatcher is; written once, before there is a tensor.
+  static inline c10::DispatchKey key_ = c10::DispatchKey::Undefined;
+  static inline std::uint64_t key_bits_ = ~std::uint64_t{0};  // no tensor has them all
+
   at::Tensor local_;
   const Spec* spec_;
   MeshPtr mesh_;  // keeps spec_ alive
@@ -56,7 +67,8 @@ class Wrapper final : public c10::TensorImpl {
 
 /// nullptr for a plain or undefined tensor.
 inline const Wrapper* wrapper_of(const at::Tensor& tensor) {
-  return tensor.key_set().has(kKey) ? static_cast<const Wrapper*>(tensor.unsafeGetTensorImpl()) : nullptr;
+  return Wrapper::is_among(tensor.key_set()) ? static_cast<const Wrapper*>(tensor.unsafeGetTensorImpl())
+                                             : nullptr;
 }
 
 inline at::Tensor wrap(at::Tensor local, const Spec* spec) {
