@@ -78,6 +78,26 @@ TEST(Dispatch, TheCheapestPlacementIsChosen) {
   EXPECT_EQ(placed(rows + whole), "[Shard(0)]");
   EXPECT_EQ(placed(rows.sum()), "[Partial(sum)]");
   EXPECT_EQ(placed(columns.mm(rows) + whole), "[Partial(sum)]");
+  EXPECT_EQ(placed(std::get<0>(rows.max(1))), "[Shard(0)]");
+}
+
+TEST(Dispatch, ATableShardedByRowsIsLookedUpWithoutBeingGathered) {
+  const int ranks = test_world()->size();
+  const at::Tensor indices = at::arange(7).view({1, 7});
+  for (const std::int64_t rows : {8, 7}) {  // of 7 rows, the fourth rank has one
+    const at::Tensor whole = whole_numbers({rows, 3}, 1);
+    const at::Tensor table = distribute(whole, line(), {Shard(0)}).requires_grad_(true);
+    const at::Tensor found = at::embedding(table, indices);
+    EXPECT_EQ(text(spec_of(found).placements), "[Partial(sum)]");
+    const at::Tensor here = local(found.detach());
+    EXPECT_EQ(here.ne(0).logical_and(here.ne(at::embedding(whole, indices))).sum().item<std::int64_t>(), 0);
+    const Extent own = chunk(rows, ranks, test_world()->rank());
+    EXPECT_TRUE(at::equal(here.slice(1, own.offset, own.offset + own.size),
+                          at::embedding(whole, indices).slice(1, own.offset, own.offset + own.size)));
+    full(found).sum().backward();
+    EXPECT_EQ(text(spec_of(table.grad()).placements), "[Shard(0)]");
+    EXPECT_EQ(local(table.grad()).size(0), own.size) << "a rank has the gradient of its rows alone";
+  }
 }
 
 TEST(Dispatch, TheKeyIsTheFirstThatNoOtherLibraryHas) {

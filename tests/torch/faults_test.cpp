@@ -114,6 +114,20 @@ TEST(Faults, AnOperatorWithoutARuleIsNamedOrGathers) {
   EXPECT_TRUE(at::equal(full(result), whole.tril()));
 }
 
+TEST(Faults, AnIndexOfNoRowIsNotTakenForAnotherRanks) {
+  const at::Tensor table = distribute(whole_numbers({8, 2}, 6), line(), {Shard(0)});
+  for (const std::int64_t index : {std::int64_t{8}, std::int64_t{-1}}) {
+    expect_error([&] { at::embedding(table, at::full({2}, index, at::kLong)); },
+                 {"embedding: index", "of a table of 8 rows", "from 0 to 7"});
+  }
+}
+
+TEST(Faults, ASparseGradientOfGather) {
+  const at::Tensor x = distribute(whole_numbers({4, 4}, 7), line(), {Shard(0)}).requires_grad_(true);
+  const at::Tensor sum = full(x.gather(1, at::zeros({4, 4}, at::kLong), true)).sum();
+  expect_error([&] { sum.backward(); }, {"sparse_grad", "leave it out"});
+}
+
 /// Run alone, with all keys taken (CMakeLists.txt).
 TEST(Keys, AreAllTaken) {
   if (taken_keys().find("PrivateUse1") == std::string::npos) GTEST_SKIP() << "some are free";

@@ -84,6 +84,9 @@ void add_writing(Cases& cases) {
   cases.writing("mul_ scalar", {{5, 6}}, [](const Tensors& t) { return Tensors{t[0].mul_(3)}; });
   cases.writing("relu_", {{5, 6}}, [](const Tensors& t) { return Tensors{t[0].relu_()}; });
   cases.writing("zero_ fill_", {{5, 6}}, [](const Tensors& t) { return Tensors{t[0].zero_().fill_(2)}; });
+  cases.writing("scatter_add_", {{5, 6}, {5, 6}}, [](const Tensors& t) {
+    return Tensors{t[0].scatter_add_(0, t[1].abs().to(at::kLong), t[1])};
+  });
   cases.writing("copy_", {{5, 6}, {5, 6}}, [](const Tensors& t) { return Tensors{t[0].copy_(t[1])}; });
 }
 
@@ -130,6 +133,10 @@ void add_reductions(Cases& cases) {
     const auto [values, indices] = t[0].max(0);
     return Tensors{values, indices, t[0].argmax(1, true), t[0].argmax()};
   });
+  cases.add("values of max and min over a dim", {{5, 6, 3}}, [](const Tensors& t) {
+    return Tensors{std::get<0>(t[0].max(0)), std::get<0>(t[0].max(-1, true)), std::get<0>(t[0].min(1)),
+                   std::get<0>(t[0].flatten().max(0))};
+  });
   cases.constant("item", {{5, 6}},
                  [](const Tensors& t) { return Tensors{at::full({1}, t[0].sum().item<double>())}; });
 }
@@ -145,8 +152,31 @@ void add_normalizations(Cases& cases) {
     return Tensors{at::layer_norm(t[0], {6}), at::layer_norm(t[0], {3, 6})};
   });
   cases.add("cumsum", {{5, 6}}, [](const Tensors& t) { return Tensors{t[0].cumsum(0)}; });
+}
+
+at::Tensor as_indices(const at::Tensor& tensor) {
+  return tensor.detach().abs().to(at::kLong);  // 0 to 4
+}
+
+void add_indexed(Cases& cases) {
   cases.add("embedding", {{9, 5}, {3, 4}},
-            [](const Tensors& t) { return Tensors{at::embedding(t[0], t[1].abs().to(at::kLong))}; });
+            [](const Tensors& t) { return Tensors{at::embedding(t[0], as_indices(t[1]))}; });
+  cases.add("embedding with padding", {{6, 4}, {7}},
+            [](const Tensors& t) { return Tensors{at::embedding(t[0], as_indices(t[1]), 2)}; });
+  cases.rounded("embedding, scaled by frequency", {{5, 3}, {4, 2}},
+                [](const Tensors& t) { return Tensors{at::embedding(t[0], as_indices(t[1]), 1, true)}; });
+  cases.add("gather", {{6, 5}, {6, 5}}, [](const Tensors& t) {
+    return Tensors{t[0].gather(0, as_indices(t[1])), t[0].gather(1, as_indices(t[1]))};
+  });
+  cases.add("gather of fewer", {{5, 6}, {3, 6}},
+            [](const Tensors& t) { return Tensors{t[0].gather(0, as_indices(t[1]))}; });
+  cases.add("scatter", {{5, 6}, {2, 6}}, [](const Tensors& t) {
+    const at::Tensor indices = at::arange(12).view({6, 2}).t().remainder(5);  // each place once
+    return Tensors{t[0].scatter(0, indices, t[1]), t[0].scatter(0, indices, 7),
+                   t[0].scatter_add(0, as_indices(t[1]), t[1])};
+  });
+  cases.add("scatter_add", {{5, 6}, {5, 6}},
+            [](const Tensors& t) { return Tensors{t[0].scatter_add(1, as_indices(t[1]), t[1])}; });
 }
 
 void add_shapes(Cases& cases) {
@@ -188,6 +218,7 @@ std::vector<RuleCase> rule_cases() {
   add_products(cases);
   add_reductions(cases);
   add_normalizations(cases);
+  add_indexed(cases);
   add_shapes(cases);
   return cases.all;
 }

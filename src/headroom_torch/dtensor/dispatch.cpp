@@ -10,6 +10,7 @@
 
 #include "headroom/base/error.h"
 #include "headroom_torch/dtensor/call_key.h"
+#include "headroom_torch/dtensor/own_rows.h"
 #include "headroom_torch/dtensor/propagation.h"
 #include "headroom_torch/dtensor/redistribution.h"
 #include "headroom_torch/dtensor/wrapper.h"
@@ -124,7 +125,11 @@ void run(const c10::OperatorHandle& op, const OpTraits& traits, const Plan& plan
   for (const Plan::Replacement& replacement : plan.replacements)
     arguments[replacement.argument] = replacement.value;
   mark(times, &DispatchTimes::moved);
-  op.callBoxed(&stack);
+  if (plan.own_rows) {
+    call_on_own_rows(op, *plan.own_rows, stack);
+  } else {
+    op.callBoxed(&stack);
+  }
   mark(times, &DispatchTimes::computed);
   if (written.defined()) {
     if (traits.results == 1) stack.back() = IValue(written);

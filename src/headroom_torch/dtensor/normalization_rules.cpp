@@ -63,31 +63,4 @@ void layer_norm_backward(const Call& call, Sharding& sharding) {
   }
 }
 
-// (weight, indices, …): rows of the weight
-void embedding(const Call& call, Sharding& sharding) {
-  const Operand& indices = call.operand(1);
-  Sizes sizes(indices.sizes.begin(), indices.sizes.end());
-  sizes.push_back(call.operand(0).sizes[1]);
-  sharding.results.push_back(std::move(sizes));
-  for (int dim = 0; dim < indices.dims(); ++dim) {
-    sharding.strategies.push_back({{Replicate(), Shard(dim)}, {Shard(dim)}});
-  }
-  sharding.strategies.push_back({{Shard(1), Replicate()}, {Shard(indices.dims())}});
-  for_each_partial(call, [&](ReduceOp op) {
-    sharding.strategies.push_back({{Partial(op), Replicate()}, {Partial(op)}});
-  });
-}
-
-// (gradient, indices, rows of the weight, padding index, scale by frequency)
-void embedding_backward(const Call& call, Sharding& sharding) {
-  const Operand& gradient = call.operand(0);
-  const Operand& indices = call.operand(1);
-  sharding.results.push_back({call.integer(2), gradient.sizes.back()});
-  sharding.strategies.push_back({{Shard(indices.dims()), Replicate()}, {Shard(1)}});
-  // Scaled by how often an index occurs among all: not known of a shard.
-  for (int dim = 0; dim < indices.dims() && !call.flag(4); ++dim) {
-    sharding.strategies.push_back({{Shard(dim), Shard(dim)}, {Partial()}});
-  }
-}
-
 }  // namespace headroom::torch_runner::dtensor

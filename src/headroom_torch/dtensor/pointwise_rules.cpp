@@ -116,6 +116,18 @@ void like(const Call& call, Sharding& sharding) {
   for_each_partial(call, [&](ReduceOp op) { add_uniform(call, sharding, Partial(op), Replicate()); });
 }
 
+namespace {
+
+/// The placement of a new tensor of other sizes beside an operand: sharded as that is where it has as much of
+/// the dimension, so that no rank makes the whole.
+Placement kept_shard(const Operand& operand, Placement placement, const Sizes& sizes) {
+  if (!placement.is_shard() || operand.sizes.size() != sizes.size()) return Replicate();
+  const auto dim = static_cast<std::size_t>(placement.dim());
+  return operand.sizes[dim] == sizes[dim] ? placement : Placement(Replicate());
+}
+
+}  // namespace
+
 void new_of_sizes(const Call& call, Sharding& sharding) {
   const Sizes sizes = call.integers(1);
   if (call.operand(0).sizes == c10::IntArrayRef(sizes)) {
@@ -123,7 +135,7 @@ void new_of_sizes(const Call& call, Sharding& sharding) {
   } else {
     sharding.results.push_back(sizes);
     for (const Placement placement : call.operand(0).spec->placements) {
-      add_uniform(call, sharding, placement, Replicate());
+      add_uniform(call, sharding, placement, kept_shard(call.operand(0), placement, sizes));
     }
   }
   sharding.sizes_argument = 1;

@@ -164,6 +164,12 @@ void add_replacements(const Sharding& sharding, const DeviceMesh& mesh, const Pl
       {static_cast<std::uint32_t>(sharding.strides_argument), c10::IntArrayRef(strides)});
 }
 
+OwnRows own_rows(const DeviceMesh& mesh, const Placements& placements, c10::IntArrayRef sizes,
+                 bool of_result) {
+  const Extent held = local_extent(mesh, placements, sizes, 0, mesh.dims());
+  return {held.offset, held.size, sizes[0], of_result};
+}
+
 Sharding sharding_of(const OpTraits& op, const Call& call, const DeviceMesh& mesh) {
   Sharding sharding;
   if (op.rule != nullptr) {
@@ -205,12 +211,18 @@ Draft propagate(const OpTraits& op, c10::ArrayRef<c10::IValue> arguments, const 
   Chooser chooser(op, call, sharding, mesh);
   c10::SmallVector<Placements, 4> targets(call.operands.size());
   draft.placements.resize(op.results);
+  Table table = Table::kNone;
   for (int mesh_dim = 0; mesh_dim < mesh.dims(); ++mesh_dim) {
     const Strategy& strategy = chooser.choose(mesh_dim);
+    if (strategy.table != Table::kNone) table = strategy.table;
     for (std::size_t i = 0; i < targets.size(); ++i) targets[i].push_back(strategy.operands[i]);
     for (std::size_t i = 0; i < op.results; ++i) draft.placements[i].push_back(strategy.results[i]);
   }
   draft.plan->contiguous = sharding.contiguous;
+  if (table == Table::kFirstOperand)
+    draft.plan->own_rows = own_rows(mesh, targets[0], call.operand(0).sizes, false);
+  if (table == Table::kFirstResult)
+    draft.plan->own_rows = own_rows(mesh, draft.placements[0], sharding.results[0], true);
   add_moves(call, targets, mesh, *draft.plan);
   add_replacements(sharding, mesh, draft.placements.empty() ? Placements() : draft.placements[0],
                    *draft.plan);

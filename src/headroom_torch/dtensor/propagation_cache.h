@@ -7,7 +7,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
+#include "headroom_torch/dtensor/own_rows.h"
 #include "headroom_torch/dtensor/spec.h"
 
 namespace c10 {
@@ -34,6 +36,7 @@ struct Plan {
   c10::SmallVector<std::uint64_t, 16> key;
   c10::SmallVector<Move, 1> moves;
   c10::SmallVector<Replacement, 1> replacements;
+  std::optional<OwnRows> own_rows;           // of the table that the operator has or makes
   bool contiguous = false;                   // the first operand's part is made so
   c10::SmallVector<const Spec*, 3> results;  // of the tensors among the results
   std::unique_ptr<Plan> next;                // of another key with the same hash

@@ -9,6 +9,7 @@
 #include "headroom/base/text.h"
 #include "headroom_torch/dtensor/dispatch.h"
 #include "headroom_torch/dtensor/rule.h"
+#include "headroom_torch/dtensor/selecting_gradients.h"
 #include "headroom_torch/dtensor/wrapper.h"
 
 namespace headroom::torch_runner::dtensor {
@@ -20,6 +21,10 @@ namespace {
 /// are registered for them one by one.
 constexpr c10::DispatchKey kKeys[] = {c10::DispatchKey::Fake, c10::DispatchKey::PrivateUse3,
                                       c10::DispatchKey::PrivateUse2, c10::DispatchKey::PrivateUse1};
+constexpr c10::DispatchKey kAutogradKeys[] = {
+    c10::DispatchKey::AutogradCPU, c10::DispatchKey::AutogradCUDA, c10::DispatchKey::AutogradPrivateUse3,
+    c10::DispatchKey::AutogradPrivateUse2, c10::DispatchKey::AutogradPrivateUse1};
+
 using Registrations = std::list<torch::Library>;
 
 torch::Library& library(Registrations& registrations, torch::Library::Kind kind, const char* space,
@@ -65,6 +70,9 @@ bool take(c10::DispatchKey key, Registrations& registrations) {
   }
   if (key != c10::DispatchKey::Fake)
     register_operators(library(registrations, torch::Library::IMPL, "aten", key));
+  for (const c10::DispatchKey autograd : kAutogradKeys) {
+    register_selecting_gradients(library(registrations, torch::Library::IMPL, "aten", autograd));
+  }
   return true;
 }
 

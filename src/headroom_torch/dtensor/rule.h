@@ -36,6 +36,10 @@ struct Call {
   int dim(std::size_t argument, int dims) const;
 };
 
+/// Which tensor is a table whose rows are sharded, while indices mean rows of the whole: the local operator
+/// is then called by call_on_own_rows (own_rows.h).
+enum class Table : std::uint8_t { kNone, kFirstOperand, kFirstResult };
+
 /// What must be true of the shards of a strategy for its answer to be right.
 enum class Condition : std::uint8_t {
   kNone,
@@ -49,6 +53,7 @@ struct Strategy {
   c10::SmallVector<Placement, 4> operands;
   c10::SmallVector<Placement, 2> results;
   Condition condition = Condition::kNone;
+  Table table = Table::kNone;
 };
 
 /// What a rule says of a call.

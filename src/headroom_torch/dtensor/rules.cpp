@@ -171,6 +171,14 @@ constexpr RuleEntry kRules[] = {
     {"aten::_log_softmax_backward_data", softmax_backward},
     {"aten::native_layer_norm", layer_norm},
     {"aten::native_layer_norm_backward", layer_norm_backward},
+    // By indices.
+    {"aten::gather", gather},
+    {"aten::scatter.src", scatter},
+    {"aten::scatter_.src", scatter},
+    {"aten::scatter.value", scatter_value},
+    {"aten::scatter_.value", scatter_value},
+    {"aten::scatter_add", scatter_add},
+    {"aten::scatter_add_", scatter_add},
     {"aten::embedding", embedding},
     {"aten::embedding_dense_backward", embedding_backward},
     // Dimensions moved, cut and joined.

@@ -47,6 +47,12 @@ void softmax(const Call& call, Sharding& sharding);           // (self, dim, …
 void softmax_backward(const Call& call, Sharding& sharding);  // (gradient, output, dim, …)
 void layer_norm(const Call& call, Sharding& sharding);
 void layer_norm_backward(const Call& call, Sharding& sharding);
+
+// index_rules.cpp: values picked by indices, and put by them.
+void gather(const Call& call, Sharding& sharding);
+void scatter(const Call& call, Sharding& sharding);
+void scatter_value(const Call& call, Sharding& sharding);
+void scatter_add(const Call& call, Sharding& sharding);
 void embedding(const Call& call, Sharding& sharding);
 void embedding_backward(const Call& call, Sharding& sharding);
 
