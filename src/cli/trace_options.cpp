@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "cli/parse_arguments.h"
+#include "cli/record_options.h"
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
 
