@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A GGUF file of a Llama with random weights, for programs of the ggml family to decode with.
+
+Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md, version 3.
+"""
+import os
+import struct
+
+ALIGNMENT = 32
+UINT32, FLOAT32, STRING = 4, 6, 8  # types of metadata
+F32, Q8_0, BF16 = 0, 8, 30  # types of tensors
+LLAMA2_7B = {"dim": 4096, "heads": 32, "kv_heads": 32, "hidden": 11008, "vocab": 32000}
+BLOCK = 1 << 20  # values made at once, and repeated: nothing depends on what they are
+
+
+def random_bf16(count):
+    """Magnitudes from 2^-9 to 2^-5, either sign."""
+    values = bytearray(2 * count)
+    values[0::2] = os.urandom(count)
+    values[1::2] = os.urandom(count).translate(bytes((0xBC if i & 1 else 0x3C) - (i >> 1 & 1) for i in range(256)))
+    return bytes(values)
+
+
+def random_q8_0(count):
+    """Blocks of 32 values: a scale of binary16 (0.0005), then 32 signed bytes."""
+    blocks = count // 32
+    values = bytearray(os.urandom(34 * blocks))
+    values[0::34], values[1::34] = struct.pack("<e", 0.0005)[:1] * blocks, struct.pack("<e", 0.0005)[1:] * blocks
+    return bytes(values)
+
+
+def ones(count):
+    return struct.pack("<f", 1.0) * count
+
+
+MAKERS = {F32: (ones, 4), BF16: (random_bf16, 2), Q8_0: (random_q8_0, 34 / 32)}
+
+
+def tensors_of(config, layers, dtype):
+    """(name, shape with the fastest dimension first, type) of each."""
+    dim, hidden, vocab = config["dim"], config["hidden"], config["vocab"]
+    kv_dim = dim // config["heads"] * config["kv_heads"]
+    tensors = [("token_embd.weight", (dim, vocab), dtype)]
+    for layer in range(layers):
+        matrices = {"attn_q": (dim, dim), "attn_k": (dim, kv_dim), "attn_v": (dim, kv_dim), "attn_output": (dim, dim),
+                    "ffn_gate": (dim, hidden), "ffn_up": (dim, hidden), "ffn_down": (hidden, dim)}
+        tensors += [(f"blk.{layer}.{name}.weight", shape, dtype) for name, shape in matrices.items()]
+        tensors += [(f"blk.{layer}.{name}.weight", (dim,), F32) for name in ("attn_norm", "ffn_norm")]
+    return tensors + [("output_norm.weight", (dim,), F32), ("output.weight", (dim, vocab), dtype)]
+
+
+def bytes_of(shape, kind):
+    count = 1
+    for size in shape:
+        count *= size
+    return int(count * MAKERS[kind][1])
+
+
+def activated_bytes(config, layers, dtype):
+    """What a token reads: everything but the embedding."""
+    return sum(bytes_of(shape, kind) for name, shape, kind in tensors_of(config, layers, dtype) if name != "token_embd.weight")
+
+
+def text(value):
+    return struct.pack("<Q", len(value)) + value.encode()
+
+
+def metadata(config, layers):
+    head = config["dim"] // config["heads"]
+    numbers = {"context_length": 4096, "embedding_length": config["dim"], "block_count": layers,
+               "feed_forward_length": config["hidden"], "rope.dimension_count": head, "vocab_size": config["vocab"],
+               "attention.head_count": config["heads"], "attention.head_count_kv": config["kv_heads"]}
+    entries = [text(key) + struct.pack("<I", STRING) + text(value)
+               for key, value in (("general.architecture", "llama"), ("tokenizer.ggml.model", "no_vocab"))]
+    entries += [text(f"llama.{key}") + struct.pack("<II", UINT32, value) for key, value in numbers.items()]
+    entries.append(text("llama.attention.layer_norm_rms_epsilon") + struct.pack("<If", FLOAT32, 1e-5))
+    return entries
+
+
+def padded(size):
+    return (size + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
+
+
+def write_model(path, config, layers, dtype):
+    """Writes a model of `layers` layers with matrices of `dtype` (BF16 or Q8_0) and norms of F32."""
+    tensors, entries = tensors_of(config, layers, dtype), metadata(config, layers)
+    header = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(entries)) + b"".join(entries)
+    offset = 0
+    for name, shape, kind in tensors:
+        header += text(name) + struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape, kind, offset)
+        offset += padded(bytes_of(shape, kind))
+    blocks = {kind: make(BLOCK) for kind, (make, _) in MAKERS.items()}
+    with open(path, "wb") as file:
+        file.write(header + bytes(padded(len(header)) - len(header)))
+        for _, shape, kind in tensors:
+            left = bytes_of(shape, kind)
+            end = padded(left) - left
+            while left > 0:
+                file.write(blocks[kind][:left])
+                left -= len(blocks[kind])
+            file.write(bytes(end))
