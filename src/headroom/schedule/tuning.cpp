@@ -14,6 +14,9 @@ namespace {
 
 /// Rounds after which a choice is worth remembering, and after which more would not change it.
 constexpr std::size_t kEnoughRounds = 5, kMostRounds = 40;
+/// Where the time is up before there were enough rounds, it is worth going on for this multiple of it: else
+/// every run would choose anew.
+constexpr double kPatience = 3;
 
 struct Candidate {
   std::string variant;
@@ -95,17 +98,19 @@ std::vector<Candidate*> in_the_race(std::vector<Candidate>& candidates) {
   return left;
 }
 
-/// Rounds until the time is up or one is left.
+/// Rounds until the time is up, or one is left, but enough of them where patience allows.
 std::size_t race(Worker& worker, std::vector<Candidate>& candidates, const TuningRule& rule,
                  const std::atomic<bool>& interrupted) {
   const std::uint64_t iterations = calibrated(worker, candidates.front(), rule.sample_ns);
   std::mt19937_64 random(rule.seed);
-  const double end = rule.now_ns() + rule.max_time_ns;
+  const double start = rule.now_ns();
   std::size_t rounds = 0;
   for (std::vector<Candidate*> order = in_the_race(candidates); !order.empty() && rounds < kMostRounds;
        order = in_the_race(candidates)) {
     if (interrupted) throw Interrupted{};
-    if (rounds > 0 && (rule.now_ns() >= end || (order.size() == 1 && rounds >= kEnoughRounds))) break;
+    const double spent_ns = rule.now_ns() - start;
+    if (rounds > 0 && spent_ns >= kPatience * rule.max_time_ns) break;
+    if (rounds >= kEnoughRounds && (spent_ns >= rule.max_time_ns || order.size() == 1)) break;
     std::ranges::shuffle(order, random);
     sample_round(worker, order, iterations);
     leave_out_the_slow(candidates, ++rounds);

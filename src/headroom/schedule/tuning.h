@@ -28,7 +28,7 @@ std::string tuning_key(const CaseSpec& spec);
 /// How long to look for the fastest variant of one case.
 struct TuningRule {
   double sample_ns = 1e6;    ///< least time of one sample
-  double max_time_ns = 8e8;  ///< most time of sampling
+  double max_time_ns = 8e8;  ///< of sampling; up to three times as much where that decides
   std::uint64_t seed = 1;    ///< of the order within the rounds
   std::function<double()> now_ns;
 };

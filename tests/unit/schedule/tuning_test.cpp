@@ -116,6 +116,14 @@ TEST(Tuning, TooLittleTimeToDecideIsNotRemembered) {
   EXPECT_EQ(result.cases[0].planned.spec.variant, "fast") << "the best of what was seen serves this time";
 }
 
+TEST(Tuning, RoundsThatTakeLongAreGivenTheTimeToDecide) {
+  TuningFixture fixture;
+  fixture.settings.stop.max_time_ns = 4e7;  // a quarter of it is two rounds
+  fixture.settings.sample_ns = 1e5;
+  fixture.run();
+  EXPECT_EQ(fixture.store.choices.at(kKey), "fast");
+}
+
 TEST(Tuning, EachFreshProcessTakesTheChosenVariant) {
   TuningFixture fixture;
   fixture.settings.processes = 3;
