@@ -29,6 +29,12 @@ def ddp(*arguments, timeout=240):
     return headroom("ddp", *SMALL, *arguments, env=clean_environment(), timeout=timeout)
 
 
+def steps_in(file):
+    """What a report has so far."""
+    results = json.loads(file.read_text())["benchmark_results"] if file.exists() else []
+    return results[0]["result"] if results else []
+
+
 def has_numpy():
     return subprocess.run(["/usr/bin/python3", "-c", "import numpy"], capture_output=True).returncode == 0
 
@@ -37,8 +43,8 @@ def has_numpy():
 class DdpTorchTest(CommandLineTest):
     def test_a_sweep_measures_and_its_replicas_agree(self):
         file = self.folder / "records.json"
-        result = ddp("--ranks", "1,2", "--model", "mlp,transformer", "--iters", "3", "--warmup", "1", "--bucket-size", "4",
-                     "--records", file)
+        result = ddp("--ranks", "2", "--model", "mlp,transformer", "--batch-size", "1", "--iters", "2", "--warmup", "1",
+                     "--bucket-size", "4", "--records", file)
         self.assert_exit(result, 0)
         self.assertIn("no ddp", result.stdout)
         of_two = {record["metric"]["name"]: record for record in records_of(file)
@@ -56,8 +62,11 @@ class DdpTorchTest(CommandLineTest):
         diff = self.folder / "diff.py"
         diff.write_text(re.search(r"```python\n(.*?)```", DIFF.read_text(), re.S).group(1))
         files = [self.folder / "a.json", self.folder / "b.json"]
-        for file in files:
-            self.assert_exit(ddp("--model", "resnet18", "--ranks", "1,2", "--iters", "2", "--warmup", "1", "--json", file), 0)
+        self.assert_exit(ddp("--model", "resnet18", "--ranks", "1,2", "--iters", "2", "--warmup", "1", "--json", files[0]), 0)
+        report = json.loads(files[0].read_text())
+        for step in report["benchmark_results"][0]["result"]:
+            step["measurements"] = [seconds * random.uniform(0.8, 1.2) for seconds in step["measurements"]]
+        files[1].write_text(json.dumps(report))
         theirs = subprocess.run(["/usr/bin/python3", diff, *files], capture_output=True, text=True)
         self.assertEqual(theirs.returncode, 0, theirs.stderr)
         self.assertIn("Benchmark: resnet18 with batch size 2", theirs.stdout)
@@ -111,29 +120,41 @@ class DdpTorchTest(CommandLineTest):
             time.sleep(0.05)
         self.fail("the ranks did not start")
 
-    def lose(self, signal_number, delay, timeout="5s"):
+    def lose(self, signal_number, delay, in_step):
+        """What is said when a rank is lost `delay` seconds after all were started, or (`in_step`) after the step in which
+        both train began."""
         file = self.folder / "report.json"
-        program = subprocess.Popen([HEADROOM, "ddp", *SMALL, "--ranks", "1,2", "--model", "mlp", "--iters", "100000",
-                                    "--warmup", "1", "--timeout", timeout, "--json", str(file)],
+        file.unlink(missing_ok=True)
+        program = subprocess.Popen([HEADROOM, "ddp", *SMALL, "--ranks", "2", "--model", "mlp", "--iters", "40",
+                                    "--warmup", "1", "--timeout", "5s", "--json", str(file)],
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=clean_environment())
         self.addCleanup(program.kill)
         ranks = self.ranks_of(program)
+        while in_step and not steps_in(file):  # that without DDP comes first
+            self.assertIsNone(program.poll(), "ended too early")
+            time.sleep(0.02)
         time.sleep(delay)
         victim = random.randrange(2)
         os.kill(ranks[victim], signal_number)
+        began = time.monotonic()
         stdout, stderr = program.communicate(timeout=60)
+        self.assertLess(time.monotonic() - began, 5 + 5)
         self.assertEqual(program.returncode, 2, stderr)
         for rank in ranks:
             self.assertFalse(os.path.exists(f"/proc/{rank}"), "a rank was left")
+        if in_step:
+            self.assertEqual(steps_in(file)[0]["ranks"], [0], "what was measured is lost")
         return victim, stdout, stderr
 
     def test_a_rank_that_is_killed_at_any_moment_is_named(self):
-        for _ in range(int(os.environ.get("HEADROOM_KILLS", "2"))):
-            victim, _, stderr = self.lose(signal.SIGKILL, random.uniform(0.2, 6))
-            self.assertIn(f"rank {victim} of 2 was killed by signal 9", stderr)
+        for kill in range(int(os.environ.get("HEADROOM_KILLS", "2"))):
+            in_step, delay = kill % 2 == 1, random.uniform(0, 1)
+            with self.subTest(kill=kill, in_step=in_step, delay=delay):
+                victim, _, stderr = self.lose(signal.SIGKILL, delay, in_step)
+                self.assertIn(f"rank {victim} of 2 was killed by signal 9", stderr)
 
     def test_a_rank_that_sleeps_is_named_within_the_time_out(self):
-        victim, _, stderr = self.lose(signal.SIGSTOP, 4)
+        victim, _, stderr = self.lose(signal.SIGSTOP, 0.5, True)
         self.assertIn(f"rank {victim} is stopped by a signal", stderr)
 
     @unittest.skipUnless(shutil.which("mpirun"), "no mpirun here")
