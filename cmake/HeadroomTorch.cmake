@@ -4,6 +4,41 @@
 set(HEADROOM_TORCH AUTO CACHE STRING "Build headroom-torch: ON, OFF, or AUTO (where libtorch is found)")
 set_property(CACHE HEADROOM_TORCH PROPERTY STRINGS AUTO ON OFF)
 
+set(HEADROOM_TORCH_GLOO "" CACHE PATH
+  "Source tree of the gloo that a libtorch 2.x was built with, for its headers; without it its ranks have no gloo")
+option(HEADROOM_TORCH_NCCL "Ranks may use NCCL: needs a libtorch with CUDA, and the headers of CUDA and NCCL" OFF)
+
+# Builds of 2.x bring no headers of gloo. The one that gloo's own build writes is written here.
+function(headroom_use_gloo_headers)
+  if(NOT EXISTS ${HEADROOM_TORCH_GLOO}/gloo/config.h.in)
+    message(FATAL_ERROR "HEADROOM_TORCH_GLOO=${HEADROOM_TORCH_GLOO} is no source tree of gloo: it has no gloo/config.h.in")
+  endif()
+  set(GLOO_VERSION_MAJOR 0)
+  set(GLOO_VERSION_MINOR 5)
+  set(GLOO_VERSION_PATCH 0)
+  set(GLOO_HAVE_TRANSPORT_TCP ON)
+  configure_file(${HEADROOM_TORCH_GLOO}/gloo/config.h.in ${PROJECT_BINARY_DIR}/gloo_headers/gloo/config.h)
+  target_include_directories(headroom_torch_libraries SYSTEM INTERFACE
+    ${PROJECT_BINARY_DIR}/gloo_headers ${HEADROOM_TORCH_GLOO})
+  target_compile_definitions(headroom_torch_libraries INTERFACE HEADROOM_TORCH_GLOO)
+endfunction()
+
+# headroom_torch_nccl: the CUDA part of libtorch, for the one file that makes process groups of NCCL. Its headers are
+# those of the toolkit, or of the packages that PyTorch has from PyPI.
+function(headroom_use_nccl root)
+  file(GLOB packages ${root}/../nvidia/cu*/include ${root}/../nvidia/cuda_runtime/include)
+  find_path(HEADROOM_CUDA_HEADERS cuda_runtime_api.h HINTS ${packages} /usr/local/cuda/include)
+  find_path(HEADROOM_NCCL_HEADERS nccl.h HINTS ${root}/../nvidia/nccl/include)
+  if(NOT HEADROOM_CUDA_HEADERS OR NOT HEADROOM_NCCL_HEADERS)
+    message(FATAL_ERROR "HEADROOM_TORCH_NCCL: no cuda_runtime_api.h or no nccl.h: name their folders with "
+      "-DHEADROOM_CUDA_HEADERS=DIR -DHEADROOM_NCCL_HEADERS=DIR")
+  endif()
+  add_library(headroom_torch_nccl INTERFACE)
+  target_include_directories(headroom_torch_nccl SYSTEM INTERFACE ${HEADROOM_CUDA_HEADERS} ${HEADROOM_NCCL_HEADERS})
+  target_compile_definitions(headroom_torch_nccl INTERFACE USE_C10D_NCCL)
+  target_link_libraries(headroom_torch_nccl INTERFACE ${root}/lib/libtorch_cuda.so ${root}/lib/libc10_cuda.so)
+endfunction()
+
 # A libtorch with CUDA in it: its TorchConfig insists on the CUDA toolkit that it was built with, of which nothing is
 # needed here. Its CPU part is linked as it lies: headers, libtorch_cpu, libc10.
 function(headroom_use_torch_cpu root)
@@ -45,6 +80,9 @@ if(HEADROOM_TORCH)
   if(HEADROOM_TORCH_CONFIG AND EXISTS ${headroom_torch_root}/lib/libtorch_cuda.so)
     set(HEADROOM_HAS_TORCH TRUE)
     headroom_use_torch_cpu(${headroom_torch_root})
+    if(HEADROOM_TORCH_NCCL)
+      headroom_use_nccl(${headroom_torch_root})
+    endif()
     message(STATUS "headroom-torch: the CPU part of ${headroom_torch_root}")
   else()
     # TorchConfig changes flags of the whole project; they go to the one target that is linked with it.
@@ -63,4 +101,14 @@ if(HEADROOM_TORCH)
       message(STATUS "headroom-torch: not built, libtorch was not found (Debian: libtorch-dev)")
     endif()
   endif()
+endif()
+if(HEADROOM_HAS_TORCH AND HEADROOM_TORCH_GLOO)
+  headroom_use_gloo_headers()
+endif()
+if(HEADROOM_TORCH_NCCL AND NOT TARGET headroom_torch_nccl)
+  message(FATAL_ERROR "HEADROOM_TORCH_NCCL: the libtorch that was found has no CUDA in it")
+endif()
+# The Python that a libtorch from PyPI lies in: tests compile packages with it.
+if(HEADROOM_TORCH_CONFIG AND EXISTS ${headroom_torch_root}/__init__.py)
+  find_program(HEADROOM_TORCH_PYTHON NAMES python3 PATHS ${headroom_torch_root}/../../../../bin NO_DEFAULT_PATH)
 endif()

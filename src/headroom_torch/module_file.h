@@ -45,7 +45,11 @@ class PackagedModule {
       : loader_(std::make_unique<torch::inductor::AOTIModelPackageLoader>(path)) {}
 
   static Inputs bind(const std::vector<at::Tensor>& tensors) { return tensors; }
-  c10::IValue operator()(const Inputs& inputs) { return loader_->run(inputs); }
+  /// The loader gives a list also of the one tensor that a module returned.
+  c10::IValue operator()(const Inputs& inputs) {
+    std::vector<at::Tensor> results = loader_->run(inputs);
+    return results.size() == 1 ? c10::IValue(std::move(results.front())) : c10::IValue(std::move(results));
+  }
 
  private:
   std::unique_ptr<torch::inductor::AOTIModelPackageLoader> loader_;
