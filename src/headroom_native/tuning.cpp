@@ -37,7 +37,6 @@ const std::vector<NormChoice>& norm_choices() {
   static const std::vector<NormChoice> choices{
       {"2 rows, around caches, 8 KiB and a block ahead", {Stores::kAroundCaches, 2, 8 * kKiB, true}},
       {"4 rows, around caches, 8 KiB and a block ahead", {Stores::kAroundCaches, 4, 8 * kKiB, true}},
-      {"4 rows, around caches, 4 KiB ahead", {Stores::kAroundCaches, 4, 4 * kKiB, false}},
       {"4 rows", {Stores::kCached, 4, 0, false}},
       {"4 rows, a block ahead", {Stores::kCached, 4, 0, true}},
       {"4 rows, 4 KiB ahead", {Stores::kCached, 4, 4 * kKiB, false}},
