@@ -34,63 +34,81 @@ dtensor::Group world_of(const RankPlace& place) {
 }
 
 /// What a program without any of this would write: c10d called `count` times, each call after a barrier and
-/// with new data.
-template <typename Call>
-std::vector<double> plain_loop(CollectiveBackend& c10d, at::Tensor& buffer, const at::Tensor& source,
-                               int count, Call&& call) {
-  std::vector<double> ns;
-  for (int i = 0; i < count; ++i) {
-    buffer.copy_(source);
-    c10d.barrier({})->wait();
-    const auto begin = std::chrono::steady_clock::now();
-    call();
-    const auto end = std::chrono::steady_clock::now();
-    ns.push_back(std::chrono::duration<double, std::nano>(end - begin).count());
-  }
-  return ns;
-}
+/// with new data where it reads and where it writes, as in `headroom ddp --collectives`.
+class PlainLoop {
+ public:
+  PlainLoop(std::string op, CollectiveBackend& c10d, std::int64_t floats, int ranks)
+      : op_(std::move(op)),
+        c10d_(c10d),
+        ranks_(ranks),
+        source_(at::rand({floats})),
+        data_(at::zeros({floats})),
+        other_(at::zeros({floats})),
+        mine_(at::zeros({floats / ranks})),
+        part_(data_.narrow(0, 0, floats / ranks)),
+        part_source_(source_.narrow(0, 0, floats / ranks)) {}
 
-std::vector<double> plain(const std::string& op, CollectiveBackend& c10d, std::int64_t count_of_floats,
-                          int ranks, int count) {
-  const at::Tensor source = at::rand({count_of_floats});
-  at::Tensor data = at::empty_like(source), other = at::empty_like(source);
-  std::vector<at::Tensor> tensors{data};
-  if (op == "all_reduce")
-    return plain_loop(c10d, data, source, count, [&] { c10d.allreduce(tensors)->wait(); });
-  if (op == "broadcast")
-    return plain_loop(c10d, data, source, count, [&] { c10d.broadcast(tensors)->wait(); });
-  if (op == "all_gather") {
-    at::Tensor part = data.narrow(0, 0, count_of_floats / ranks);
-    std::vector<at::Tensor> sent{part};
-    std::vector<std::vector<at::Tensor>> pieces{other.chunk(ranks)};
-    return plain_loop(c10d, part, source.narrow(0, 0, part.numel()), count,
-                      [&] { c10d.allgather(pieces, sent)->wait(); });
+  std::vector<double> samples(int count) {
+    std::vector<at::Tensor> tensors{data_}, parts{part_};
+    std::vector<std::int64_t> equal;
+    if (op_ == "all_reduce") return loop(count, data_, {}, [&] { c10d_.allreduce(tensors)->wait(); });
+    if (op_ == "broadcast") return loop(count, data_, {}, [&] { c10d_.broadcast(tensors)->wait(); });
+    if (op_ == "all_gather") {
+      std::vector<std::vector<at::Tensor>> pieces{other_.chunk(ranks_)};
+      return loop(count, part_, other_, [&] { c10d_.allgather(pieces, parts)->wait(); });
+    }
+    if (op_ == "all_to_all") {
+      return loop(count, data_, other_, [&] { c10d_.alltoall_base(other_, data_, equal, equal)->wait(); });
+    }
+    const at::Tensor rows = other_.view({ranks_, -1});
+    return loop(count, data_, mine_, [&] {
+      c10d_.alltoall_base(other_, data_, equal, equal)->wait();
+      at::sum_out(mine_, rows, 0);
+    });
   }
-  std::vector<std::int64_t> received, sent;
-  if (op == "all_to_all")
-    return plain_loop(c10d, data, source, count,
-                      [&] { c10d.alltoall_base(other, data, received, sent)->wait(); });
-  at::Tensor mine = at::empty({count_of_floats / ranks});
-  return plain_loop(c10d, data, source, count, [&] {
-    c10d.alltoall_base(other, data, received, sent)->wait();
-    at::sum_out(mine, other.view({ranks, -1}), 0);
-  });
-}
 
+ private:
+  template <typename Call>
+  std::vector<double> loop(int count, at::Tensor& in, at::Tensor out, Call&& call) {
+    const at::Tensor& source = in.is_same(part_) ? part_source_ : source_;
+    std::vector<double> ns;
+    for (int i = 0; i < count; ++i) {
+      if (out.defined()) out.fill_(-1);
+      in.copy_(source);
+      c10d_.barrier({})->wait();
+      const auto begin = std::chrono::steady_clock::now();
+      call();
+      const auto end = std::chrono::steady_clock::now();
+      ns.push_back(std::chrono::duration<double, std::nano>(end - begin).count());
+    }
+    return ns;
+  }
+
+  std::string op_;
+  CollectiveBackend& c10d_;
+  int ranks_;
+  at::Tensor source_, data_, other_, mine_, part_, part_source_;
+};
+
+/// Both loops take their memory anew in every round, so that where it lies favours neither, and their first
+/// call, which is the first to touch some of it, does not count.
 Json measure(const std::string& op, std::int64_t bytes, const RankPlace& place, const dtensor::Group& group,
              const CollectiveBackendTraits& traits, int rounds, int calls) {
   const CollectiveSetup setup{op, bytes, "f32", place.size, 1};
   const std::int64_t floats = actual_bytes(setup) / 4;
-  const auto ours = make_collective(setup, group, traits);
   Json ours_ns = Json::array(), plain_ns = Json::array();
   for (int round = 0; round < rounds; ++round) {
     const auto take_ours = [&] {
+      const auto ours = make_collective(setup, group, traits);
+      ours->samples(1);
       const CollectiveSamples samples = ours->samples(calls);
       if (!samples.wrong.empty()) throw Error(op + ": " + samples.wrong);
       ours_ns.push_back(samples.ns);
     };
     const auto take_plain = [&] {
-      plain_ns.push_back(plain(op, *group.connection->backend, floats, place.size, calls));
+      PlainLoop plain(op, *group.connection->backend, floats, place.size);
+      plain.samples(1);
+      plain_ns.push_back(plain.samples(calls));
     };
     if (round % 2 == 0) take_ours();
     take_plain();

@@ -3,10 +3,11 @@
 """The loop of headroom ddp --collectives beside a plain loop over c10d, in one run: the same ranks, connections, sizes and
 data, in turns, the first of a pair changing.
 
-    bench/collectives.py [--bin build/release/bin] [--ranks 2] [--rounds 20] [--calls 10] [--bytes 1024,65536,1048576]
+    bench/collectives.py [--bin build/release/bin] [--ranks 2] [--rounds 100] [--calls 10] [--bytes 1024,65536,1048576]
 
 A call counts by its slowest rank, a round by the median of its calls; shown are the median over rounds of either's bus
-bandwidth and of the ratio of a pair (ours / plain, with its 95 % sign interval). Exit code 1 where an interval lies
+bandwidth and of the ratio of a pair (ours / plain, with its 95 % sign interval). Both take their memory anew in every round,
+write where they read and where they write before each call, and do not count the first. Exit code 1 where an interval lies
 wholly outside of 0.95 to 1.05.
 """
 import argparse
@@ -71,7 +72,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", type=pathlib.Path, default=pathlib.Path("build/release/bin"))
     parser.add_argument("--ranks", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument("--calls", type=int, default=10)
     parser.add_argument("--bytes", default="1024,65536,1048576")
     parser.add_argument("--limit", type=float, default=600, help="seconds")
