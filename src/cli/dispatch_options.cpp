@@ -54,6 +54,8 @@ void declare_subject(CLI::App& app, RawOptions& raw, DispatchOptions& options) {
   app.add_option("--shape", raw.shape, "of the whole tensor (default 512x512)");
   app.add_option("--dtype", options.setup.dtype, "f32 (default), f64 or bf16")
       ->check(CLI::IsMember({"f32", "f64", "bf16"}));
+  app.add_option("--backend", options.setup.backend, "gloo (default), or nccl: ranks on a GPU each")
+      ->check(CLI::IsMember({"gloo", "nccl"}));
   app.add_option("--threads", options.setup.threads, "threads of an operator in each rank (default 1)")
       ->check(CLI::Range(1, 4096));
   app.add_option("--seed", options.setup.seed, "of the values, and of the order in each cycle (default 1)");

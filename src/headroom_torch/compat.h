@@ -27,6 +27,13 @@
 #define HEADROOM_TORCH_HAS_GLOO 0
 #endif
 
+/// NCCL's process group: where CMake's HEADROOM_TORCH_NCCL found a libtorch with CUDA and the headers.
+#if defined(USE_C10D_NCCL)
+#define HEADROOM_TORCH_HAS_NCCL 1
+#else
+#define HEADROOM_TORCH_HAS_NCCL 0
+#endif
+
 namespace c10d {
 class ProcessGroup;
 class Backend;

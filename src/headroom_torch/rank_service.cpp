@@ -46,6 +46,7 @@ dtensor::WorldPtr connect(const RankPlace& place, double timeout_s) {
   options.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(timeout_s * 1e3));
   options.rank = place.rank;
   options.size = place.size;
+  options.local_rank = place.local_rank;
   if (place.meeting) {
     options.address = place.meeting->address;
     options.port = place.meeting->port;

@@ -34,6 +34,7 @@ std::shared_ptr<const Environment> environment_of(const Arguments& arguments, co
   environment.extra_info["precision"] = fmt::format("{:g}", options.limits.stop.precision);
   environment.extra_info["max_time_s"] = fmt::format("{:g}", options.limits.stop.max_time_ns / 1e9);
   environment.extra_info["repeats"] = std::to_string(options.setup.repeats);
+  environment.extra_info["distributed_backend"] = options.setup.backend;
   if (!hello.no_counters.empty()) environment.extra_info["hardware_counters"] = "none: " + hello.no_counters;
   return std::make_shared<const Environment>(std::move(environment));
 }

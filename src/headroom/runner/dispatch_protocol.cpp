@@ -139,7 +139,7 @@ Json to_json(const DispatchSetup& setup) {
   return {{"mesh", setup.mesh},       {"placements", std::move(placements)},
           {"shape", setup.shape},     {"dtype", setup.dtype},
           {"repeats", setup.repeats}, {"threads", setup.threads},
-          {"seed", setup.seed}};
+          {"seed", setup.seed},       {"backend", setup.backend}};
 }
 
 DispatchSetup dispatch_setup_from_json(const Json& json) {
@@ -154,6 +154,7 @@ DispatchSetup dispatch_setup_from_json(const Json& json) {
   setup.repeats = json_integer<int>(json, "repeats", "");
   setup.threads = json_integer<int>(json, "threads", "");
   setup.seed = json_integer<std::uint64_t>(json, "seed", "");
+  setup.backend = json_string_or(json, "backend", setup.backend, "");
   return setup;
 }
 

@@ -46,6 +46,7 @@ struct DispatchSetup {
   int repeats = 9;            ///< calls of each kind in a cycle, the miss apart
   int threads = 1;            ///< of one operator
   std::uint64_t seed = 1;
+  std::string backend = "gloo";  ///< or "nccl": tensors on GPUs
 };
 
 /// Throws Error where the mesh does not hold `ranks` ranks, or the placements fit neither it nor the shape.

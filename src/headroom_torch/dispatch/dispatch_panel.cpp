@@ -23,7 +23,9 @@ at::ScalarType scalar_type(const std::string& dtype) {
 }
 
 at::Tensor random_tensor(const DispatchContext& context, at::IntArrayRef sizes) {
-  return at::rand(sizes, at::TensorOptions().dtype(at::kFloat)).to(scalar_type(context.setup.dtype));
+  return at::rand(sizes, at::TensorOptions().dtype(at::kFloat))
+      .to(scalar_type(context.setup.dtype))
+      .to(context.mesh->device());
 }
 
 dtensor::Placements replicated(const DispatchContext& context) {

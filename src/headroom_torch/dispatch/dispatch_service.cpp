@@ -37,6 +37,12 @@ dtensor::Placements placements_of(const DispatchSetup& setup) {
   return placements;
 }
 
+dtensor::Transport transport_of(const DispatchSetup& setup) {
+  if (setup.backend == "gloo") return dtensor::Transport::kGloo;
+  if (setup.backend == "nccl") return dtensor::Transport::kNccl;
+  throw Error("no backend " + in_quotes(setup.backend) + ": there are gloo and nccl");
+}
+
 /// The case that was asked for last.
 class DispatchService final : public RankPart {
  public:
@@ -68,8 +74,10 @@ class DispatchService final : public RankPart {
     const auto op = std::ranges::find_if(panel, [&](const PanelOp& known) { return name == known.name; });
     if (op == panel.end()) throw Error("no operator " + in_quotes(name));
     const bool is_first = !mesh_;
-    if (is_first || mesh_->shape() != context.setup.mesh) {
-      mesh_ = dtensor::DeviceMesh::create(context_.world, context.setup.mesh);
+    if (is_first || mesh_->shape() != context.setup.mesh || backend_ != context.setup.backend) {
+      mesh_ =
+          dtensor::DeviceMesh::create(context_.world, context.setup.mesh, {}, transport_of(context.setup));
+      backend_ = context.setup.backend;
     }
     if (is_first) keep_to_cpus_of_rank(context_.place, context.setup.threads);
     at::set_num_threads(context.setup.threads);
@@ -81,6 +89,7 @@ class DispatchService final : public RankPart {
 
   const RankContext& context_;
   dtensor::MeshPtr mesh_;
+  std::string backend_;  ///< of the mesh
   std::unique_ptr<DispatchCase> case_;
 };
 

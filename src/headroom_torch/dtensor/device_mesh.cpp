@@ -46,7 +46,8 @@ std::vector<int> ranks_along(const std::vector<int>& shape, std::size_t dim, int
 
 }  // namespace
 
-MeshPtr DeviceMesh::create(const WorldPtr& world, std::vector<int> shape, std::vector<std::string> names) {
+MeshPtr DeviceMesh::create(const WorldPtr& world, std::vector<int> shape, std::vector<std::string> names,
+                           Transport transport) {
   if (names.empty()) {
     for (std::size_t dim = 0; dim < shape.size(); ++dim) names.push_back(std::to_string(dim));
   }
@@ -55,8 +56,8 @@ MeshPtr DeviceMesh::create(const WorldPtr& world, std::vector<int> shape, std::v
   const MeshPtr mesh = c10::make_intrusive<DeviceMesh>();
   mesh->world_ = world;
   for (std::size_t dim = 0; dim < shape.size(); ++dim) {
-    mesh->groups_.push_back(
-        world->group(ranks_along(shape, dim, world->rank()), fmt::format("mesh dimension '{}'", names[dim])));
+    mesh->groups_.push_back(world->group(ranks_along(shape, dim, world->rank()),
+                                         fmt::format("mesh dimension '{}'", names[dim]), transport));
   }
   mesh->shape_ = std::move(shape);
   mesh->names_ = std::move(names);

@@ -31,8 +31,9 @@ class DeviceMesh : public c10::intrusive_ptr_target {
  public:
   /// Every rank of the world calls it with the same shape. Throws Error when the sizes do not multiply to the
   /// size of the world, or names do not fit: one for each dimension, all different; "0", "1", … where none
-  /// are given.
-  static MeshPtr create(const WorldPtr& world, std::vector<int> shape, std::vector<std::string> names = {});
+  /// are given. With kNccl its tensors are on the GPU of this rank.
+  static MeshPtr create(const WorldPtr& world, std::vector<int> shape, std::vector<std::string> names = {},
+                        Transport transport = Transport::kGloo);
 
   /// The grid of the named dimensions that this rank is in; the same object each time. Throws Error at an
   /// unknown name.
@@ -47,6 +48,8 @@ class DeviceMesh : public c10::intrusive_ptr_target {
   /// This rank's index along a dimension.
   int coordinate(int dim) const { return groups_[static_cast<std::size_t>(dim)].index; }
   const Group& group(int dim) const { return groups_[static_cast<std::size_t>(dim)]; }
+  /// Where the parts of its tensors are on this rank.
+  c10::Device device() const { return groups_.front().device; }
   /// "2x2 (dp, tp)".
   std::string text() const;
 

@@ -63,7 +63,7 @@ at::Tensor replace(const at::Tensor& tensor, const Placements& placements) {
 /// `mine` of every rank of the group, a row each.
 at::Tensor rows_of_all(const Group& group, c10::IntArrayRef mine) {
   const at::Tensor row = at::tensor(mine, at::kLong).unsqueeze(0);
-  return group.size() == 1 ? row : all_gather(group, row, 0, group.size());
+  return group.size() == 1 ? row : all_gather(group, row.to(group.device), 0, group.size()).cpu();
 }
 
 /// The size of a whole dimension whose shards have these sizes. Throws Error unless chunk() cuts it so.

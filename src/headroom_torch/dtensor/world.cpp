@@ -11,6 +11,7 @@
 #include "headroom/process/rank_environment.h"
 #include "headroom/process/route_address.h"
 #include "headroom_torch/dtensor/connection.h"
+#include "headroom_torch/dtensor/nccl_connection.h"
 
 #if HEADROOM_TORCH_HAS_GLOO
 #ifndef USE_C10D_GLOO
@@ -99,7 +100,7 @@ WorldPtr World::connect(const WorldOptions& options) {
   return world;
 }
 
-Group World::group(const std::vector<int>& ranks, const std::string& name) {
+Group World::group(const std::vector<int>& ranks, const std::string& name, Transport transport) {
   const auto self = std::find(ranks.begin(), ranks.end(), rank());
   if (self == ranks.end()) {
     throw Error(fmt::format("{}: rank {} is not among the ranks {}", name, rank(), fmt::join(ranks, ", ")));
@@ -109,6 +110,7 @@ Group World::group(const std::vector<int>& ranks, const std::string& name) {
               .index = static_cast<int>(self - ranks.begin()),
               .name = name,
               .timeout = options_.timeout,
+              .device = transport == Transport::kNccl ? nccl_device(options_.local_rank) : c10::kCPU,
               .ring = options_.ring};
   if (group.ring) group.number = group.ring->add_group(name, ranks);
 #if HEADROOM_TORCH_HAS_GLOO
@@ -117,7 +119,9 @@ Group World::group(const std::vector<int>& ranks, const std::string& name) {
       const std::string key = fmt::format("{}/{}", name, fmt::join(ranks, ","));
       const auto own =
           c10::make_intrusive<c10d::PrefixStore>(fmt::format("{}/{}", key, connections_[key]++), store_);
-      group.connection = std::make_shared<Connection>(connect_gloo(own, options_, group.index, group.size()));
+      group.connection = std::make_shared<Connection>(
+          transport == Transport::kNccl ? connect_nccl(own, group.index, group.size(), options_.timeout)
+                                        : connect_gloo(own, options_, group.index, group.size()));
     } catch (const std::exception& error) {
       throw Error(fmt::format("{}: rank {} could not connect to the ranks {} within {} ms: {}", name, rank(),
                               fmt::join(ranks, ", "), options_.timeout.count(), first_line(error.what())));

@@ -55,6 +55,7 @@ TEST(DispatchMessages, SurviveTheWayThroughJson) {
   setup.repeats = 3;
   setup.threads = 2;
   setup.seed = 18446744073709551615U;
+  setup.backend = "nccl";
   const DispatchSetup read = dispatch_setup_from_json(parse_json(dump_json(to_json(setup)), "a setup"));
   EXPECT_EQ(read.mesh, setup.mesh);
   EXPECT_EQ(read.placements, setup.placements);
@@ -63,6 +64,10 @@ TEST(DispatchMessages, SurviveTheWayThroughJson) {
   EXPECT_EQ(read.repeats, 3);
   EXPECT_EQ(read.threads, 2);
   EXPECT_EQ(read.seed, setup.seed);
+  EXPECT_EQ(read.backend, "nccl");
+  Json unsaid = to_json(setup);
+  unsaid.erase("backend");
+  EXPECT_EQ(dispatch_setup_from_json(unsaid).backend, "gloo");
 
   const RankHello hello{
       3,          4,   99,    "libtorch 2.1", "why not", {{"add", "a + a", true}}, {{"mlp", "layers", false}},
