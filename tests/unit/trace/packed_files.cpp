@@ -25,8 +25,9 @@ std::string deflated(std::string_view text, int window_bits) {
   return packed;
 }
 
+/// Least byte first; those above the number's own are 0.
 void put(std::string& out, std::uint64_t number, int bytes) {
-  for (int i = 0; i < bytes; ++i) out += static_cast<char>(number >> (8 * i));
+  for (int i = 0; i < bytes; ++i, number >>= 8) out += static_cast<char>(number);
 }
 
 /// What the local header and the directory say alike: flags, method, a time, the checksum and the sizes.
