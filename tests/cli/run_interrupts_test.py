@@ -65,8 +65,9 @@ class InterruptTest(CommandLineTest):
                 for line in lines.read_text().splitlines():
                     json.loads(line)
         # Temporary files may be left by a kill, but never under the name of a result.
-        names = {entry.name.split(".")[0].lstrip(".") for entry in self.folder.iterdir()}
-        self.assertLessEqual(names, {"records", "means"})
+        results = {"records.json", "means.csv", "means.json"}
+        for name in {entry.name for entry in self.folder.iterdir()} - results:
+            self.assertRegex(name, r"^\.headroom-\d+-\d+\.tmp$")
 
 
 if __name__ == "__main__":
