@@ -4,10 +4,6 @@
 namespace headroom::torch_runner::dtensor {
 namespace {
 
-Sizes sizes_of(const Operand& operand) {
-  return Sizes(operand.sizes.begin(), operand.sizes.end());
-}
-
 /// Whether every operand has dimension `dim`, and as much of it as the first.
 bool all_have(const Call& call, int dim) {
   for (const Operand& operand : call.operands) {

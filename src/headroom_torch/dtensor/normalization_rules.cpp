@@ -18,7 +18,7 @@ Strategy rows(const Call& call, std::size_t first, std::size_t count, Placement 
 void softmax(const Call& call, Sharding& sharding) {
   const Operand& self = call.operand(0);
   const int whole = call.dim(1, self.dims());
-  sharding.results.push_back(Sizes(self.sizes.begin(), self.sizes.end()));
+  sharding.results.push_back(sizes_of(self));
   for (int dim = 0; dim < self.dims(); ++dim) {
     if (dim != whole) add_uniform(call, sharding, Shard(dim), Shard(dim));
   }
@@ -27,7 +27,7 @@ void softmax(const Call& call, Sharding& sharding) {
 void softmax_backward(const Call& call, Sharding& sharding) {
   const Operand& gradient = call.operand(0);
   const int whole = call.dim(2, gradient.dims());
-  sharding.results.push_back(Sizes(gradient.sizes.begin(), gradient.sizes.end()));
+  sharding.results.push_back(sizes_of(gradient));
   for (int dim = 0; dim < gradient.dims(); ++dim) {
     if (dim != whole) add_uniform(call, sharding, Shard(dim), Shard(dim));
   }

@@ -59,6 +59,10 @@ void add_partial_of(const Call& call, Sharding& sharding, std::size_t which) {
 
 }  // namespace
 
+Sizes sizes_of(const Operand& operand) {
+  return Sizes(operand.sizes.begin(), operand.sizes.end());
+}
+
 void add_uniform(const Call& call, Sharding& sharding, Placement operand, Placement result,
                  Condition condition) {
   Strategy strategy;

@@ -78,6 +78,8 @@ void stack(const Call& call, Sharding& sharding);
 
 /// `dim` of `dims` dimensions, counted from the end where negative. Throws Error out of range.
 int wrapped_dim(std::int64_t dim, int dims);
+/// The sizes of the whole operand.
+Sizes sizes_of(const Operand& operand);
 /// Adds "every operand as `operand`, every result as `result`".
 void add_uniform(const Call& call, Sharding& sharding, Placement operand, Placement result,
                  Condition condition = Condition::kNone);

@@ -84,10 +84,6 @@ c10::SmallVector<int, 5> places_without(int dims, int gone, bool stays) {
   return places;
 }
 
-Sizes sizes_of(const Operand& operand) {
-  return Sizes(operand.sizes.begin(), operand.sizes.end());
-}
-
 }  // namespace
 
 void view(const Call& call, Sharding& sharding) {
