@@ -81,7 +81,10 @@ Training::Training(const DdpSetup& setup, dtensor::Group group)
     : setup_(setup),
       group_(std::move(group)),
       model_(make_model(setup.model, setup.seed)),
-      order_(setup.seed) {}
+      order_(setup.seed) {
+  if (setup.reducer != "headroom" && setup.reducer != "c10d")
+    throw Error("no reducer '" + setup.reducer + "'; there are headroom and c10d");
+}
 
 DdpReady Training::ready() {
   DdpReady ready;
