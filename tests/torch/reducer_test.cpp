@@ -59,6 +59,22 @@ Batch varied_batch(const Model& model, std::int64_t size, std::int64_t image_siz
   return batch;
 }
 
+/// One iteration: the average of the ranks' gradients, each of its share, is the gradient of the whole batch.
+void expect_gradients_of_whole(Model& model, GradientReducer& reducer, const Group& group, std::int64_t share,
+                               std::int64_t image_size, std::uint64_t iteration) {
+  const Batch whole = varied_batch(model, share * group.size(), image_size, iteration);
+  drop_gradients(model);
+  reducer.begin(Reduction::kAccumulate);
+  backward(model, whole);
+  reducer.finish();
+  const std::vector<at::Tensor> expected = gradients_of(model);
+  drop_gradients(model);
+  reducer.begin(Reduction::kAverage);
+  backward(model, share_of(whole, group.index, share));
+  reducer.finish();
+  EXPECT_LT(worst_difference(model, expected), kTolerance) << "iteration " << iteration;
+}
+
 struct Checked {
   const char* model;
   std::int64_t share;  ///< examples of a rank
@@ -73,19 +89,8 @@ TEST_P(GradientsOf, TheWholeBatchInEveryIteration) {
   const auto model = make_model(name, 1);
   model->set_training(false);  // the statistics of a batch are those of its share
   const auto reducer = bucket_reducer(model->parameters(), group, 1 << 20);
-  for (std::uint64_t iteration = 0; iteration < iterations; ++iteration) {
-    const Batch whole = varied_batch(*model, share * group.size(), 32, iteration);
-    drop_gradients(*model);
-    reducer->begin(Reduction::kAccumulate);
-    backward(*model, whole);
-    reducer->finish();
-    const std::vector<at::Tensor> expected = gradients_of(*model);
-    drop_gradients(*model);
-    reducer->begin(Reduction::kAverage);
-    backward(*model, share_of(whole, group.index, share));
-    reducer->finish();
-    EXPECT_LT(worst_difference(*model, expected), kTolerance) << "iteration " << iteration;
-  }
+  for (std::uint64_t iteration = 0; iteration < iterations; ++iteration)
+    expect_gradients_of_whole(*model, *reducer, group, share, 32, iteration);
   EXPECT_TRUE(reducer->unused().empty());
 }
 // The second iteration has the buckets that the first observed. An example of the transformer is 64 tokens,
@@ -189,19 +194,8 @@ TEST(Reducer, OfC10dGivesTheSame) {
   } catch (const Error& error) {
     GTEST_SKIP() << error.what();
   }
-  for (std::uint64_t iteration = 0; iteration < 3; ++iteration) {
-    const Batch whole = varied_batch(*model, kShare * group.size(), 0, iteration);
-    drop_gradients(*model);
-    theirs->begin(Reduction::kAccumulate);
-    backward(*model, whole);
-    theirs->finish();
-    const std::vector<at::Tensor> expected = gradients_of(*model);
-    drop_gradients(*model);
-    theirs->begin(Reduction::kAverage);
-    backward(*model, share_of(whole, group.index));
-    theirs->finish();
-    EXPECT_LT(worst_difference(*model, expected), kTolerance) << "iteration " << iteration;
-  }
+  for (std::uint64_t iteration = 0; iteration < 3; ++iteration)
+    expect_gradients_of_whole(*model, *theirs, group, kShare, 0, iteration);
 }
 
 /// Two layers, of which each rank may use the second or not, and one that nobody uses.
