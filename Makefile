@@ -8,11 +8,13 @@ JOBS ?=
 ARGS ?=
 # headroom-torch: AUTO (libtorch is installed; built where it is found), OFF (neither)
 HEADROOM_TORCH ?= AUTO
+# headroom-cuda: AUTO (built where nvcc of CUDA 12 or newer is found), ON, OFF
+HEADROOM_CUDA ?= AUTO
 # What `make test` passes to ctest: make test CTEST_ARGS="-L unit"
 CTEST_ARGS ?=
 PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
 
-SOURCES = $(shell find src tests examples bench -name '*.cpp' -o -name '*.h' 2>/dev/null | sort)
+SOURCES = $(shell find src tests examples bench -name '*.cpp' -o -name '*.h' -o -name '*.cu' -o -name '*.cuh' 2>/dev/null | sort)
 build_tree = cmake --build $(1) $(if $(JOBS),--parallel $(JOBS))
 
 .DEFAULT_GOAL := help
@@ -40,7 +42,7 @@ programs: setup $(BUILD)/build.ninja
 	$(call build_tree,$(BUILD)) --target headroom_programs
 
 $(BUILD)/build.ninja: CMakePresets.json | setup
-	cmake --preset release -DHEADROOM_TORCH=$(HEADROOM_TORCH)
+	cmake --preset release -DHEADROOM_TORCH=$(HEADROOM_TORCH) -DHEADROOM_CUDA=$(HEADROOM_CUDA)
 	@touch $@
 
 soak: setup ## Build with the long tests and the fuzz targets and run only those, four hours (CTEST_ARGS=...)

@@ -14,8 +14,7 @@ if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
 endif()
 
-add_library(headroom_warnings INTERFACE)
-target_compile_options(headroom_warnings INTERFACE
+set(HEADROOM_WARNINGS
   -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wconversion -Wno-sign-conversion
   # GCC 12 sees overlapping copies in string concatenations that are none (GCC bug 105651), and with precompiled headers
   # the same under two names more.
@@ -23,6 +22,11 @@ target_compile_options(headroom_warnings INTERFACE
   "$<$<AND:$<BOOL:${HEADROOM_PRECOMPILE}>,$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-stringop-overflow;-Wno-array-bounds>"
   # It also sees members of aggregates that are not initialised where they are: no reason to stop.
   "$<$<BOOL:${HEADROOM_WERROR}>:-Werror;-Wno-error=maybe-uninitialized>")
+add_library(headroom_warnings INTERFACE)
+# nvcc hands the host's part of a .cu file to the same compiler; what it writes itself there is not clean of more than these.
+target_compile_options(headroom_warnings INTERFACE
+  "$<$<NOT:$<COMPILE_LANGUAGE:CUDA>>:${HEADROOM_WARNINGS}>"
+  "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra$<$<BOOL:${HEADROOM_WERROR}>:;-Xcompiler=-Werror;-Werror=all-warnings>>")
 
 # Options, tables and tests run for milliseconds: what they cost is their compilation.
 add_library(headroom_quickly_compiled INTERFACE)

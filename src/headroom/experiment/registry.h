@@ -16,6 +16,7 @@ class Registry {
  public:
   /// Calls `run` once and writes a trace of what it did to `file`, whole or not at all. Throws Error.
   using Tracer = std::function<void(const std::string& file, const std::function<void()>& run)>;
+  using Require = std::function<void()>;
   /// Adds to the registry what the runner's command line asks for. Throws Error.
   using TakeArguments = std::function<void(Registry&, const std::vector<std::string>& arguments)>;
 
@@ -24,6 +25,14 @@ class Registry {
   /// Null when there is none of that name.
   const Experiment* find(std::string_view name) const;
   const std::deque<Experiment>& all() const { return experiments_; }
+
+  /// `require` throws Error, saying what is missing and what to do, where the machine lacks what every
+  /// experiment here needs. Called before the runner greets; what it says takes the greeting's place.
+  void require_with(Require require) { require_ = std::move(require); }
+  /// Throws what require_with's function throws.
+  void require() const {
+    if (require_) require_();
+  }
 
   /// How one call of a case is recorded; empty: this runner cannot.
   void trace_with(Tracer tracer) { tracer_ = std::move(tracer); }
@@ -36,6 +45,7 @@ class Registry {
 
  private:
   std::deque<Experiment> experiments_;
+  Require require_;
   Tracer tracer_;
   TakeArguments take_arguments_;
 };

@@ -66,7 +66,8 @@ std::int64_t State::integer(std::string_view axis) const {
 std::size_t State::rotate(std::size_t bytes) {
   info_.copies = 1;
   if (spec_.caches == Caches::kCold && bytes > 0) {
-    const auto target = 2 * static_cast<std::size_t>(last_level_cache_bytes());
+    const std::size_t target =
+        2 * (cache_bytes_ ? *cache_bytes_ : static_cast<std::size_t>(last_level_cache_bytes()));
     info_.copies = std::max<std::size_t>(2, (target + bytes - 1) / bytes);
   }
   return info_.copies;

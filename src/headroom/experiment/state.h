@@ -107,6 +107,11 @@ class State {
   /// the copy's index.
   std::size_t rotate(std::size_t bytes);
 
+  /// The last-level cache of the device that the case runs on, for rotate(); without it that of the host.
+  void last_level_cache(std::size_t bytes) { cache_bytes_ = bytes; }
+  /// How many copies rotate() said; 1 before.
+  std::size_t copies() const { return info_.copies; }
+
   /// Skips the case when `bytes` more cannot be had, saying both sizes.
   void require_memory(std::size_t bytes) const;
 
@@ -211,6 +216,7 @@ class State {
   SharedObjects& shared_;
   CaseInfo info_;
   NoiseMeter noise_;
+  std::optional<std::size_t> cache_bytes_;
   bool measured_ = false;
 };
 

@@ -16,9 +16,9 @@
 namespace headroom {
 
 /// The language between the command line and a runner: JSON, one message a line, over the socket whose number
-/// is in kSocketVariable. The runner speaks first (Hello, or {"error": "reason"} where it cannot do what its
-/// own command line asks: `headroom run --module FILE --input SPEC` starts the runner with these arguments);
-/// after that it answers each request with one reply.
+/// is in kSocketVariable. The runner speaks first (Hello, or {"error": "reason"} where the machine lacks what
+/// it needs, or it cannot do what its own command line asks: `headroom run --module FILE --input SPEC` starts
+/// the runner with these arguments); after that it answers each request with one reply.
 ///
 ///   {"do": "describe"}                                        -> {"experiments": [...]}
 ///   {"do": "prepare", "case": 7, "spec": {...}}               -> {"outcome": "ready", "info": {...}}

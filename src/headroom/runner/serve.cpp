@@ -115,6 +115,7 @@ void serve(Channel channel, Registry& registry, const std::string& name,
   // A runner in an endless loop must not outlive the command line that asked for it.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   try {
+    registry.require();
     registry.take_arguments(arguments);
   } catch (const std::exception& error) {
     channel.write_line(dump_json({{"error", error.what()}}));

@@ -62,6 +62,17 @@ TEST_F(Measure, HotHasOneCopyAndColdExceedsTwiceTheLastCache) {
   EXPECT_EQ(cold.rotate(0), 1U);
 }
 
+TEST_F(Measure, ADeviceRotatesByItsOwnCache) {
+  State state(spec_of(), source, shared);
+  state.last_level_cache(1000);
+  EXPECT_EQ(state.rotate(100), 20U);
+  EXPECT_EQ(state.copies(), 20U);
+  EXPECT_EQ(state.rotate(5000), 2U);
+  State hot(spec_of({}, Caches::kHot), source, shared);
+  hot.last_level_cache(1000);
+  EXPECT_EQ(hot.rotate(100), 1U);
+}
+
 TEST_F(Measure, TheCopyCyclesAcrossLeadInAndSamples) {
   State state(spec_of(), source, shared);
   const auto cache = static_cast<std::size_t>(last_level_cache_bytes());

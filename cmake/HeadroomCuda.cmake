@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+# CUDA, where it is wanted and a toolkit of 12 or newer is found: sets HEADROOM_HAS_CUDA and makes headroom_cuda_runtime.
+# What belongs to the driver or is large (libcuda, cuBLAS, CUPTI, NVML) is loaded when it is needed, never linked:
+# headroom-cuda starts on any machine, and says there what it lacks.
+set(HEADROOM_CUDA AUTO CACHE STRING "Build headroom-cuda: ON, OFF, or AUTO (where CUDA 12 or newer is found)")
+set_property(CACHE HEADROOM_CUDA PROPERTY STRINGS AUTO ON OFF)
+
+# Why no CUDA is used, in `why`; empty where CMAKE_CUDA_COMPILER compiles.
+macro(headroom_find_cuda why)
+  include(CheckLanguage)
+  # The toolkit's installer puts nvcc into no PATH.
+  if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
+    find_program(HEADROOM_NVCC nvcc HINTS $ENV{CUDA_HOME}/bin PATHS /usr/local/cuda/bin)
+    if(HEADROOM_NVCC)
+      set(ENV{CUDACXX} ${HEADROOM_NVCC})
+    endif()
+  endif()
+  set(${why} "")
+  check_language(CUDA)
+  if(NOT CMAKE_CUDA_COMPILER)
+    set(${why} "no nvcc that compiles was found in PATH, CUDA_HOME, CUDACXX or /usr/local/cuda")
+  else()
+    execute_process(COMMAND ${CMAKE_CUDA_COMPILER} --version OUTPUT_VARIABLE headroom_nvcc_version ERROR_QUIET)
+    if(NOT headroom_nvcc_version MATCHES "release ([0-9.]+)" OR CMAKE_MATCH_1 VERSION_LESS 12)
+      set(${why} "${CMAKE_CUDA_COMPILER} is not nvcc of CUDA 12 or newer")
+    endif()
+  endif()
+endmacro()
+
+set(HEADROOM_HAS_CUDA FALSE)
+if(HEADROOM_CUDA)
+  headroom_find_cuda(headroom_cuda_problem)
+  if(headroom_cuda_problem AND NOT HEADROOM_CUDA STREQUAL "AUTO")
+    message(FATAL_ERROR "HEADROOM_CUDA=${HEADROOM_CUDA}: ${headroom_cuda_problem}")
+  elseif(headroom_cuda_problem)
+    message(STATUS "headroom-cuda: not built, ${headroom_cuda_problem}")
+  else()
+    set(HEADROOM_HAS_CUDA TRUE)
+    # Machine code for Ampere and Hopper, and PTX from which the driver of a later device compiles its own.
+    set(CMAKE_CUDA_ARCHITECTURES 80-real 90-real 90-virtual)
+    set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
+    enable_language(CUDA)
+    # CMake before 3.25.2 does not know that nvcc 12 has C++20.
+    if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
+      set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
+    endif()
+    set(CMAKE_CUDA_STANDARD 20)
+    set(CMAKE_CUDA_EXTENSIONS OFF)
+    find_package(CUDAToolkit REQUIRED)
+    add_library(headroom_cuda_runtime INTERFACE)
+    target_include_directories(headroom_cuda_runtime SYSTEM INTERFACE ${CUDAToolkit_INCLUDE_DIRS})
+    target_link_libraries(headroom_cuda_runtime INTERFACE CUDA::cudart_static)
+    message(STATUS "headroom-cuda: CUDA ${CUDAToolkit_VERSION}")
+  endif()
+endif()

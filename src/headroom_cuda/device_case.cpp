@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom_cuda/device_case.h"
+
+#include <cstdint>
+
+#include "headroom_cuda/launch_timer.h"
+
+namespace headroom::cuda {
+
+void measure_on_device(State& state, Device& device, const Launch& launch) {
+  LaunchTimer timer(device, launch, state.copies());
+  state.measure_batches([&](std::uint64_t iterations) { return timer.time(iterations); });
+}
+
+}  // namespace headroom::cuda

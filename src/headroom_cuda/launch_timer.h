@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+#include "headroom_cuda/device.h"
+#include "headroom_cuda/launch.h"
+#include "headroom_cuda/launch_graphs.h"
+#include "headroom_cuda/stream_gate.h"
+
+namespace headroom::cuda {
+
+/// Times iterations between two events on the device: short ones as graphs, long ones launched one by one.
+/// The copies of the inputs take turns from call to call.
+class LaunchTimer {
+ public:
+  /// All must outlive this. Launches once, to find out whether an iteration is long.
+  LaunchTimer(Device& device, const Launch& launch, std::size_t copies);
+  ~LaunchTimer();
+  LaunchTimer(const LaunchTimer&) = delete;
+  LaunchTimer& operator=(const LaunchTimer&) = delete;
+
+  /// Nanoseconds that `iterations` took on the device, together. A single one is launched as it is, with
+  /// nothing around it but the events: what records a trace sees the kernels and the calls that started them.
+  double time(std::uint64_t iterations);
+
+ private:
+  double time_one();
+  double time_launches(std::uint64_t iterations);
+  double time_graphs(std::uint64_t iterations);
+  void launch_next();
+  double elapsed_ns();
+
+  Device& device_;
+  const Launch& launch_;
+  std::size_t copies_;
+  std::size_t next_copy_ = 0;
+  LaunchGraphs graphs_;
+  StreamGate gate_;
+  cudaEvent_t start_ = nullptr;
+  cudaEvent_t stop_ = nullptr;
+  bool is_long_ = false;
+};
+
+}  // namespace headroom::cuda
