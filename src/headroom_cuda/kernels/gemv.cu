@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom_cuda/kernels/gemv.h"
+
+#include <utility>
+
+#include "headroom/base/error.h"
+#include "headroom_cuda/cuda_check.h"
+#include "headroom_cuda/kernels/gemv_kernels.cuh"
+
+namespace headroom::cuda {
+namespace {
+
+using Kernel = void (*)(GemvProblem, unsigned);
+
+template <typename Weights, std::size_t... kIndex>
+Kernel aligned_kernel(GemvForm form, std::index_sequence<kIndex...> /*of*/) {
+  Kernel found = nullptr;
+  const auto look_at = [&](GemvForm candidate, Kernel kernel) {
+    if (candidate.vectors == form.vectors && candidate.rows == form.rows) found = kernel;
+  };
+  (look_at(kGemvForms[kIndex],
+           &gemv_kernel<Weights, kGemvForms[kIndex].vectors, kGemvForms[kIndex].rows, true>),
+   ...);
+  return found;
+}
+
+template <typename Weights>
+Kernel kernel_of(const GemvPlan& plan) {
+  if (!plan.aligned) return &gemv_kernel<Weights, kUnalignedForm.vectors, kUnalignedForm.rows, false>;
+  return aligned_kernel<Weights>(plan.form, std::make_index_sequence<kGemvForms.size()>{});
+}
+
+}  // namespace
+
+void launch_gemv(const GemvProblem& problem, std::string_view dtype, const GemvPlan& plan,
+                 cudaStream_t stream) {
+  const Kernel kernel = dtype == "int8" ? kernel_of<Int8Weights>(plan) : kernel_of<Bf16Weights>(plan);
+  if (kernel == nullptr) throw Error("no gemv kernel has the form " + plan.name());
+  kernel<<<plan.blocks, kGemvThreads, 0, stream>>>(problem, plan.team_threads);
+  check_launch("gemv_kernel");
+}
+
+}  // namespace headroom::cuda

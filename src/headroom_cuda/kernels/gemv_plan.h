@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headroom::cuda {
+
+/// What a thread of a gemv kernel has in flight: this many vectors of 16 bytes of each of so many rows.
+struct GemvForm {
+  int vectors = 1;
+  int rows = 1;
+};
+/// Those that are compiled; rows are powers of two.
+inline constexpr std::array<GemvForm, 6> kGemvForms{{{1, 1}, {1, 2}, {1, 4}, {2, 2}, {2, 4}, {4, 2}}};
+/// The only one where rows do not begin at multiples of 16 bytes.
+inline constexpr GemvForm kUnalignedForm{1, 4};
+/// The only one of the chain of linear layers.
+inline constexpr GemvForm kLinearForm{4, 2};
+
+/// How a gemv is launched.
+struct GemvPlan {
+  GemvForm form;
+  unsigned team_threads = 0;  ///< that share a row: a power of two from 32 to 512
+  unsigned blocks = 0;        ///< of 512 threads
+  bool aligned = true;        ///< every row begins at a multiple of 16 bytes
+
+  std::string name() const;  ///< "4 rows, 2 vectors"
+};
+
+std::string name_of(GemvForm form);
+std::vector<std::string> gemv_variants();
+
+/// For `outputs` rows of `row_bytes` bytes each on a device of `processors` multiprocessors. `variant` is one
+/// of gemv_variants(), or empty for what suits the sizes. Throws Error for a name that is none.
+GemvPlan gemv_plan(std::size_t outputs, std::size_t row_bytes, unsigned processors, std::string_view variant);
+/// For a layer of the chain.
+GemvPlan linear_plan(std::size_t outputs, std::size_t row_bytes, unsigned processors);
+
+}  // namespace headroom::cuda

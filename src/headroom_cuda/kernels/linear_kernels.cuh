@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "headroom_cuda/kernels/gemv_kernels.cuh"
+#include "headroom_cuda/kernels/moments.cuh"
+
+/// Linear layers with the LayerNorms before and behind them, in one launch each. The statistics of a
+/// LayerNorm come from the launch that makes its input: each block leaves those of its rows, and every block
+/// of the next merges them.
+namespace headroom::cuda {
+
+/// What is normed before it is multiplied, to bf16.
+struct NormedX {
+  const UnnormedVector& vector;
+  NormParameters parameters;
+  unsigned count;
+  bool prepared = false;
+  float mean = 0, reciprocal = 0;
+
+  __device__ void prepare() {
+    if (prepared) return;
+    prepared = true;
+    wait_for_launch_before();
+    const Moments whole = moments_of_launch(vector);
+    mean = whole.mean;
+    reciprocal = reciprocal_root(whole.squares / whole.count + kLinearNormEpsilon);
+  }
+
+  __device__ float value(unsigned element) const {
+    const float scaled = (load_written(vector.values + element) - mean) * reciprocal;
+    return fmaf(scaled, bf16_value(parameters.gamma[element]), bf16_value(parameters.beta[element]));
+  }
+
+  /// As PlainX::fill.
+  template <unsigned kPairs>
+  __device__ void fill(std::uint32_t (&pairs)[kPairs], unsigned element) const {
+#pragma unroll
+    for (unsigned i = 0; i < kPairs; ++i) {
+      const unsigned at = element + 2 * i;
+      if (at < count) pairs[i] = bf16_pair(value(at), at + 1 < count ? value(at + 1) : 0);
+    }
+  }
+};
+
+/// Adds the bias, and keeps what the LayerNorm behind it needs.
+struct UnnormedResults {
+  const std::uint16_t* bias;
+  UnnormedVector result;
+  Moments moments{};  ///< of this thread's rows
+
+  __device__ void row(unsigned row, float sum) {
+    const float value = sum + bf16_value(bias[row]);
+    result.values[row] = value;
+    add(moments, value);
+  }
+  __device__ void finish() {
+    const Moments of_block = merged_over_block(moments);
+    if (threadIdx.x == 0) result.moments[blockIdx.x] = of_block;
+  }
+};
+
+/// x W + bias, and the moments of it.
+template <int kVectors, int kRows, bool kAligned>
+__global__ void __launch_bounds__(kGemvThreads, 1)
+    linear_kernel(LinearProblem problem, unsigned team_threads) {
+  let_next_launch_start();
+  PlainX x{problem.x, problem.matrix.columns};
+  UnnormedResults results{problem.bias, problem.result};
+  multiply_rows<Bf16Weights, kVectors, kRows, kAligned>(problem.matrix, team_threads, x, results);
+}
+
+/// Whether this block is the last to come here. All that blocks wrote before is then there to be read. Leaves
+/// `finished` 0 for the next launch.
+__device__ inline bool is_last_block(std::uint32_t* finished) {
+  __shared__ bool last;
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    last = atomicAdd(finished, 1U) == gridDim.x - 1;
+    if (last) *finished = 0;
+  }
+  __syncthreads();
+  if (last) __threadfence();
+  return last;
+}
+
+/// LayerNorm(W LayerNorm(x) + bias): the last block to finish does the outer one.
+template <int kVectors, int kRows, bool kAligned>
+__global__ void __launch_bounds__(kGemvThreads, 1)
+    normed_linear_kernel(NormedLinearProblem problem, unsigned team_threads) {
+  NormedX x{problem.x, problem.inner, problem.matrix.columns};
+  UnnormedResults results{problem.bias, problem.result};
+  multiply_rows<Bf16Weights, kVectors, kRows, kAligned>(problem.matrix, team_threads, x, results);
+  if (!is_last_block(problem.finished)) return;
+  NormedX y{problem.result, problem.outer, problem.matrix.outputs};
+  y.prepare();
+  for (unsigned i = threadIdx.x; i < y.count; i += kGemvThreads) problem.y[i] = bf16_bits(y.value(i));
+}
+
+}  // namespace headroom::cuda

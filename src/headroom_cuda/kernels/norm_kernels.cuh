@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "headroom_cuda/kernels/norm_problem.h"
+#include "headroom_cuda/kernels/reductions.cuh"
+#include "headroom_cuda/kernels/row_vectors.cuh"
+
+/// LayerNorm of rows of bf16. A block holds a row in registers, with gamma and beta of its columns, and loads
+/// its next row while it sums this one: memory is read once and written once.
+namespace headroom::cuda {
+
+constexpr unsigned kNormLength = kVectorBytes / sizeof(std::uint16_t);  ///< values of a vector
+
+/// Mean of a row, and 1 / sqrt(variance + epsilon).
+struct RowStatistics {
+  float mean, reciprocal;
+};
+
+/// The columns of a thread: kVectors vectors, blockDim.x apart, from `first` on.
+template <int kVectors>
+struct NormColumns {
+  unsigned columns, vectors, first;
+
+  __device__ explicit NormColumns(const NormProblem& problem, unsigned from)
+      : columns(problem.columns),
+        vectors((problem.columns + kNormLength - 1) / kNormLength),
+        first(from + threadIdx.x) {}
+  __device__ unsigned vector(unsigned v) const { return first + v * blockDim.x; }
+  /// How many values of vector `v` are in the row.
+  __device__ unsigned length(unsigned v) const {
+    const unsigned at = vector(v);
+    if (at >= vectors) return 0;
+    const unsigned left = columns - at * kNormLength;
+    return left < kNormLength ? left : kNormLength;
+  }
+  __device__ unsigned count() const {
+    unsigned all = 0;
+#pragma unroll
+    for (unsigned v = 0; v < kVectors; ++v) all += length(v);
+    return all;
+  }
+};
+
+template <int kVectors, bool kAligned>
+struct NormRow {
+  Vector vectors[kVectors];
+
+  __device__ void load(const NormProblem& problem, const NormColumns<kVectors>& columns, unsigned row) {
+    const std::size_t row_bytes = std::size_t{problem.columns} * sizeof(std::uint16_t);
+    const auto* const x = reinterpret_cast<const std::byte*>(problem.x);
+    const std::byte* const end = x + problem.rows * row_bytes;
+#pragma unroll
+    for (unsigned v = 0; v < kVectors; ++v) {
+      const bool inside = row < problem.rows && columns.vector(v) < columns.vectors;
+      vectors[v] =
+          inside ? row_vector<kAligned>(x + row * row_bytes, row_bytes, columns.vector(v), end) : Vector{};
+    }
+  }
+
+  __device__ float sum() const {
+    float sums[2] = {};
+#pragma unroll
+    for (const Vector& vector : vectors) {
+#pragma unroll
+      for (const std::uint32_t pair : vector.words) {
+        sums[0] += low_bf16(pair);
+        sums[1] += high_bf16(pair);
+      }
+    }
+    return sums[0] + sums[1];
+  }
+
+  /// Of what is in the row.
+  __device__ float squared_differences(const NormColumns<kVectors>& columns, float mean) const {
+    float sum = 0;
+#pragma unroll
+    for (unsigned v = 0; v < kVectors; ++v) {
+      const unsigned length = columns.length(v);
+      if (kAligned && length == 0) continue;
+#pragma unroll
+      for (unsigned i = 0; i < 4; ++i) {
+        const float low = low_bf16(vectors[v].words[i]) - mean;
+        const float high = high_bf16(vectors[v].words[i]) - mean;
+        if (kAligned || 2 * i < length) sum = fmaf(low, low, sum);
+        if (kAligned || 2 * i + 1 < length) sum = fmaf(high, high, sum);
+      }
+    }
+    return sum;
+  }
+};
+
+/// Statistics of rows that the threads of a block hold together. Those of each warp are merged by the formula
+/// of Chan, Golub and LeVeque (1979), exact where a difference of squares would cancel; one barrier a row.
+class BlockStatistics {
+ public:
+  __device__ BlockStatistics(unsigned count_of_thread, float columns, float epsilon)
+      : count_(warp_sum(static_cast<float>(count_of_thread))), columns_(columns), epsilon_(epsilon) {}
+
+  template <int kVectors, bool kAligned>
+  __device__ RowStatistics of(const NormRow<kVectors, kAligned>& row, const NormColumns<kVectors>& columns) {
+    const float sum = warp_sum(row.sum());
+    const float mean = count_ > 0 ? sum / count_ : 0;
+    const float squares = warp_sum(row.squared_differences(columns, mean));
+    return blockDim.x == kWarp ? finished(mean, squares) : merged(mean, squares);
+  }
+
+ private:
+  __device__ RowStatistics finished(float mean, float squares) const {
+    return {mean, reciprocal_root(squares / columns_ + epsilon_)};
+  }
+  __device__ RowStatistics merged(float mean, float squares) {
+    // Two of them, so that a warp may write the next row's while another still reads this one's.
+    __shared__ float counts[2][kMostWarps], means[2][kMostWarps], sums[2][kMostWarps];
+    const unsigned warp = threadIdx.x / kWarp;
+    const unsigned lane = threadIdx.x % kWarp;
+    if (lane == 0) {
+      counts[turn_][warp] = count_;
+      means[turn_][warp] = mean;
+      sums[turn_][warp] = squares;
+    }
+    __syncthreads();
+    const bool there = lane < blockDim.x / kWarp;
+    const float count = there ? counts[turn_][lane] : 0;
+    const float own = there ? means[turn_][lane] : 0;
+    const float whole = warp_sum(count * own) / columns_;
+    const float apart = there ? fmaf(count * (own - whole), own - whole, sums[turn_][lane]) : 0;
+    turn_ = 1 - turn_;
+    return finished(whole, warp_sum(apart));
+  }
+
+  float count_, columns_, epsilon_;
+  unsigned turn_ = 0;
+};
+
+/// Eight values of a row, normed.
+__device__ inline Vector normed(const Vector& values, const RowStatistics& row,
+                                const float (&gamma)[kNormLength], const float (&beta)[kNormLength]) {
+  Vector result;
+#pragma unroll
+  for (unsigned i = 0; i < 4; ++i) {
+    const float low = (low_bf16(values.words[i]) - row.mean) * row.reciprocal;
+    const float high = (high_bf16(values.words[i]) - row.mean) * row.reciprocal;
+    result.words[i] =
+        bf16_pair(fmaf(low, gamma[2 * i], beta[2 * i]), fmaf(high, gamma[2 * i + 1], beta[2 * i + 1]));
+  }
+  return result;
+}
+
+/// `length` parameters from `element` on; zero behind them.
+__device__ inline void load_parameters(const float* from, unsigned element, unsigned length,
+                                       float (&values)[kNormLength]) {
+#pragma unroll
+  for (unsigned i = 0; i < kNormLength; ++i) values[i] = i < length ? from[element + i] : 0;
+}
+
+/// Rows of at most blockDim.x kVectors vectors.
+template <int kVectors, bool kAligned>
+__global__ void __launch_bounds__(norm_form(kVectors).threads, norm_form(kVectors).blocks)
+    norm_kernel(NormProblem problem) {
+  const NormColumns<kVectors> columns(problem, 0);
+  float gamma[kVectors][kNormLength], beta[kVectors][kNormLength];
+  NormRow<kVectors, kAligned> current, next;
+  current.load(problem, columns, blockIdx.x);
+#pragma unroll
+  for (unsigned v = 0; v < kVectors; ++v) {
+    load_parameters(problem.gamma, columns.vector(v) * kNormLength, columns.length(v), gamma[v]);
+    load_parameters(problem.beta, columns.vector(v) * kNormLength, columns.length(v), beta[v]);
+  }
+  BlockStatistics statistics(columns.count(), static_cast<float>(problem.columns), problem.epsilon);
+  const std::size_t row_bytes = std::size_t{problem.columns} * sizeof(std::uint16_t);
+  for (unsigned row = blockIdx.x; row < problem.rows; row += gridDim.x) {
+    next.load(problem, columns, row + gridDim.x);
+    const RowStatistics found = statistics.of(current, columns);
+    auto* const y = reinterpret_cast<std::byte*>(problem.y) + row * row_bytes;
+#pragma unroll
+    for (unsigned v = 0; v < kVectors; ++v) {
+      store_row_vector<kAligned>(y, row_bytes, columns.vector(v), columns.vectors,
+                                 normed(current.vectors[v], found, gamma[v], beta[v]));
+    }
+    current = next;
+  }
+}
+
+}  // namespace headroom::cuda

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+
+/// CUDA's model of blocks, warps and barriers on the host: with this header included first, kernels compile
+/// as C++ and run block by block, each thread on a stack of its own. Threads switch where they wait for each
+/// other (barriers, exchanges within a warp). What a device leaves undefined is an error here: a barrier that
+/// not every thread of the block reaches, an exchange that not every lane of the warp takes part in. Shared
+/// memory holds NaNs when a block starts.
+namespace headroom::emulated {
+
+struct Index {
+  unsigned x = 0, y = 0, z = 0;
+};
+extern Index thread_index, block_index, block_size, grid_size;
+
+/// Which thread of a block runs first: a barrier that is missing shows in one of them.
+enum class Order { kForward, kBackward };
+
+/// Runs `kernel` for every thread of every block. `threads` is a multiple of 32. Throws std::logic_error
+/// where threads wait for each other in vain.
+void launch(unsigned blocks, unsigned threads, Order order, const std::function<void()>& kernel);
+
+/// __syncthreads and an exchange of 32 bits with another lane of the warp; called by a kernel.
+void wait_for_block();
+std::uint32_t exchange(std::uint32_t value, unsigned with_lane);
+
+}  // namespace headroom::emulated
+
+// NOLINTBEGIN(bugprone-reserved-identifier): these are CUDA's names.
+#define __global__
+#define __device__
+#define __host__
+#define __launch_bounds__(...)
+#define __shared__ [[gnu::section("emulated_shared")]] static
+#define threadIdx ::headroom::emulated::thread_index
+#define blockIdx ::headroom::emulated::block_index
+#define blockDim ::headroom::emulated::block_size
+#define gridDim ::headroom::emulated::grid_size
+
+inline void __syncthreads() {
+  headroom::emulated::wait_for_block();
+}
+inline void __threadfence() {}
+/// Of whole warps only: the mask is that of all lanes.
+inline std::uint32_t __shfl_sync(unsigned /*mask*/, std::uint32_t value, int from) {
+  return headroom::emulated::exchange(value, static_cast<unsigned>(from) % 32);
+}
+inline float __shfl_xor_sync(unsigned mask, float value, int with) {
+  const auto from = static_cast<int>(threadIdx.x % 32) ^ with;
+  return std::bit_cast<float>(__shfl_sync(mask, std::bit_cast<std::uint32_t>(value), from));
+}
+inline float __uint_as_float(std::uint32_t bits) {
+  return std::bit_cast<float>(bits);
+}
+inline std::uint32_t __funnelshift_r(std::uint32_t low, std::uint32_t high, std::uint32_t bits) {
+  return static_cast<std::uint32_t>(((std::uint64_t{high} << 32) | low) >> (bits % 32));
+}
+inline std::uint32_t __byte_perm(std::uint32_t low, std::uint32_t high, std::uint32_t selector) {
+  const std::uint64_t bytes = (std::uint64_t{high} << 32) | low;
+  std::uint32_t result = 0;
+  for (unsigned i = 0; i < 4; ++i) {
+    const unsigned from = (selector >> (4 * i)) % 8;
+    result |= static_cast<std::uint32_t>((bytes >> (8 * from)) & 0xff) << (8 * i);
+  }
+  return result;
+}
+inline std::uint32_t atomicAdd(std::uint32_t* at, std::uint32_t added) {
+  return std::atomic_ref(*at).fetch_add(added);
+}
+// NOLINTEND(bugprone-reserved-identifier)

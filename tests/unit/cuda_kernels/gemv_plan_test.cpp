@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom_cuda/kernels/gemv_plan.h"
+
+#include <gmock/gmock.h>
+
+#include "headroom/base/error.h"
+
+namespace headroom::cuda {
+namespace {
+
+constexpr unsigned kH200 = 132;
+
+TEST(GemvPlan, AThreadHoldsItsPartOfARowInRegisters) {
+  EXPECT_EQ(gemv_plan(16384, 16384, kH200, "").name(), "4 rows, 2 vectors");
+  EXPECT_EQ(gemv_plan(16384, 16384, kH200, "").team_threads, 512U);
+  EXPECT_EQ(gemv_plan(16384, 32768, kH200, "").name(), "2 rows, 4 vectors");
+  EXPECT_EQ(gemv_plan(8192, 8192, kH200, "").name(), "4 rows, 1 vector");
+  EXPECT_EQ(gemv_plan(8192, 8192, kH200, "2 rows, 2 vectors").team_threads, 256U);
+}
+
+TEST(GemvPlan, FewRowsAreSpreadOverAllProcessors) {
+  const GemvPlan plan = gemv_plan(1024, 1024, kH200, "");
+  EXPECT_EQ(plan.name(), "1 row, 1 vector");
+  EXPECT_EQ(plan.team_threads, 64U);
+  EXPECT_EQ(plan.blocks, kH200);
+  EXPECT_EQ(gemv_plan(3, 1024, kH200, "").blocks, 3U);
+}
+
+TEST(GemvPlan, OneThreadOfAWarpDoesForAShortRow) {
+  EXPECT_EQ(gemv_plan(1, 1, kH200, "").team_threads, 32U);
+  EXPECT_EQ(gemv_plan(7, 16, kH200, "4 rows, 2 vectors").team_threads, 32U);
+}
+
+TEST(GemvPlan, RowsThatBeginAnywhereHaveOneForm) {
+  for (const std::string& variant : gemv_variants()) {
+    const GemvPlan plan = gemv_plan(1025, 1025, kH200, variant);
+    EXPECT_FALSE(plan.aligned);
+    EXPECT_EQ(plan.name(), name_of(kUnalignedForm));
+  }
+}
+
+TEST(GemvPlan, ANameThatIsNoneIsAnError) {
+  EXPECT_THAT([] { gemv_plan(1024, 1024, kH200, "5 rows"); },
+              testing::ThrowsMessage<Error>(testing::HasSubstr("5 rows")));
+}
+
+}  // namespace
+}  // namespace headroom::cuda
