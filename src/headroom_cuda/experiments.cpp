@@ -1,12 +1,60 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom_cuda/experiments.h"
 
+#include <string>
+#include <utility>
+
 #include "headroom_cuda/driver.h"
+#include "headroom_cuda/limits/limit_copy.h"
+#include "headroom_cuda/limits/limit_peak.h"
+#include "headroom_cuda/limits/limit_read.h"
+#include "headroom_cuda/limits/limit_write.h"
 
 namespace headroom::cuda {
+namespace {
+
+constexpr const char* kBandwidth = "memory_bandwidth(GB/s)";
+
+/// Powers of two from 1 MiB, within any L2, to 4 GiB, beyond it.
+Axis working_sets() {
+  Axis axis{"bytes", Axis::Kind::kInteger, {}};
+  for (long long bytes = 1 << 20; bytes <= 4LL << 30; bytes *= 2)
+    axis.values.push_back(std::to_string(bytes));
+  return axis;
+}
+
+/// Named as those of headroom-native, with the same axes: a case is held against the limits of its own
+/// device.
+void add_limits(Registry& registry) {
+  const auto limit = [&](const char* name, Experiment::Function run) -> Experiment& {
+    return registry.add(name, std::move(run)).device("cuda").backends({"cuda"}).limit();
+  };
+  limit("limit.read", limit_read)
+      .summary("bandwidth of reading a working set")
+      .axis(working_sets())
+      .axis("pattern", {"linear", "blocked", "tiles"})
+      .metric(kBandwidth);
+  limit("limit.write", limit_write)
+      .summary("bandwidth of writing a working set")
+      .axis(working_sets())
+      .axis("pattern", {"plain", "evict_first", "tiles"})
+      .metric(kBandwidth);
+  limit("limit.copy", limit_copy)
+      .summary("bandwidth of copying one half of a working set to the other, read and written bytes")
+      .axis(working_sets())
+      .axis("pattern", {"plain", "evict_first", "tiles"})
+      .metric(kBandwidth);
+  limit("limit.peak", limit_peak)
+      .summary("arithmetic peak")
+      .axis("dtype", {"f32", "f16", "bf16", "fp8", "int8"})
+      .axis("pattern", {"fma", "mma", "wgmma"});
+}
+
+}  // namespace
 
 void register_cuda_experiments(Registry& registry) {
   registry.require_with(require_device);
+  add_limits(registry);
 }
 
 }  // namespace headroom::cuda

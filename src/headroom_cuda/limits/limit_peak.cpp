@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom_cuda/limits/limit_peak.h"
+
+#include <cmath>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "headroom_cuda/device_case.h"
+#include "headroom_cuda/limits/matrix_operands.h"
+#include "headroom_cuda/limits/peak_kernels.h"
+
+namespace headroom::cuda {
+namespace {
+
+/// Rounds that take some 200 to 500 µs, beside which a kernel's start and end cost nothing.
+constexpr unsigned kFmaRounds = 8192, kMmaRounds = 8192, kWgmmaRounds = 512;
+/// So few that every sum is exact in float32, or nearly so in the shorter sums of fp8.
+constexpr unsigned kFmaVerified = 2 * kFmaRoundsAtOnce, kMatrixVerified = kWgmmaRoundsAtOnce;
+/// Tensor cores of fp8 add with fewer bits than float32 has.
+constexpr double kFp8Tolerance = 2e-3;
+
+/// f32 with ordinary instructions: a, y - a, a, y - a, …, all exact.
+void fma_peak(State& state) {
+  constexpr float kFactor = -1.0F, kSummand = 8.0F;
+  const auto device = device_of(state);
+  const auto blocks = static_cast<unsigned>(4 * device->multiprocessors());
+  const std::size_t threads = std::size_t{blocks} * kFmaThreads;
+  DeviceBuffer out(state, threads * sizeof(float));
+  unsigned rounds = kFmaVerified;
+  const Launch launch = [&](std::size_t, cudaStream_t stream) {
+    fma_chains(blocks, rounds, kFactor, kSummand, out.as<float>(), stream);
+  };
+  std::vector<double> expected(threads, 0.0);
+  for (std::size_t thread = 0; thread < threads; ++thread) {
+    for (unsigned chain = 0; chain < kFmaChains; ++chain) {
+      double value = fma_start(static_cast<unsigned>(thread % 32), chain);
+      for (unsigned round = 0; round < kFmaVerified; ++round) value = value * kFactor + kSummand;
+      expected[thread] += value;
+    }
+  }
+  verify_on_device<float>(state, *device, launch, out, expected, {1e-6, 0});
+  rounds = kFmaRounds;
+  state.work({.flops = 2.0 * static_cast<double>(threads) * kFmaChains * rounds, .dtype = "f32"});
+  state.note("instruction", "FFMA");
+  measure_on_device(state, *device, launch);
+}
+
+/// What one of the two kernels on tensor cores computes.
+struct MatrixKernel {
+  unsigned rounds;
+  unsigned blocks;
+  std::size_t rows_a, rows_b;                         ///< of the operands, all steps or matrices together
+  double multiplications;                             ///< of one block in one round
+  std::size_t values;                                 ///< that a block writes
+  std::function<double(std::size_t index)> expected;  ///< value `index` of a block after one round
+  void (*run)(MatrixType, unsigned, unsigned, const std::byte*, const std::byte*, std::uint32_t*,
+              cudaStream_t);
+};
+
+template <typename T>
+void matrix_peak(State& state, MatrixType type, const MatrixKernel& kernel, const MatrixOperand& a,
+                 const MatrixOperand& b) {
+  const auto device = device_of(state);
+  DeviceBuffer device_a(state, a.bytes.size()), device_b(state, b.bytes.size());
+  device_a.upload(a.bytes);
+  device_b.upload(b.bytes);
+  DeviceBuffer out(state, kernel.blocks * kernel.values * sizeof(T));
+  const auto run = [&](unsigned rounds, std::uint32_t* to, cudaStream_t stream) {
+    kernel.run(type, kernel.blocks, rounds, device_a.data(), device_b.data(), to, stream);
+  };
+  std::vector<double> expected(kernel.blocks * kernel.values);
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    expected[i] = i < kernel.values ? kMatrixVerified * kernel.expected(i) : expected[i - kernel.values];
+  }
+  std::vector<double> actual(expected.size());
+  const auto verified = [&] {
+    out.poison();
+    run(kMatrixVerified, out.as<std::uint32_t>(), device->stream());
+    device->synchronize();
+    std::vector<T> values(expected.size());
+    out.download(std::span(values));
+    actual.assign(values.begin(), values.end());
+  };
+  state.verify(verified, actual, expected, {type == MatrixType::kFp8 ? kFp8Tolerance : 0.0, 0});
+  state.work(
+      {.flops = 2 * kernel.multiplications * kernel.blocks * kernel.rounds, .dtype = state.text("dtype")});
+  measure_on_device(state, *device,
+                    [&](std::size_t, cudaStream_t stream) { run(kernel.rounds, nullptr, stream); });
+}
+
+void matrix_peak(State& state, MatrixType type, const MatrixKernel& kernel, const MatrixOperand& a,
+                 const MatrixOperand& b) {
+  if (type == MatrixType::kInt8) return matrix_peak<std::int32_t>(state, type, kernel, a, b);
+  matrix_peak<float>(state, type, kernel, a, b);
+}
+
+void mma_peak(State& state) {
+  const MatrixType type = matrix_type(state.text("dtype"));
+  if (type == MatrixType::kFp8) state.skip("mma.sync of compute capability 8.0 has no fp8");
+  const unsigned elements = elements_per_row(type);
+  const MatrixOperand a = matrix_operand(type, kMmaA * kMmaRows, state.seed());
+  const MatrixOperand b = matrix_operand(type, kMmaB * kMmaColumns, state.seed() + 1);
+  MatrixKernel kernel{};
+  kernel.rounds = kMmaRounds;
+  kernel.blocks = static_cast<unsigned>(2 * device_of(state)->multiprocessors());
+  kernel.multiplications = double{kMmaThreads / 32} * kMmaTiles * kMmaRows * kMmaColumns * elements;
+  kernel.values = std::size_t{kMmaTiles} * kMmaRows * kMmaColumns;
+  kernel.expected = [&](std::size_t index) {
+    const std::size_t column = index % kMmaColumns, row = index / kMmaColumns % kMmaRows;
+    const std::size_t tile = index / (kMmaColumns * kMmaRows);
+    return dot(a, tile % kMmaA * kMmaRows + row, b, tile % kMmaB * kMmaColumns + column, elements);
+  };
+  kernel.run = mma_tiles;
+  state.note("instruction", type == MatrixType::kInt8 ? "IMMA" : "HMMA");
+  matrix_peak(state, type, kernel, a, b);
+}
+
+void wgmma_peak(State& state) {
+  const auto device = device_of(state);
+  if (device->compute_capability() != 90) {
+    state.skip("wgmma needs compute capability 9.0, " + device->name() + " has another");
+  }
+  const MatrixType type = matrix_type(state.text("dtype"));
+  const unsigned elements = elements_per_row(type);
+  const MatrixOperand a = matrix_operand(type, kWgmmaSteps * kWgmmaRows, state.seed());
+  const MatrixOperand b = matrix_operand(type, kWgmmaSteps * kWgmmaColumns, state.seed() + 1);
+  MatrixKernel kernel{};
+  kernel.rounds = kWgmmaRounds;
+  kernel.blocks = static_cast<unsigned>(device->multiprocessors());
+  kernel.multiplications = double{kWgmmaGroups} * kWgmmaSteps * kWgmmaRows * kWgmmaColumns * elements;
+  kernel.values = std::size_t{kWgmmaRows} * kWgmmaColumns;
+  kernel.expected = [&](std::size_t index) {
+    const std::size_t row = index / kWgmmaColumns, column = index % kWgmmaColumns;
+    double sum = 0;
+    for (unsigned step = 0; step < kWgmmaSteps; ++step) {
+      sum += dot(a, step * kWgmmaRows + row, b, step * kWgmmaColumns + column, elements);
+    }
+    return sum;
+  };
+  kernel.run = wgmma_tiles;
+  state.note("instruction", type == MatrixType::kInt8  ? "IGMMA"
+                            : type == MatrixType::kFp8 ? "QGMMA"
+                                                       : "HGMMA");
+  matrix_peak(state, type, kernel, a, b);
+}
+
+}  // namespace
+
+void limit_peak(State& state) {
+  const bool is_f32 = state.text("dtype") == "f32";
+  const std::string& pattern = state.text("pattern");
+  if (is_f32 != (pattern == "fma")) state.skip("no " + pattern + " of " + state.text("dtype"));
+  if (pattern == "fma") return fma_peak(state);
+  return pattern == "mma" ? mma_peak(state) : wgmma_peak(state);
+}
+
+}  // namespace headroom::cuda

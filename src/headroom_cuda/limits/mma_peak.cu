@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <stdexcept>
+
+#include "headroom_cuda/cuda_check.h"
+#include "headroom_cuda/limits/peak_kernels.h"
+
+namespace headroom::cuda {
+namespace {
+
+/// The layout of the registers is that of "Matrix fragments for mma.m16n8k16" (and .m16n8k32 of 8-bit types)
+/// in the PTX ISA: with rows of a and columns of b as 8 words of 32 bits, it is the same for all types.
+struct FragmentA {
+  std::uint32_t words[4];
+};
+struct FragmentB {
+  std::uint32_t words[2];
+};
+
+template <MatrixType kType>
+__device__ __forceinline__ void multiply_add(std::uint32_t (&d)[4], const FragmentA& a, const FragmentB& b) {
+#define HEADROOM_MMA(instruction, letter, type)                                                        \
+  asm volatile("mma.sync.aligned." instruction                                                         \
+               " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"                      \
+               : "+" letter(reinterpret_cast<type&>(d[0])), "+" letter(reinterpret_cast<type&>(d[1])), \
+                 "+" letter(reinterpret_cast<type&>(d[2])), "+" letter(reinterpret_cast<type&>(d[3]))  \
+               : "r"(a.words[0]), "r"(a.words[1]), "r"(a.words[2]), "r"(a.words[3]), "r"(b.words[0]),  \
+                 "r"(b.words[1]))
+  if constexpr (kType == MatrixType::kF16) HEADROOM_MMA("m16n8k16.row.col.f32.f16.f16.f32", "f", float);
+  if constexpr (kType == MatrixType::kBf16) HEADROOM_MMA("m16n8k16.row.col.f32.bf16.bf16.f32", "f", float);
+  if constexpr (kType == MatrixType::kInt8)
+    HEADROOM_MMA("m16n8k32.row.col.s32.s8.s8.s32", "r", std::uint32_t);
+#undef HEADROOM_MMA
+}
+
+__device__ FragmentA load_a(const std::uint32_t* a) {
+  const unsigned row = threadIdx.x % 32 / 4, word = threadIdx.x % 4;
+  constexpr unsigned kWords = kRowBytes / 4;
+  return {{a[row * kWords + word], a[(row + 8) * kWords + word], a[row * kWords + word + 4],
+           a[(row + 8) * kWords + word + 4]}};
+}
+
+__device__ FragmentB load_b(const std::uint32_t* b) {
+  const unsigned column = threadIdx.x % 32 / 4, word = threadIdx.x % 4;
+  constexpr unsigned kWords = kRowBytes / 4;
+  return {{b[column * kWords + word], b[column * kWords + word + 4]}};
+}
+
+__device__ void store_tile(const std::uint32_t (&d)[4], std::uint32_t* out) {
+  const unsigned row = threadIdx.x % 32 / 4, column = threadIdx.x % 4 * 2;
+  out[row * kMmaColumns + column] = d[0];
+  out[row * kMmaColumns + column + 1] = d[1];
+  out[(row + 8) * kMmaColumns + column] = d[2];
+  out[(row + 8) * kMmaColumns + column + 1] = d[3];
+}
+
+template <MatrixType kType>
+__global__ void __launch_bounds__(kMmaThreads)
+    mma_kernel(unsigned rounds, const std::uint32_t* a, const std::uint32_t* b, std::uint32_t* out) {
+  FragmentA fragments_a[kMmaA];
+  FragmentB fragments_b[kMmaB];
+#pragma unroll
+  for (unsigned i = 0; i < kMmaA; ++i) fragments_a[i] = load_a(a + i * kMmaRows * kRowBytes / 4);
+#pragma unroll
+  for (unsigned i = 0; i < kMmaB; ++i) fragments_b[i] = load_b(b + i * kMmaColumns * kRowBytes / 4);
+  std::uint32_t tiles[kMmaTiles][4] = {};  // zero as a float too
+#pragma unroll 4
+  for (unsigned round = 0; round < rounds; ++round) {
+#pragma unroll
+    for (unsigned i = 0; i < kMmaTiles; ++i) {
+      multiply_add<kType>(tiles[i], fragments_a[i % kMmaA], fragments_b[i % kMmaB]);
+    }
+  }
+  if (out == nullptr || threadIdx.x >= 32) return;
+  constexpr unsigned kTileWords = kMmaRows * kMmaColumns;
+#pragma unroll
+  for (unsigned i = 0; i < kMmaTiles; ++i)
+    store_tile(tiles[i], out + (blockIdx.x * kMmaTiles + i) * kTileWords);
+}
+
+using Kernel = void (*)(unsigned, const std::uint32_t*, const std::uint32_t*, std::uint32_t*);
+
+Kernel kernel_of(MatrixType type) {
+  switch (type) {
+    case MatrixType::kF16:
+      return mma_kernel<MatrixType::kF16>;
+    case MatrixType::kBf16:
+      return mma_kernel<MatrixType::kBf16>;
+    case MatrixType::kInt8:
+      return mma_kernel<MatrixType::kInt8>;
+    case MatrixType::kFp8:
+      break;
+  }
+  throw std::logic_error("compute capability 8.0 has no mma of fp8");
+}
+
+}  // namespace
+
+void mma_tiles(MatrixType type, unsigned blocks, unsigned rounds, const std::byte* a, const std::byte* b,
+               std::uint32_t* out, cudaStream_t stream) {
+  kernel_of(type)<<<blocks, kMmaThreads, 0, stream>>>(rounds, reinterpret_cast<const std::uint32_t*>(a),
+                                                      reinterpret_cast<const std::uint32_t*>(b), out);
+  check_launch("mma_kernel");
+}
+
+}  // namespace headroom::cuda

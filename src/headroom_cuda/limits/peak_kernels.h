@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace headroom::cuda {
+
+/// Chains of fused multiply-adds, all independent: a = a x + y, kFmaChains in each thread, from fma_start on.
+constexpr unsigned kFmaThreads = 256;
+constexpr unsigned kFmaChains = 8;
+constexpr unsigned kFmaRoundsAtOnce = 32;  ///< `rounds` is a multiple of it
+constexpr float fma_start(unsigned lane, unsigned chain) {
+  return 1.0F + 0.03125F * static_cast<float>(lane) + 0.5F * static_cast<float>(chain);
+}
+/// out[thread] becomes the sum of the thread's chains after `rounds` rounds, in the order of the chains.
+void fma_chains(unsigned blocks, unsigned rounds, float x, float y, float* out, cudaStream_t stream);
+
+/// What the matrix instructions multiply. All of them take 32 bytes of each row and column at a time.
+enum class MatrixType { kF16, kBf16, kFp8, kInt8 };
+
+/// mma.sync, from compute capability 8.0 on: each warp adds to kMmaTiles tiles of 16 x 8, tile u the product
+/// of matrix u % kMmaA of a (each 16 rows of 32 bytes) and matrix u % kMmaB of b (each 8 columns of 32
+/// bytes), `rounds` times.
+constexpr unsigned kMmaThreads = 256;
+constexpr unsigned kMmaTiles = 8, kMmaA = 2, kMmaB = 4;
+constexpr unsigned kMmaRows = 16, kMmaColumns = 8, kRowBytes = 32;
+/// f16, bf16 and int8. `out`, 4 bytes a value, takes the tiles of the first warp of each block, row by row;
+/// null: none are written.
+void mma_tiles(MatrixType type, unsigned blocks, unsigned rounds, const std::byte* a, const std::byte* b,
+               std::uint32_t* out, cudaStream_t stream);
+
+/// wgmma, of compute capability 9.0 only: each group of 128 threads adds to one tile of 64 x 256 the product
+/// of kWgmmaSteps steps of a (each 64 rows of 32 bytes) and b (each 256 columns of 32 bytes), `rounds` times.
+constexpr unsigned kWgmmaThreads = 256;
+constexpr unsigned kWgmmaRoundsAtOnce = 4;  ///< `rounds` is a multiple of it
+constexpr unsigned kWgmmaGroups = kWgmmaThreads / 128;
+constexpr unsigned kWgmmaSteps = 4, kWgmmaRows = 64, kWgmmaColumns = 256;
+/// `out` takes the tile of the first group of each block, row by row; null: none is written.
+void wgmma_tiles(MatrixType type, unsigned blocks, unsigned rounds, const std::byte* a, const std::byte* b,
+                 std::uint32_t* out, cudaStream_t stream);
+
+}  // namespace headroom::cuda

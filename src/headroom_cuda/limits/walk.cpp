@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom_cuda/limits/walk.h"
+
+#include <algorithm>
+
+namespace headroom::cuda {
+namespace {
+
+constexpr std::size_t kTile = std::size_t{kWalkThreads} * kVectorsInFlight;
+
+std::size_t rounded_up_quotient(std::size_t value, std::size_t divisor) {
+  return (value + divisor - 1) / divisor;
+}
+
+}  // namespace
+
+Walk walk_of(std::string_view pattern, std::size_t vectors, std::size_t stride, std::size_t passes,
+             unsigned resident) {
+  const std::size_t tiles = rounded_up_quotient(vectors, kTile);
+  Walk walk{vectors, stride, 0, static_cast<unsigned>(passes), 1, 1};
+  if (pattern == "tiles") {
+    walk.chunk = kTile;
+    walk.team = static_cast<unsigned>(tiles);
+    walk.blocks = static_cast<unsigned>(tiles * passes);
+    return walk;
+  }
+  walk.team = static_cast<unsigned>(std::min<std::size_t>(resident, tiles));
+  const std::size_t teams = std::min<std::size_t>(passes, resident / walk.team);
+  walk.blocks = static_cast<unsigned>(teams * walk.team);
+  if (pattern == "blocked") walk.chunk = rounded_up_quotient(tiles, walk.team) * kTile;
+  return walk;
+}
+
+}  // namespace headroom::cuda

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom_cuda/limits/walk.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "headroom_cuda/limits/bandwidth_kernels.h"
+
+namespace headroom::cuda {
+namespace {
+
+/// How often each vector is reached, by the arithmetic of the kernels' loop.
+std::vector<int> visits(const Walk& walk, std::size_t memory) {
+  std::vector<int> counts(memory, 0);
+  for (unsigned block = 0; block < walk.blocks; ++block) {
+    const unsigned rank = block % walk.team;
+    const std::size_t step = walk.chunk > 0 ? kWalkThreads : std::size_t{walk.team} * kWalkThreads;
+    const std::size_t end = walk.chunk > 0 ? std::min(walk.vectors, (rank + 1) * walk.chunk) : walk.vectors;
+    for (unsigned pass = block / walk.team; pass < walk.passes; pass += walk.blocks / walk.team) {
+      for (unsigned thread = 0; thread < kWalkThreads; ++thread) {
+        std::size_t at = (walk.chunk > 0 ? rank * walk.chunk : std::size_t{rank} * kWalkThreads) + thread;
+        for (; at < end; at += step) ++counts.at(pass * walk.stride + at);
+      }
+    }
+  }
+  return counts;
+}
+
+TEST(Walk, EveryPatternReachesEachVectorOnceInEachPass) {
+  for (const std::string pattern : {"linear", "blocked", "tiles"}) {
+    for (const std::size_t vectors : {1U, 255U, 256U, 2048U, 2049U, 10'000U, 70'001U}) {
+      for (const std::size_t passes : {1U, 3U, 8U}) {
+        for (const unsigned resident : {1U, 5U, 32U}) {
+          const Walk cold = walk_of(pattern, vectors, vectors, passes, resident);
+          EXPECT_EQ(visits(cold, vectors * passes), std::vector<int>(vectors * passes, 1))
+              << pattern << " " << vectors << " x " << passes << " on " << resident;
+          const Walk hot = walk_of(pattern, vectors, 0, passes, resident);
+          EXPECT_EQ(visits(hot, vectors), std::vector<int>(vectors, static_cast<int>(passes)));
+        }
+      }
+    }
+  }
+}
+
+TEST(Walk, SmallWorkingSetsAreSharedByTeamsSoThatAllBlocksHaveWork) {
+  const Walk walk = walk_of("linear", 4096, 0, 1000, 528);
+  EXPECT_EQ(walk.team, 2U) << "a vector for each load that the threads have in flight";
+  EXPECT_EQ(walk.blocks, 528U);
+  EXPECT_EQ(walk_of("linear", 4096, 0, 3, 528).blocks, 6U) << "no more teams than passes";
+  EXPECT_EQ(walk_of("linear", 1 << 20, 0, 1, 528).blocks, 512U);
+  EXPECT_EQ(walk_of("blocked", 1 << 24, 0, 1, 528).blocks, 528U);
+  EXPECT_EQ(walk_of("tiles", 1 << 20, 1 << 20, 4, 528).blocks, 2048U);
+}
+
+TEST(SumOfWords, IsTheSumOfEachWord) {
+  for (const std::size_t first : {0U, 1U, 1000U}) {
+    std::uint32_t sum = 0;
+    for (std::size_t count = 0; count < 3000; ++count) {
+      ASSERT_EQ(sum_of_words(first, count), sum) << first << " " << count;
+      sum += word_at(first + count);
+    }
+  }
+  // Words of ranges that adjoin add up, beyond 2^32 words too.
+  const std::size_t many = (std::size_t{1} << 33) + 7;
+  EXPECT_EQ(sum_of_words(0, many) + sum_of_words(many, many), sum_of_words(0, 2 * many));
+}
+
+}  // namespace
+}  // namespace headroom::cuda
