@@ -30,6 +30,9 @@ const std::vector<KnownRunner>& known_runners() {
       {"headroom-torch",
        {"aten", "aten_out"},
        "it is built where libtorch is found: apt-get install libtorch-dev, then make build"},
+      {"headroom-cuda",
+       {"cuda", "cublas", "cublaslt"},
+       "it is built where nvcc of CUDA 12 or newer is found: install the CUDA toolkit, then make build"},
   };
   return runners;
 }
@@ -72,22 +75,26 @@ std::string find_native_runner() {
   return find_runner("headroom-native");
 }
 
-std::vector<std::string> runners_of_backends(const std::vector<std::string>& backends) {
-  std::vector<std::string> paths;
-  const auto take = [&](const KnownRunner& runner, const std::string& wanted_for) {
-    const std::string path = wanted_for.empty() ? find_runner(runner.name)
-                                                : require_runner(runner, "backend " + in_quotes(wanted_for));
-    if (!path.empty() && std::ranges::find(paths, path) == paths.end()) paths.push_back(path);
+std::vector<FoundRunner> runners_of_backends(const std::vector<std::string>& backends) {
+  std::vector<FoundRunner> found;
+  const auto take = [&](const std::string& path, bool is_asked_for) {
+    if (path.empty()) return;
+    const auto earlier = std::ranges::find(found, path, &FoundRunner::path);
+    if (earlier == found.end()) {
+      found.push_back({path, is_asked_for});
+    } else {
+      earlier->is_asked_for = earlier->is_asked_for || is_asked_for;
+    }
   };
-  if (backends.empty()) take(known_runners().front(), {});
+  if (backends.empty()) take(find_runner(known_runners().front().name), true);
   for (const std::string& backend : backends) {
     if (const KnownRunner* runner = runner_of(backend)) {
-      take(*runner, backend);
+      take(require_runner(*runner, "backend " + in_quotes(backend)), true);
     } else {
-      for (const KnownRunner& any : known_runners()) take(any, {});
+      for (const KnownRunner& any : known_runners()) take(find_runner(any.name), false);
     }
   }
-  return paths;
+  return found;
 }
 
 }  // namespace headroom::cli

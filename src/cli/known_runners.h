@@ -16,9 +16,17 @@ std::string find_native_runner();
 /// headroom-torch, which reads modules from files. Throws Error when it is not there, saying what it needs.
 std::string runner_of_modules();
 
+struct FoundRunner {
+  std::string path;
+  bool is_asked_for =
+      true;  ///< by a backend that it has; else it is left out where it cannot run on this machine
+
+  bool operator==(const FoundRunner&) const = default;
+};
+
 /// The runners of a run that names none: those that hold the backends asked for, the first backend's first;
 /// headroom-native when none is asked for. "all", and a name that no runner of ours has, take every runner
 /// that is there. Throws Error when a backend's runner is not there, saying what it needs.
-std::vector<std::string> runners_of_backends(const std::vector<std::string>& backends);
+std::vector<FoundRunner> runners_of_backends(const std::vector<std::string>& backends);
 
 }  // namespace headroom::cli

@@ -114,23 +114,26 @@ StopRule stop_rule(const RawOptions& raw) {
   return stop_rule_with(rule, raw.stop);
 }
 
-std::vector<std::string> runner_paths(const RawOptions& raw, const std::vector<std::string>& backends) {
-  if (!raw.runners.empty()) return raw.runners;
-  if (!raw.modules.modules.empty()) return {runner_of_modules()};
-  return runners_of_backends(backends);
+std::vector<FoundRunner> runners_of(const RawOptions& raw, const std::vector<std::string>& backends) {
+  if (raw.runners.empty() && raw.modules.modules.empty()) return runners_of_backends(backends);
+  std::vector<FoundRunner> named;
+  for (const std::string& path : raw.runners) named.push_back({path, true});
+  if (raw.runners.empty()) named.push_back({runner_of_modules(), true});
+  return named;
 }
 
 std::vector<RunnerCommand> runner_commands(const RawOptions& raw, const std::vector<std::string>& backends) {
-  const std::vector<std::string> paths = runner_paths(raw, backends);
+  const std::vector<FoundRunner> runners = runners_of(raw, backends);
   const std::vector<std::string> arguments = runner_arguments(raw.modules);
-  if (paths.empty()) {
+  if (runners.empty()) {
     throw Error(
         "headroom-native was not found beside this program or in PATH; name a runner with --runner PATH");
   }
   std::vector<RunnerCommand> commands;
-  for (const std::string& path : paths) {
+  for (const FoundRunner& runner : runners) {
     RunnerCommand command;
-    command.path = path;
+    command.path = runner.path;
+    command.may_refuse = !runner.is_asked_for;
     command.arguments = arguments;
     if (!raw.timeout.empty()) {
       command.reply_timeout = std::chrono::milliseconds(static_cast<long>(parse_time_ns(raw.timeout) / 1e6));

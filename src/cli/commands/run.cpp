@@ -110,6 +110,8 @@ ExitCode measure(const Arguments& arguments, const RunOptions& options,
   SessionRequest request = options.request;
   request.tuning = &tuned;
   Session session(std::move(request), environment, interrupted);
+  for (const std::string& reason : session.left_out())
+    std::fprintf(stderr, "headroom: without %s\n", reason.c_str());
   if (options.list) {
     list(session.offers(), options.json);
     return ExitCode::kFine;

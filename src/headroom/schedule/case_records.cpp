@@ -125,8 +125,11 @@ std::optional<Limit> limit_of(const Track& track, const std::optional<Floor>& fl
   const auto ratio = ratio_of(floor->series, steady_series(track.readings));
   if (!ratio) return std::nullopt;
   Limit limit;
-  limit.name = fmt::format("{}, {} thread{}", floor->name, track.planned.spec.threads,
-                           track.planned.spec.threads == 1 ? "" : "s");
+  limit.name = floor->name;
+  if (track.planned.device == "cpu") {
+    const int threads = track.planned.spec.threads;
+    limit.name += fmt::format(", {} thread{}", threads, threads == 1 ? "" : "s");
+  }
   limit.fraction = ratio->ratio;
   limit.interval = ratio->interval;
   const std::vector<double>& values = floor->series.values;
@@ -210,7 +213,8 @@ Record empty_record(Record record, const Track& track) {
 
 void append_records(const Track& track, const GroupResult& result, const StringMap& ratio, Record base,
                     std::vector<Record>& records) {
-  const std::optional<Floor> floor = floor_of(result.limits, track.info.work);
+  const std::optional<Floor> floor =
+      floor_of(limits_of_device(result.limits, track.planned.device), track.info.work);
   const std::optional<Limit> limit = limit_of(track, floor);
   base.notes = noise_notes(track, limit, result.stop);
   const std::vector<MetricForm> forms = metric_forms(track, floor);

@@ -123,9 +123,21 @@ void GroupRun::tune(Track& track, int first_id) {
   });
 }
 
+std::vector<const Track*> GroupRun::first_of_each_device() const {
+  std::vector<const Track*> first;
+  for (const Track& track : result_.cases) {
+    const auto is_same = [&](const Track* other) { return other->planned.device == track.planned.device; };
+    if (track.alive() && std::ranges::none_of(first, is_same)) first.push_back(&track);
+  }
+  return first;
+}
+
 void GroupRun::add_limits() {
-  const auto first = std::ranges::find_if(result_.cases, &Track::alive);
-  result_.limits = limit_candidates(offers_, first->planned, first->info.work);
+  for (const Track* first : first_of_each_device()) {
+    for (LimitTrack& limit : limit_candidates(offers_, first->planned, first->info.work)) {
+      result_.limits.push_back(std::move(limit));
+    }
+  }
   int id = static_cast<int>(result_.cases.size());
   for (LimitTrack& limit : result_.limits) limit.track.id = id++;
   for (LimitTrack& limit : result_.limits) tracks_.prepare(limit.track);
@@ -147,16 +159,22 @@ void GroupRun::calibrate_all() {
       calibrate(limit.track, limit.resource == Resource::kPingPong ? kPingPongNs : settings_.sample_ns);
     }
   }
-  const auto first = std::ranges::find_if(result_.cases, &Track::alive);
-  if (first != result_.cases.end()) drop_loose_limits(*first);
+  drop_loose_limits();
 }
 
-void GroupRun::drop_loose_limits(const Track& bounded) {
-  const std::vector<LimitTrack> candidates = result_.limits;
-  const bool needs_peak = bounded.planned.metric == "flops_utilization";
-  drop_loose_candidates(result_.limits, bounded.info.work, needs_peak);
+void GroupRun::drop_loose_limits() {
+  const std::vector<LimitTrack> candidates = std::move(result_.limits);
+  result_.limits.clear();
   std::set<int> kept;
-  for (const LimitTrack& limit : result_.limits) kept.insert(limit.track.id);
+  for (const Track* bounded : first_of_each_device()) {
+    std::vector<LimitTrack> limits = limits_of_device(candidates, bounded->planned.device);
+    const bool needs_peak = bounded->planned.metric == "flops_utilization";
+    drop_loose_candidates(limits, bounded->info.work, needs_peak);
+    for (LimitTrack& limit : limits) {
+      kept.insert(limit.track.id);
+      result_.limits.push_back(std::move(limit));
+    }
+  }
   for (LimitTrack limit : candidates) {
     if (kept.contains(limit.track.id) || !limit.track.alive()) continue;
     tracks_.guarded(limit.track, [&](Worker& worker) { worker.release(limit.track.id); });
@@ -223,7 +241,8 @@ void GroupRun::sample(Track& track) {
                     reply.sample.noise};
     // Ratios need a time that is positive, and no honest sample takes none.
     if (!(reading.ns > 0)) return PreparedTracks::fail(track, worker, kNoTime);
-    reading.noise.placement_ns = placement_ns_;
+    // Where the host's threads lie says nothing about a device.
+    if (track.planned.device == "cpu") reading.noise.placement_ns = placement_ns_;
     track.readings.push_back(reading);
   });
 }

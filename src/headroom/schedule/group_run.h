@@ -54,7 +54,8 @@ class GroupRun {
   void tune(Track& track, int first_id);
   void add_limits();
   void calibrate_all();
-  void drop_loose_limits(const Track& bounded);
+  std::vector<const Track*> first_of_each_device() const;
+  void drop_loose_limits();
   void sample_rounds();
   void sample_round();
   bool should_end(const StopRule& rule, Stopping& stopping);

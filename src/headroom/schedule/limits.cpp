@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <map>
 
 #include "headroom/base/units.h"
@@ -42,19 +43,21 @@ double bounded_bytes(Resource resource, const Traffic& traffic) {
   return total > 0 && bytes >= kNegligibleShare * total ? bytes : 0;
 }
 
-/// Beyond four last-level caches bandwidth no longer depends on the size: a model of 13 GB needs no twin.
-std::int64_t capped_working_set(double bytes) {
-  const auto cap =
-      static_cast<double>(std::max<std::int64_t>(4 * last_level_cache_bytes(), std::int64_t{1} << 30));
+/// Beyond four last-level caches bandwidth no longer depends on the size: a model of 13 GB needs no twin. Of
+/// the caches only the host's are known here; those of devices are far below a quarter of the least cap.
+std::int64_t capped_working_set(double bytes, const std::string& device) {
+  const std::int64_t caches = device == "cpu" ? 4 * last_level_cache_bytes() : 0;
+  const auto cap = static_cast<double>(std::max(caches, std::int64_t{1} << 30));
   return static_cast<std::int64_t>(std::min(bytes, cap));
 }
 
 /// The values of an axis of a limit for this work; none where the limit does not apply.
-std::vector<std::string> axis_values(const Axis& axis, Resource resource, const Work& work) {
+std::vector<std::string> axis_values(const Axis& axis, const std::string& device, Resource resource,
+                                     const Work& work) {
   if (axis.name == "bytes") {
     const double bytes = bounded_bytes(resource, traffic_of(work));
     if (bytes < 1) return {};
-    return {std::to_string(capped_working_set(bytes))};
+    return {std::to_string(capped_working_set(bytes, device))};
   }
   if (axis.name == "dtype") {
     const bool known = std::ranges::find(axis.values, work.dtype) != axis.values.end();
@@ -68,7 +71,7 @@ std::vector<AxisValues> points(const ExperimentDescription& limit, Resource reso
   for (const Axis& axis : limit.axes) {
     std::vector<AxisValues> longer;
     for (const AxisValues& point : found) {
-      for (const std::string& value : axis_values(axis, resource, work)) {
+      for (const std::string& value : axis_values(axis, limit.device, resource, work)) {
         longer.push_back(point);
         longer.back().emplace_back(axis.name, value);
       }
@@ -204,6 +207,13 @@ void drop_loose_candidates(std::vector<LimitTrack>& limits, const Work& work, bo
     if (limit.resource == Resource::kPeak) return !needs_peak && compute < kResourceShare * memory;
     return memory < kResourceShare * compute;
   });
+}
+
+std::vector<LimitTrack> limits_of_device(const std::vector<LimitTrack>& limits, const std::string& device) {
+  std::vector<LimitTrack> found;
+  std::ranges::copy_if(limits, std::back_inserter(found),
+                       [&](const LimitTrack& limit) { return limit.track.planned.device == device; });
+  return found;
 }
 
 std::optional<Floor> floor_of(const std::vector<LimitTrack>& limits, const Work& work) {

@@ -23,6 +23,9 @@ std::vector<LimitTrack> limit_candidates(const std::vector<RunnerOffer>& offers,
 /// peak always where `needs_peak`).
 void drop_loose_candidates(std::vector<LimitTrack>& limits, const Work& work, bool needs_peak);
 
+/// The limits that are those of `device`.
+std::vector<LimitTrack> limits_of_device(const std::vector<LimitTrack>& limits, const std::string& device);
+
 /// The floor of `work` in each round, in ns per iteration, by the best pattern (by median) of each resource.
 struct Floor {
   Series series;

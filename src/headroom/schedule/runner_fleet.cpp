@@ -2,6 +2,7 @@
 #include "headroom/schedule/runner_fleet.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "headroom/base/error.h"
 
@@ -9,7 +10,14 @@ namespace headroom {
 
 void RunnerFleet::add(RunnerCommand command, bool only_limits) {
   Member member{std::move(command), {}, {}, false, only_limits, nullptr};
-  member.process = std::make_unique<RunnerProcess>(member.command, interrupted_);
+  try {
+    member.process = std::make_unique<RunnerProcess>(member.command, interrupted_);
+  } catch (const RunnerRefused& refusal) {
+    if (!member.command.may_refuse) throw;
+    left_out_.push_back(std::filesystem::path(member.command.path).filename().string() + ": " +
+                        refusal.what());
+    return;
+  }
   member.name = member.process->hello().name;
   member.traces = member.process->hello().traces;
   try {

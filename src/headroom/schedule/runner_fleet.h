@@ -18,8 +18,12 @@ class RunnerFleet final : public Workers {
  public:
   explicit RunnerFleet(const std::atomic<bool>& interrupted) : interrupted_(interrupted) {}
 
-  /// Starts the runner and asks what it offers. Throws Error when it is missing or not a runner.
+  /// Starts the runner and asks what it offers. Throws Error when it is missing, not a runner, or refuses
+  /// where it may not (RunnerCommand::may_refuse).
   void add(RunnerCommand command, bool only_limits);
+
+  /// The runners that refused, with why: "headroom-cuda: no CUDA device: …".
+  const std::vector<std::string>& left_out() const { return left_out_; }
 
   /// Labels: the runner's name; its path where two have the same name; "path#2" where two have the same path.
   std::vector<RunnerOffer> offers() const;
@@ -41,6 +45,7 @@ class RunnerFleet final : public Workers {
 
   const std::atomic<bool>& interrupted_;
   std::vector<Member> members_;
+  std::vector<std::string> left_out_;
 };
 
 }  // namespace headroom

@@ -78,7 +78,7 @@ void RunnerProcess::greet() {
       hello_ = hello_from_json(greeting);
     }
   });
-  if (!refusal.empty()) throw Error(refusal);
+  if (!refusal.empty()) throw RunnerRefused(refusal);
   if (hello_.protocol != kProtocolVersion) {
     throw Error(fmt::format(
         "runner '{}' speaks protocol {}, this headroom speaks {}; rebuild it against this version",

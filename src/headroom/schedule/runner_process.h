@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "headroom/base/error.h"
 #include "headroom/process/channel.h"
 #include "headroom/process/spawn.h"
 #include "headroom/schedule/worker.h"
@@ -19,13 +20,22 @@ struct RunnerCommand {
   std::chrono::milliseconds hello_timeout{15'000};
   std::chrono::milliseconds reply_timeout{120'000};
   std::vector<std::string> arguments{};  ///< where there are any, it may take reply_timeout to greet
+  bool may_refuse = false;  ///< left out, and said so, where it says in place of a greeting what it lacks
+};
+
+/// What a runner said in place of its greeting: what the machine lacks, or what it cannot do of its
+/// arguments.
+class RunnerRefused : public Error {
+ public:
+  using Error::Error;
 };
 
 /// A runner in a process of its own, spoken to over the protocol.
 class RunnerProcess final : public Worker {
  public:
-  /// Starts the program and reads its Hello. Throws Error when it cannot be started, is not a runner, or
-  /// speaks another version of the protocol. `interrupted` is looked at while waiting.
+  /// Starts the program and reads its Hello. Throws RunnerRefused when it says why not, Error when it cannot
+  /// be started, is not a runner, or speaks another version of the protocol. `interrupted` is looked at while
+  /// waiting.
   RunnerProcess(RunnerCommand command, const std::atomic<bool>& interrupted);
   ~RunnerProcess() override;
 

@@ -32,6 +32,8 @@ class Session {
           const std::atomic<bool>& interrupted);
 
   const std::vector<RunnerOffer>& offers() const { return offers_; }
+  /// Runners that were not asked for by name and cannot run on this machine, each with why.
+  const std::vector<std::string>& left_out() const { return fleet_.left_out(); }
   /// Throws Error when the selection does not fit what the runners offer.
   std::vector<Group> groups() const { return plan(offers_, request_.selection); }
 
