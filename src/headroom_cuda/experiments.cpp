@@ -3,12 +3,21 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "headroom/workload/seed_experiments.h"
 #include "headroom_cuda/driver.h"
+#include "headroom_cuda/gather_gemv.h"
+#include "headroom_cuda/gemv.h"
+#include "headroom_cuda/kernels/gemv_plan.h"
+#include "headroom_cuda/kernels/norm_plan.h"
+#include "headroom_cuda/layer_norm.h"
 #include "headroom_cuda/limits/limit_copy.h"
 #include "headroom_cuda/limits/limit_peak.h"
 #include "headroom_cuda/limits/limit_read.h"
 #include "headroom_cuda/limits/limit_write.h"
+#include "headroom_cuda/mlp_layer_norm_gelu.h"
+#include "headroom_cuda/peers/peers.h"
 
 namespace headroom::cuda {
 namespace {
@@ -50,10 +59,22 @@ void add_limits(Registry& registry) {
       .axis("pattern", {"fma", "mma", "wgmma"});
 }
 
+std::vector<std::string> ours_and(const std::vector<std::string>& peers) {
+  std::vector<std::string> all{"cuda"};
+  all.insert(all.end(), peers.begin(), peers.end());
+  return all;
+}
+
 }  // namespace
 
 void register_cuda_experiments(Registry& registry) {
   registry.require_with(require_device);
+  add_seed_experiments(registry,
+                       {{gemv, ours_and(gemv_peers()), {{"cuda", gemv_variants()}}},
+                        {gather_gemv, ours_and(gemv_peers()), {{"cuda", gemv_variants()}}},
+                        {layer_norm, {"cuda"}, {{"cuda", norm_variants()}}},
+                        {mlp_layer_norm_gelu, ours_and(mlp_peers()), {{"cuda", mlp_variants()}}}},
+                       "cuda");
   add_limits(registry);
 }
 

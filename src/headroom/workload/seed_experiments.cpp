@@ -3,13 +3,13 @@
 
 namespace headroom {
 
-void add_seed_experiments(Registry& registry, const SeedExperiments& runner) {
+void add_seed_experiments(Registry& registry, const SeedExperiments& runner, const std::string& device) {
   constexpr const char* kBandwidth = "memory_bandwidth(GB/s)";
   const std::initializer_list<long long> sizes{1024, 4096, 8192, 16384};
   const auto add = [&](const char* name, const SeedExperiment& of, const char* summary,
                        const char* metric) -> Experiment& {
     Experiment& added = registry.add(name, of.run).summary(summary).axis("D", sizes).metric(metric);
-    added.backends(of.backends);
+    added.backends(of.backends).device(device);
     for (const auto& [backend, names] : of.variants) added.variants(backend, names);
     return added;
   };

@@ -20,7 +20,8 @@ struct SeedExperiments {
 };
 
 /// Adds them with the axes, metrics and summaries that are the same for every runner, so that cases of
-/// different runners are compared.
-void add_seed_experiments(Registry& registry, const SeedExperiments& runner);
+/// different runners are compared. `device` is where they run (Experiment::device).
+void add_seed_experiments(Registry& registry, const SeedExperiments& runner,
+                          const std::string& device = "cpu");
 
 }  // namespace headroom

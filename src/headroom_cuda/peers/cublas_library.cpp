@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom_cuda/peers/cublas_library.h"
+
+#include <fmt/format.h>
+
+#include "headroom/base/error.h"
+
+namespace headroom::cuda {
+
+CublasLtFunctions::CublasLtFunctions() : library({"libcublasLt.so.13", "libcublasLt.so.12"}) {
+  library.find("cublasLtCreate", create);
+  library.find("cublasLtDestroy", destroy);
+  library.find("cublasLtMatmul", matmul);
+  library.find("cublasLtMatmulAlgoGetHeuristic", heuristic);
+  library.find("cublasLtMatmulDescCreate", make_operation);
+  library.find("cublasLtMatmulDescDestroy", destroy_operation);
+  library.find("cublasLtMatmulDescSetAttribute", set_of_operation);
+  library.find("cublasLtMatrixLayoutCreate", make_layout);
+  library.find("cublasLtMatrixLayoutDestroy", destroy_layout);
+  library.find("cublasLtMatrixLayoutSetAttribute", set_of_layout);
+  library.find("cublasLtMatmulPreferenceCreate", make_preference);
+  library.find("cublasLtMatmulPreferenceDestroy", destroy_preference);
+  library.find("cublasLtMatmulPreferenceSetAttribute", set_of_preference);
+}
+
+CublasFunctions::CublasFunctions() : library({"libcublas.so.13", "libcublas.so.12"}) {
+  library.find("cublasCreate_v2", create);
+  library.find("cublasDestroy_v2", destroy);
+  library.find("cublasGetVersion_v2", version);
+  library.find("cublasSetStream_v2", set_stream);
+  library.find("cublasSetWorkspace_v2", set_workspace);
+  library.find("cublasGemmEx", gemm);
+  library.find("cublasGemmStridedBatchedEx", gemm_batched);
+}
+
+void check_cublas(cublasStatus_t status, const char* call) {
+  if (status == CUBLAS_STATUS_SUCCESS) return;
+  throw Error(fmt::format("{} failed with status {}", call, static_cast<int>(status)));
+}
+
+}  // namespace headroom::cuda

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace headroom::cuda {
+
+/// A library that is loaded while the program runs, and stays loaded.
+class SharedLibrary {
+ public:
+  /// The first of `names` that is found: by the loader (LD_LIBRARY_PATH, ld.so.conf), then in CUDA_HOME and
+  /// /usr/local/cuda. Throws Error, saying what was looked for.
+  explicit SharedLibrary(const std::vector<std::string>& names);
+
+  /// A function of it: find("cublasCreate_v2", create). Throws Error where it is not there.
+  template <typename Function>
+  void find(const char* function, Function*& found) const {
+    found = reinterpret_cast<Function*>(address(function));
+  }
+  const std::string& name() const { return name_; }
+
+ private:
+  void* address(const char* function) const;
+
+  std::string name_;
+  void* handle_ = nullptr;
+};
+
+}  // namespace headroom::cuda
