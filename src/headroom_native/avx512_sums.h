@@ -18,13 +18,14 @@
 /// of a row's last, partial vector.
 namespace headroom::native::avx512 {
 
-/// How far ahead a kernel prefetches: not at all, into all caches, or into the first alone.
-enum class Ahead { kNone, kAllCaches, kAroundCaches };
+/// What a kernel prefetches into: nothing, all caches, the first alone, or all but the first.
+enum class Ahead { kNone, kAllCaches, kAroundCaches, kLargerCaches };
 
 template <Ahead kAhead>
 [[gnu::always_inline]] inline void prefetch(const void* line) {
   if constexpr (kAhead == Ahead::kAllCaches) _mm_prefetch(static_cast<const char*>(line), _MM_HINT_T0);
   if constexpr (kAhead == Ahead::kAroundCaches) _mm_prefetch(static_cast<const char*>(line), _MM_HINT_NTA);
+  if constexpr (kAhead == Ahead::kLargerCaches) _mm_prefetch(static_cast<const char*>(line), _MM_HINT_T1);
 }
 
 /// Sums of the lanes of each: 4 shuffles a vector less than one after the other.

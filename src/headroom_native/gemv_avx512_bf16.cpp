@@ -103,8 +103,10 @@ void multiply_rows(const Bf16* weights, std::size_t rows, std::size_t columns, c
                    float* y) {
   if (walk.ahead == 0) {
     multiply_as<kRows, Ahead::kNone>(weights, rows, columns, x, walk, y);
-  } else if (walk.around_caches) {
+  } else if (walk.into == Into::kFirstCache) {
     multiply_as<kRows, Ahead::kAroundCaches>(weights, rows, columns, x, walk, y);
+  } else if (walk.into == Into::kLargerCaches) {
+    multiply_as<kRows, Ahead::kLargerCaches>(weights, rows, columns, x, walk, y);
   } else {
     multiply_as<kRows, Ahead::kAllCaches>(weights, rows, columns, x, walk, y);
   }
@@ -134,7 +136,7 @@ void round(const float* x, std::size_t count, Bf16* y) {
 }  // namespace
 
 GemvKernel gemv_avx512_bf16() {
-  return {prepare, multiply, round, "avx512_bf16"};
+  return {prepare, multiply, round, "avx512_bf16", kFourStreams};
 }
 
 }  // namespace headroom::native

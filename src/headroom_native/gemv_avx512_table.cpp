@@ -150,8 +150,10 @@ void multiply_rows(const std::byte* weights, std::size_t rows, std::size_t colum
                    GemvWalk walk, float* y) {
   if (walk.ahead == 0) {
     multiply_as<kRows, Ahead::kNone>(weights, rows, columns, prepared, walk, y);
-  } else if (walk.around_caches) {
+  } else if (walk.into == Into::kFirstCache) {
     multiply_as<kRows, Ahead::kAroundCaches>(weights, rows, columns, prepared, walk, y);
+  } else if (walk.into == Into::kLargerCaches) {
+    multiply_as<kRows, Ahead::kLargerCaches>(weights, rows, columns, prepared, walk, y);
   } else {
     multiply_as<kRows, Ahead::kAllCaches>(weights, rows, columns, prepared, walk, y);
   }
@@ -169,7 +171,7 @@ void multiply(const std::byte* weights, std::size_t rows, std::size_t columns, c
 }  // namespace
 
 GemvKernel gemv_avx512_table() {
-  return {prepare, multiply, gemv_avx512_bf16().round, "avx512_vbmi + avx512_bf16"};
+  return {prepare, multiply, gemv_avx512_bf16().round, "avx512_vbmi + avx512_bf16", kFourStreams};
 }
 
 }  // namespace headroom::native

@@ -236,8 +236,10 @@ void multiply_rows(const std::byte* weights, std::size_t rows, std::size_t colum
                    float step, GemvWalk walk, float* y) {
   if (walk.ahead == 0) {
     multiply_as<kPlanes, kRows, Ahead::kNone>(weights, rows, columns, start, step, walk, y);
-  } else if (walk.around_caches) {
+  } else if (walk.into == Into::kFirstCache) {
     multiply_as<kPlanes, kRows, Ahead::kAroundCaches>(weights, rows, columns, start, step, walk, y);
+  } else if (walk.into == Into::kLargerCaches) {
+    multiply_as<kPlanes, kRows, Ahead::kLargerCaches>(weights, rows, columns, start, step, walk, y);
   } else {
     multiply_as<kPlanes, kRows, Ahead::kAllCaches>(weights, rows, columns, start, step, walk, y);
   }
@@ -262,8 +264,8 @@ void multiply(const std::byte* weights, std::size_t rows, std::size_t columns, c
 
 GemvKernel gemv_avx512_vnni(bool strict) {
   const auto round = exact_kernel().round;
-  if (strict) return {prepare<3>, multiply<3>, round, "avx512_vnni, x in 24 bits"};
-  return {prepare<2>, multiply<2>, round, "avx512_vnni, x in 16 bits"};
+  if (strict) return {prepare<3>, multiply<3>, round, "avx512_vnni, x in 24 bits", kFourStreams};
+  return {prepare<2>, multiply<2>, round, "avx512_vnni, x in 16 bits", kFourStreams};
 }
 
 }  // namespace headroom::native

@@ -225,11 +225,11 @@ GemvKernel portable_gemv_kernel(std::string_view dtype, Isa isa) {
   const auto round = HEADROOM_HIGHWAY_FUNCTION(round_to_bf16, isa);
   if (dtype == "bf16") {
     return {HEADROOM_HIGHWAY_FUNCTION(prepare_bf16, isa), HEADROOM_HIGHWAY_FUNCTION(multiply_bf16, isa),
-            round, target};
+            round, target, Reach::kFar};
   }
   if (dtype == "int8") {
     return {HEADROOM_HIGHWAY_FUNCTION(prepare_int8, isa), HEADROOM_HIGHWAY_FUNCTION(multiply_int8, isa),
-            round, target};
+            round, target, Reach::kFar};
   }
   throw std::logic_error("no gemv kernel for weights of " + std::string(dtype));
 }

@@ -16,18 +16,24 @@ enum class Reach {
   kFar    ///< behind them: one row after the other, one stream that is prefetched
 };
 
+/// Which caches prefetched weights go into, where the CPU tells them apart.
+enum class Into {
+  kAllCaches,
+  kFirstCache,    ///< around the larger ones
+  kLargerCaches,  ///< around the first, which holds x and loses it to weights that come ahead of their time
+};
+
 /// How a kernel walks over its weights. No walk wins at all sizes (src/headroom_native/tuning.h chooses).
 struct GemvWalk {
   int rows = 1;              ///< that are read at once: 1, 2 or 4
   std::size_t ahead = 8192;  ///< bytes ahead of its reads that a row is prefetched; 0: it is not
   /// Rows that are read at once lie a quarter of all rows apart: as many long streams, not short ones.
   bool apart = false;
-  /// Prefetched lines do not go into the larger caches, where the CPU can do that.
-  bool around_caches = false;
+  Into into = Into::kAllCaches;  ///< what is prefetched
 
   constexpr GemvWalk() = default;
-  constexpr GemvWalk(int rows_at_once, std::size_t bytes_ahead, bool around = false)
-      : rows(rows_at_once), ahead(bytes_ahead), around_caches(around) {}
+  constexpr GemvWalk(int rows_at_once, std::size_t bytes_ahead, Into caches = Into::kAllCaches)
+      : rows(rows_at_once), ahead(bytes_ahead), into(caches) {}
   constexpr GemvWalk with_rows_apart() const {
     GemvWalk walk = *this;
     walk.apart = true;
@@ -57,6 +63,8 @@ struct GemvKernel {
   /// y[i] = x[i], rounded to nearest even.
   void (*round)(const float* x, std::size_t count, Bf16* y) = nullptr;
   std::string isa;  ///< "AVX3", "avx512_bf16"
+  /// For weights behind the caches where nobody chose a walk for their shape.
+  GemvWalk far_walk = Reach::kFar;
 };
 
 /// Bytes of room that every kernel's `prepare` needs, aligned to 64.

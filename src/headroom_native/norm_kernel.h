@@ -44,14 +44,14 @@ struct NormKernel {
   std::string isa;
 };
 
-/// gamma of even columns, gamma of odd ones, beta of even, beta of odd: floats from the start of one of these
-/// parts to the next, whole lines.
+/// gamma of even columns, gamma of odd ones, beta of even, beta of odd, then room for all of gamma and of
+/// beta as bf16: floats from the start of one of these parts to the next, whole lines.
 constexpr std::size_t norm_part_floats(std::size_t columns) {
   return ((columns + 1) / 2 + 15) / 16 * 16;
 }
 
 constexpr std::size_t prepared_norm_floats(std::size_t columns) {
-  return 4 * norm_part_floats(columns) + 16;
+  return 6 * norm_part_floats(columns) + 16;
 }
 
 NormKernel norm_kernel(Isa isa);

@@ -13,33 +13,40 @@ constexpr std::size_t kKiB = 1024;
 
 const std::vector<GemvChoice>& gemv_choices() {
   static const std::vector<GemvChoice> choices{
-      {"1 row, 8 KiB ahead", {1, 8 * kKiB, false}},
-      {"1 row, 4 KiB ahead", {1, 4 * kKiB, false}},
-      {"1 row, 12 KiB ahead", {1, 12 * kKiB, false}},
-      {"1 row, 16 KiB ahead", {1, 16 * kKiB, false}},
-      {"1 row, 8 KiB ahead around caches", {1, 8 * kKiB, true}},
-      {"1 row", {1, 0, false}},
-      {"2 rows, 8 KiB ahead", {2, 8 * kKiB, false}},
-      {"4 rows", {4, 0, false}},
+      {"1 row, 8 KiB ahead", {1, 8 * kKiB}},
+      {"1 row, 4 KiB ahead", {1, 4 * kKiB}},
+      {"1 row, 16 KiB ahead", {1, 16 * kKiB}},
+      {"1 row, 8 KiB ahead around caches", {1, 8 * kKiB, Into::kFirstCache}},
+      {"1 row, 12 KiB ahead past the first cache", {1, 12 * kKiB, Into::kLargerCaches}},
+      {"1 row", {1, 0}},
+      {"2 rows, 8 KiB ahead", {2, 8 * kKiB}},
+      {"4 rows", {4, 0}},
       {"4 rows apart", GemvWalk(4, 0).with_rows_apart()},
       {"4 rows apart, 2 KiB ahead", GemvWalk(4, 2 * kKiB).with_rows_apart()},
+      {"4 rows apart, 2 KiB ahead past the first cache",
+       GemvWalk(4, 2 * kKiB, Into::kLargerCaches).with_rows_apart()},
       {"2 rows apart", GemvWalk(2, 0).with_rows_apart()},
-      {"4 rows, 2 KiB ahead", {4, 2 * kKiB, false}},
-      {"4 rows, 8 KiB ahead", {4, 8 * kKiB, false}},
-      {"4 rows, one thread", {4, 0, false}, GemvForm::kBest, true},
-      {"table, 1 row, 4 KiB ahead", {1, 4 * kKiB, false}, GemvForm::kTable},
-      {"table, 1 row, 8 KiB ahead", {1, 8 * kKiB, false}, GemvForm::kTable},
+      {"2 rows apart, 4 KiB ahead past the first cache",
+       GemvWalk(2, 4 * kKiB, Into::kLargerCaches).with_rows_apart()},
+      {"4 rows, 2 KiB ahead", {4, 2 * kKiB}},
+      {"4 rows, 8 KiB ahead past the first cache", {4, 8 * kKiB, Into::kLargerCaches}},
+      {"4 rows, one thread", {4, 0}, GemvForm::kBest, true},
+      {"table, 1 row, 8 KiB ahead", {1, 8 * kKiB}, GemvForm::kTable},
+      {"table, 1 row, 8 KiB ahead past the first cache",
+       {1, 8 * kKiB, Into::kLargerCaches},
+       GemvForm::kTable},
   };
   return choices;
 }
 
 const std::vector<NormChoice>& norm_choices() {
   static const std::vector<NormChoice> choices{
+      {"1 row, around caches, 8 KiB and a row ahead", {Stores::kAroundCaches, 1, 8 * kKiB, true}},
       {"2 rows, around caches, 8 KiB and a block ahead", {Stores::kAroundCaches, 2, 8 * kKiB, true}},
       {"4 rows, around caches, 8 KiB and a block ahead", {Stores::kAroundCaches, 4, 8 * kKiB, true}},
+      {"1 row", {Stores::kCached, 1, 0, false}},
       {"4 rows", {Stores::kCached, 4, 0, false}},
       {"4 rows, a block ahead", {Stores::kCached, 4, 0, true}},
-      {"4 rows, 4 KiB ahead", {Stores::kCached, 4, 4 * kKiB, false}},
   };
   return choices;
 }
@@ -72,7 +79,8 @@ GemvChoice gemv_choice(State& state, std::size_t bytes_per_thread, std::string_v
   const bool hot = state.caches() == Caches::kHot;
   std::string name = state.variant();
   if (name.empty()) {
-    name = reach_of(bytes_per_thread, hot) == Reach::kNear ? "4 rows" : "1 row, 8 KiB ahead";
+    name = reach_of(bytes_per_thread, hot) == Reach::kNear ? "4 rows"
+                                                           : "4 rows apart, 2 KiB ahead past the first cache";
   }
   const GemvChoice& choice = named(gemv_choices(), name);
   if (!has_gemv_form(dtype, isa, choice.form)) {
@@ -89,7 +97,7 @@ NormChoice norm_choice(State& state, std::size_t bytes_per_thread) {
   std::string name = state.variant();
   if (name.empty()) {
     const bool stays = state.caches() == Caches::kHot && bytes_per_thread <= kOwnCaches;
-    name = stays ? "4 rows" : "2 rows, around caches, 8 KiB and a block ahead";
+    name = stays ? "4 rows, a block ahead" : "2 rows, around caches, 8 KiB and a block ahead";
   }
   const NormChoice& choice = named(norm_choices(), name);
   state.note("variant", name);

@@ -233,11 +233,11 @@ void LlmDecoder::multiply(const LlmMatrix& matrix, Slice rows, std::span<const P
   const std::size_t step = products.size() == 1 ? std::max<std::size_t>(1, rows.size()) : block;
   for (std::size_t row = rows.begin; row < rows.end; row += step) {
     const std::size_t count = std::min(step, rows.end - row);
-    Reach reach = Reach::kFar;
+    GemvWalk walk = kernel_.far_walk;
     for (const Product& product : products) {
-      kernel_.multiply(matrix.weights + row * row_bytes, count, matrix.columns, product.prepared, reach,
+      kernel_.multiply(matrix.weights + row * row_bytes, count, matrix.columns, product.prepared, walk,
                        product.sums + row);
-      reach = Reach::kNear;
+      walk = Reach::kNear;
     }
   }
   if (matrix.scales == nullptr) return;

@@ -81,9 +81,18 @@ double error_of(const std::string& dtype, GemvForm form) {
 
 class GemvKernelTest : public ::testing::TestWithParam<std::tuple<std::string, Isa, GemvForm, Shape>> {};
 
-const std::vector<GemvWalk> kWalks{{1, 0, false},    {1, 8192, false}, {1, 4096, true},  {2, 0, false},
-                                   {2, 8192, false}, {4, 0, false},    {4, 2048, false}, {4, 8192, true},
-                                   Reach::kNear,     Reach::kFar};
+const std::vector<GemvWalk> kWalks{{1, 0},
+                                   {1, 8192},
+                                   {1, 4096, Into::kFirstCache},
+                                   {1, 8192, Into::kLargerCaches},
+                                   {2, 0},
+                                   {2, 8192},
+                                   {4, 0},
+                                   {4, 2048},
+                                   {4, 8192, Into::kFirstCache},
+                                   {4, 8192, Into::kLargerCaches},
+                                   Reach::kNear,
+                                   Reach::kFar};
 
 TEST_P(GemvKernelTest, AgreesWithFloat64) {
   const auto& [dtype, isa, form, shape] = GetParam();

@@ -40,29 +40,56 @@ const std::vector<NormWalk> kWalks{Stores::kCached,
                                    {Stores::kCached, 2, 0, false},
                                    {Stores::kCached, 4, 0, true},
                                    {Stores::kAroundCaches, 1, 0, false},
+                                   {Stores::kAroundCaches, 1, 8192, true},
                                    {Stores::kAroundCaches, 2, 8192, true}};
+
+std::vector<float> rounded_to_bf16(std::vector<float> values) {
+  for (float& value : values) value = to_float(to_bf16(value));
+  return values;
+}
+
+/// Rows of random numbers.
+void expect_rows(const NormKernel& kernel, NormWalk walk, std::span<const float> gamma,
+                 std::span<const float> beta) {
+  constexpr std::size_t kRows = 15;
+  const std::size_t columns = gamma.size();
+  Buffer x(kRows * columns * sizeof(Bf16)), y(kRows * columns * sizeof(Bf16));
+  std::vector<float> prepared(prepared_norm_floats(columns));
+  fill_random(x.as<Bf16>(), 3);
+  y.poison();
+  kernel.prepare(gamma.data(), beta.data(), columns, prepared.data());
+  kernel.rows(x.as<Bf16>().data(), kRows, columns, prepared.data(), walk, y.as<Bf16>().data());
+  for (std::size_t row = 0; row < kRows; ++row) {
+    std::vector<double> values;
+    for (const Bf16 value : x.as<Bf16>().subspan(row * columns, columns)) values.push_back(to_float(value));
+    expect_norm(values, gamma, beta, y.as<Bf16>().subspan(row * columns, columns),
+                kernel.isa + " D=" + std::to_string(columns));
+  }
+}
 
 TEST(NormKernel, RowsAgreeWithFloat64) {
   for (const Isa isa : available_isas()) {
     for (const NormWalk& walk : kWalks) {
       for (const std::size_t columns : {1, 2, 3, 31, 32, 33, 96, 127, 128, 1000, 1025}) {
-        constexpr std::size_t kRows = 15;
-        Buffer x(kRows * columns * sizeof(Bf16)), y(kRows * columns * sizeof(Bf16));
         const std::vector<float> gamma = random_floats(columns, 1), beta = random_floats(columns, 2);
-        std::vector<float> prepared(prepared_norm_floats(columns));
-        fill_random(x.as<Bf16>(), 3);
-        y.poison();
-        const NormKernel kernel = norm_kernel(isa);
-        kernel.prepare(gamma.data(), beta.data(), columns, prepared.data());
-        kernel.rows(x.as<Bf16>().data(), kRows, columns, prepared.data(), walk, y.as<Bf16>().data());
-        for (std::size_t row = 0; row < kRows; ++row) {
-          std::vector<double> values;
-          for (const Bf16 value : x.as<Bf16>().subspan(row * columns, columns))
-            values.push_back(to_float(value));
-          expect_norm(values, gamma, beta, y.as<Bf16>().subspan(row * columns, columns),
-                      kernel.isa + " D=" + std::to_string(columns));
-        }
+        expect_rows(norm_kernel(isa), walk, gamma, beta);
+        expect_rows(norm_kernel(isa), walk, rounded_to_bf16(gamma), rounded_to_bf16(beta));
       }
+    }
+  }
+}
+
+/// A parameter in the last column that no bf16 holds: none of them may be taken for a bf16.
+TEST(NormKernel, OneParameterThatIsNoBf16IsSeen) {
+  for (const Isa isa : available_isas()) {
+    for (const std::size_t columns : {32, 33, 47, 48}) {
+      const std::vector<float> ones(columns, 1.0F);
+      std::vector<float> gamma = ones, beta(columns, 0.0F);
+      beta.back() = 1.0F + 0.99F * 0x1p-7F;  // as bf16 without its lower half: 1
+      expect_rows(norm_kernel(isa), Stores::kCached, gamma, beta);
+      beta.back() = 0;
+      gamma.back() = 1.0F + 0.99F * 0x1p-7F;
+      expect_rows(norm_kernel(isa), Stores::kCached, gamma, beta);
     }
   }
 }
