@@ -179,6 +179,8 @@ Record base_record(const Track& track, const GroupResult& result, const std::vec
   }
   record.benchmark.mode = "inference";
   record.device = track.planned.device;
+  const auto gpu = track.info.notes.find("gpu");
+  if (gpu != track.info.notes.end()) record.benchmark.extra_info["arch"] = gpu->second;
   record.runner = labels.at(track.planned.runner);
   record.caches = spec.caches == Caches::kCold ? "cold" : "hot";
   record.threads = spec.threads;

@@ -95,34 +95,57 @@ std::string title_of(const std::string& name, const AxisValues& point) {
   return title;
 }
 
+/// Whether the experiment can be asked for this point. Of an axis that it does not have it says so itself,
+/// when asked.
+bool has_point(const ExperimentDescription& experiment, const AxisValues& point) {
+  return std::ranges::all_of(point, [&](const auto& entry) {
+    const auto axis = std::ranges::find(experiment.axes, entry.first, &Axis::name);
+    return axis == experiment.axes.end() || accepts(*axis, entry.second);
+  });
+}
+
+Group group_at(const std::vector<Offered>& sources, const AxisValues& point, const Selection& selection) {
+  const std::string& name = sources.front().experiment->name;
+  Group group{title_of(name, point), {}};
+  for (const Offered& source : sources) {
+    if (!has_point(*source.experiment, point)) continue;
+    for (const std::string& backend : selected_backends(*source.experiment, selection)) {
+      const auto variants = source.experiment->variants.find(backend);
+      group.cases.push_back(
+          {source.runner,
+           {name, point, backend, selection.threads, selection.caches, selection.seed},
+           source.experiment->metric,
+           source.experiment->device,
+           source.experiment->is_limit,
+           variants == source.experiment->variants.end() ? std::vector<std::string>{} : variants->second,
+           source.experiment->also_metrics,
+           source.experiment->model});
+    }
+  }
+  return group;
+}
+
+/// The points of the first runner, then those that only a later one has: access patterns of another device.
 void append_groups(const std::vector<Offered>& sources, const Selection& selection,
                    std::vector<Group>& groups) {
-  const ExperimentDescription& first = *sources.front().experiment;
-  for (const AxisValues& point : points(first, selection)) {
-    Group group{title_of(first.name, point), {}};
-    for (const Offered& source : sources) {
-      for (const std::string& backend : selected_backends(*source.experiment, selection)) {
-        const auto variants = source.experiment->variants.find(backend);
-        group.cases.push_back(
-            {source.runner,
-             {first.name, point, backend, selection.threads, selection.caches, selection.seed},
-             source.experiment->metric,
-             source.experiment->device,
-             source.experiment->is_limit,
-             variants == source.experiment->variants.end() ? std::vector<std::string>{} : variants->second,
-             source.experiment->also_metrics,
-             source.experiment->model});
-      }
+  for (auto source = sources.begin(); source != sources.end(); ++source) {
+    for (const AxisValues& point : points(*source->experiment, selection)) {
+      const bool was_there = std::any_of(sources.begin(), source, [&](const Offered& earlier) {
+        return has_point(*earlier.experiment, point);
+      });
+      if (was_there) continue;
+      Group group = group_at(sources, point, selection);
+      if (!group.cases.empty()) groups.push_back(std::move(group));
     }
-    if (!group.cases.empty()) groups.push_back(std::move(group));
   }
 }
 
 std::vector<Axis> axes_of(const std::vector<RunnerOffer>& offers, const std::vector<std::string>& names) {
   std::vector<Axis> axes;
   for (const std::string& name : names) {
-    const std::vector<Offered> sources = offered(offers, name);
-    axes.insert(axes.end(), sources.front().experiment->axes.begin(), sources.front().experiment->axes.end());
+    for (const Offered& source : offered(offers, name)) {
+      axes.insert(axes.end(), source.experiment->axes.begin(), source.experiment->axes.end());
+    }
   }
   return axes;
 }

@@ -78,13 +78,22 @@ TEST(FindTarget, ComparesEachPart) {
   ASSERT_TRUE(find_target(targets, a100));
   EXPECT_EQ(find_target(targets, a100)->value, 990);
   for (auto change : {+[](TargetQuery& query) { query.experiment = "gem"; },
-                      +[](TargetQuery& query) { query.metric = "latency"; },
                       +[](TargetQuery& query) { query.dtype = "f32"; },
-                      +[](TargetQuery& query) { query.device_name = "NVIDIA A100-SXM4-80GB"; }}) {
+                      +[](TargetQuery& query) { query.device = "rocm", query.device_name = "MI300X"; }}) {
     TargetQuery query = a100;
     change(query);
     EXPECT_FALSE(find_target(targets, query))
         << query.experiment << query.metric << query.dtype << query.device_name;
+  }
+}
+
+TEST(FindTarget, ADeviceThatNoNumberIsAboutIsHeldAgainstItsLimit) {
+  const std::vector<Target> targets = shipped_targets();
+  for (const std::string name : {"NVIDIA H200", "NVIDIA A100-SXM4-80GB", ""}) {
+    const auto found = find_target(targets, {"gemv", kBandwidth, "bfloat16", "cuda", name});
+    ASSERT_TRUE(found) << name;
+    EXPECT_EQ(found->kind, Target::Kind::kShareOfLimit) << name;
+    EXPECT_DOUBLE_EQ(found->value, 0.64) << name;
   }
 }
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "headroom/record/seed_rows.h"
+#include "headroom/record/targets.h"
 #include "headroom/schedule/noise_notes.h"
 
 namespace headroom {
@@ -60,6 +61,17 @@ const Record& named(const std::vector<Record>& records, const std::string& metri
 }
 
 const Work kWork{.flops = 2e6, .bytes = 4e6, .dtype = "f32"};
+
+TEST(CaseRecords, ADeviceIsNamedAsTheCaseNamesIt) {
+  GroupResult result;
+  result.cases = {track_of("cuda", 1e6, kWork)};
+  result.cases[0].planned.device = "cuda";
+  result.cases[0].info.notes["gpu"] = "NVIDIA H200";
+  const auto records = records_of(result);
+  EXPECT_EQ(records[0].benchmark.extra_info.at("arch"), "NVIDIA H200");
+  EXPECT_EQ(target_query(records[0]).device, "cuda");
+  EXPECT_THAT(target_query(records[0]).device_name, HasSubstr("NVIDIA H200"));
+}
 
 TEST(CaseRecords, MetricsFollowFromTheTime) {
   GroupResult result;

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "fake_workers.h"
+#include "headroom/schedule/case_records.h"
 
 namespace headroom {
 namespace {
@@ -39,6 +40,39 @@ TEST(GroupRun, EachRoundHasEachCaseOnceInAnOrderThatVaries) {
   for (const Track& track : result.cases) {
     ASSERT_EQ(track.readings.size(), rounds);
     for (std::size_t i = 0; i < rounds; ++i) EXPECT_EQ(track.readings[i].round, i);
+  }
+}
+
+TEST(GroupRun, CasesOfTwoDevicesAreHeldAgainstTheLimitsOfTheirOwn) {
+  GroupFixture fixture(2);
+  fixture.settings.limits = true;
+  const Axis bytes{"bytes", Axis::Kind::kInteger, {"1024"}};
+  for (const std::string device : {"cuda", "cpu"}) {
+    fixture.offers.push_back({device, {{"limit.read", "", "", device, {bytes}, {device}, true}}, false});
+  }
+  const std::string on_cuda = "dot/cuda@0", on_cpu = "dot/cpu@1";
+  fixture.workers.cases[on_cuda] = {.ns = 2e3, .work = {.bytes = 1e6, .dtype = {}}};
+  fixture.workers.cases[on_cpu] = {.ns = 1e6, .work = {.bytes = 1e6, .dtype = {}}};
+  fixture.workers.cases["limit.read/cuda@0"] = {.ns = 1e3, .work = {.bytes = 1e6, .dtype = {}}};
+  fixture.workers.cases["limit.read/cpu@1"] = {.ns = 8e5, .work = {.bytes = 1e6, .dtype = {}}};
+  PlannedCase cuda = planned_case("cuda", 0), cpu = planned_case("cpu", 1);
+  cuda.device = "cuda";
+  const GroupResult result = fixture.run({cuda, cpu});
+  ASSERT_THAT(result.limits, SizeIs(2)) << "each the only one of its device: neither is loose";
+  for (const Track& track : result.cases) {
+    const auto limits = limits_of_device(result.limits, track.planned.device);
+    ASSERT_THAT(limits, SizeIs(1));
+    EXPECT_EQ(limits[0].track.planned.runner, track.planned.runner);
+    EXPECT_GT(fixture.workers.count(
+                  's', "limit.read/" + track.planned.device + "@" + std::to_string(track.planned.runner)),
+              30U);
+  }
+  const auto records = case_records(result, {"cuda", "native"}, std::make_shared<Environment>());
+  for (const Record& record : records) {
+    ASSERT_TRUE(record.limit) << record.device << " " << record.metric.name;
+    EXPECT_NEAR(record.limit->fraction, record.device == "cuda" ? 0.5 : 0.8, 1e-9);
+    EXPECT_EQ(record.limit->name.find("thread") == std::string::npos, record.device == "cuda")
+        << record.limit->name;
   }
 }
 

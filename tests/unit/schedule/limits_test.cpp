@@ -88,6 +88,25 @@ TEST(LimitCandidates, TakeTheThreadsAndCachesOfTheCase) {
   EXPECT_THAT(limit_candidates(offers(), elsewhere, {.flops = 9, .bytes = 5000, .dtype = "f32"}), IsEmpty());
 }
 
+TEST(LimitCandidates, AreThoseOfTheCasesDevice) {
+  std::vector<RunnerOffer> both = offers();
+  const Axis bytes{"bytes", Axis::Kind::kInteger, {"1024"}};
+  both.insert(both.begin(), {"cuda", {{"limit.read", "", "", "cuda", {bytes}, {"cuda"}, true}}, false});
+  PlannedCase on_device = planned(4);
+  on_device.device = "cuda";
+  const auto found = limit_candidates(both, on_device, {.bytes = 1e15, .dtype = {}});
+  EXPECT_THAT(names(found), ElementsAre("limit.read " + std::to_string(1 << 30)))
+      << "neither the host's ping-pong nor a cap by the host's caches";
+  EXPECT_EQ(found[0].track.planned.runner, 0U);
+  EXPECT_EQ(found[0].track.planned.device, "cuda");
+  std::vector<LimitTrack> all = found;
+  for (LimitTrack& limit : limit_candidates(both, planned(4), {.bytes = 5000, .dtype = {}}))
+    all.push_back(limit);
+  EXPECT_THAT(names(limits_of_device(all, "cpu")),
+              ElementsAre("limit.read 5000 linear", "limit.read 5000 split", "limit.pingpong"));
+  EXPECT_THAT(limits_of_device(all, "cuda"), SizeIs(1));
+}
+
 TEST(LimitCandidates, AHugeWorkingSetIsCapped) {
   const auto found = limit_candidates(offers(), planned(), {.bytes = 1e15, .dtype = {}});
   const std::int64_t cap = std::max<std::int64_t>(4 * last_level_cache_bytes(), std::int64_t{1} << 30);

@@ -65,6 +65,30 @@ TEST(Plan, AllButLimitsInOrderTheLastAxisFastest) {
               ElementsAre(testing::Pair("D", "1024"), testing::Pair("dtype", "int8")));
 }
 
+TEST(Plan, ARunnerWithoutAPointIsLeftOutOfItsGroup) {
+  // As the limits of two devices, which are reached by other access patterns.
+  const auto limit = [](const std::string& device, std::vector<std::string> patterns) {
+    ExperimentDescription made = read_limit();
+    made.device = device;
+    made.backends = {device};
+    made.axes.push_back({"pattern", Axis::Kind::kText, std::move(patterns)});
+    return made;
+  };
+  const std::vector<RunnerOffer> offers{{"cuda", {limit("cuda", {"linear", "tiles"})}, false},
+                                        {"native", {limit("cpu", {"linear", "streams"})}, false}};
+  const auto groups = plan(offers, asking({"limit.read"}, {}, {"all"}));
+  EXPECT_THAT(titles(groups),
+              ElementsAre("limit.read bytes=1024 pattern=linear", "limit.read bytes=1024 pattern=tiles",
+                          "limit.read bytes=1024 pattern=streams"));
+  EXPECT_THAT(groups[0].cases, SizeIs(2));
+  ASSERT_THAT(groups[1].cases, SizeIs(1));
+  EXPECT_EQ(groups[1].cases[0].device, "cuda");
+  ASSERT_THAT(groups[2].cases, SizeIs(1));
+  EXPECT_EQ(groups[2].cases[0].device, "cpu");
+  EXPECT_THAT(titles(plan(offers, asking({"limit.read"}, {"pattern=streams"}, {"all"}))),
+              ElementsAre("limit.read bytes=1024 pattern=streams"));
+}
+
 TEST(Plan, WhatRunsOnRequestIsRunWhereItIsNamed) {
   ExperimentDescription model = layer_norm();
   model.name = "model";
