@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""headroom-cuda on machines that cannot run it: what is said, and what goes on without it. A libcuda.so.1 of the test's
+own stands for drivers of every kind; what needs a GPU is in tests/device."""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import unittest
+
+from command_line import BIN, BRIEF, HEADROOM, NATIVE, CommandLineTest, headroom
+
+CUDA = BIN / "headroom-cuda"
+FAKE_DRIVER = os.environ.get("HEADROOM_FAKE_CUDA", "")
+
+
+def with_driver(**answers):
+    """The environment in which the loader finds the test's driver first; CUDA_VISIBLE_DEVICES only where it is given."""
+    environment = {name: value for name, value in os.environ.items() if name != "CUDA_VISIBLE_DEVICES"}
+    return {**environment, "LD_LIBRARY_PATH": FAKE_DRIVER, **{name: str(value) for name, value in answers.items()}}
+
+
+@unittest.skipUnless(CUDA.exists(), "headroom-cuda was not built: CUDA 12 or newer was not found")
+class CudaRunnerTest(CommandLineTest):
+    def assert_said(self, environment, *words):
+        """By the command line that is asked for the backend, and by the runner itself: what is missing, exit code 2."""
+        self.assert_refused(headroom("run", "limit.read", "--backend", "cuda", env=environment), *words)
+        alone = subprocess.run([str(CUDA), "limit.read"], capture_output=True, text=True, timeout=60, env=environment)
+        self.assert_refused(alone, *words)
+
+    def test_a_driver_that_is_too_old_is_told_with_both_versions(self):
+        self.assert_said(with_driver(FAKE_CUDA_VERSION=11040), "driver is too old", "supports CUDA 11.4",
+                         "this program needs 1")
+
+    def test_devices_that_are_hidden_are_told_with_what_hides_them(self):
+        self.assert_said(with_driver(FAKE_CUDA_DEVICES=0, CUDA_VISIBLE_DEVICES=""), "no CUDA device is visible",
+                         "CUDA_VISIBLE_DEVICES is empty")
+        self.assert_said(with_driver(FAKE_CUDA_INIT=100, CUDA_VISIBLE_DEVICES="7"), "CUDA_VISIBLE_DEVICES=7 selects none")
+        self.assert_said(with_driver(FAKE_CUDA_DEVICES=0), "the driver finds none", "nvidia-smi")
+
+    def test_a_driver_that_does_not_start_is_told_with_its_error(self):
+        self.assert_said(with_driver(FAKE_CUDA_INIT=803), "cuInit failed with CUDA_ERROR_OF_THE_TEST")
+
+    def test_a_device_that_is_too_old_is_named(self):
+        self.assert_said(with_driver(FAKE_CUDA_CAPABILITY=75), "Fake GPU", "compute capability 7.5", "needs 8.0")
+
+    @unittest.skipIf(pathlib.Path("/proc/driver/nvidia/version").exists(), "this machine has NVIDIA's driver")
+    def test_a_missing_driver_is_told(self):
+        self.assert_said(dict(os.environ, LD_LIBRARY_PATH=""), "libcuda.so.1 was not found", "install NVIDIA's driver")
+
+    def test_all_backends_go_on_without_it_and_say_so_in_one_line(self):
+        environment = with_driver(FAKE_CUDA_DEVICES=0)
+        result = headroom("run", "--all-backends", "--list", "--json", "-", env=environment)
+        self.assert_exit(result, 0)
+        offered = {offer["runner"] for offer in json.loads(result.stdout)}
+        self.assertIn("native", offered)
+        self.assertNotIn("cuda", offered)
+        told = [line for line in result.stderr.splitlines() if "headroom-cuda" in line]
+        self.assertEqual(len(told), 1, result.stderr)
+        self.assertIn("without headroom-cuda: no CUDA device: the driver finds none", told[0])
+
+    def test_a_run_that_does_not_ask_for_it_never_starts_it(self):
+        result = headroom("run", "--list", env=with_driver(FAKE_CUDA_DEVICES=0))
+        self.assert_exit(result, 0)
+        self.assertEqual(result.stderr, "")
+
+    def test_it_offers_the_limits_of_its_device_under_the_names_of_the_host(self):
+        result = headroom("run", "--list", "--backend", "cuda", "--json", "-", env=with_driver())
+        self.assert_exit(result, 0)
+        cuda = next(offer for offer in json.loads(result.stdout) if offer["runner"] == "cuda")
+        limits = {experiment["name"]: experiment for experiment in cuda["experiments"] if experiment["is_limit"]}
+        self.assertEqual(set(limits), {"limit.read", "limit.write", "limit.copy", "limit.peak"})
+        for limit in limits.values():
+            self.assertEqual(limit["device"], "cuda")
+            self.assertEqual(limit["backends"], ["cuda"])
+
+    def test_a_device_that_fails_is_a_case_that_fails(self):
+        """The test's driver has a device but cannot run anything: the runtime says so, and the run ends as any other."""
+        result = headroom("run", "limit.peak", "-a", "dtype=f32", "-a", "pattern=fma", "--backend", "cuda", "--no-store",
+                          *BRIEF, env=with_driver())
+        self.assert_exit(result, 1)
+        self.assertIn("cudaSetDevice failed", result.stdout)
+
+
+class AbsentCudaRunnerTest(CommandLineTest):
+    def test_where_it_was_not_built_is_said_what_builds_it(self):
+        for program in (HEADROOM, NATIVE):
+            shutil.copy(program, self.folder)
+        result = subprocess.run([str(self.folder / "headroom"), "run", "--backend", "cuda"], capture_output=True,
+                                text=True, timeout=60, env=dict(os.environ, PATH="/usr/bin:/bin"))
+        self.assert_refused(result, "backend 'cuda' needs headroom-cuda", "nvcc of CUDA 12")
+
+
+if __name__ == "__main__":
+    unittest.main()

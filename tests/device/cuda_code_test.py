@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The limits' kernels as nvcc compiles them: the instructions that they are about, 16-byte accesses, nothing spilled.
+
+Needs HEADROOM_NVCC and HEADROOM_SOURCE. The machine code is looked at where cuobjdump is found: in PATH, beside nvcc, or
+as HEADROOM_CUOBJDUMP says.
+"""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+NVCC = os.environ["HEADROOM_NVCC"]
+SOURCE = pathlib.Path(os.environ["HEADROOM_SOURCE"]) / "src"
+LIMITS = SOURCE / "headroom_cuda/limits"
+CUOBJDUMP = os.environ.get("HEADROOM_CUOBJDUMP") or shutil.which(
+    "cuobjdump", path=os.pathsep.join([str(pathlib.Path(NVCC).parent), os.environ.get("PATH", "")]))
+# Of each file: the architecture, what its PTX must have, what its machine code must have.
+FILES = {
+    "bandwidth_kernels.cu": ("90", ["ld.global.nc.L1::no_allocate.L2::256B.v4.u32", "st.global.cs.v4.u32"],
+                             ["LDG.E.128", "STG.E.128", "STG.E.EF.128"]),
+    "fma_peak.cu": ("90", ["fma.rn.f32"], ["FFMA"]),
+    "mma_peak.cu": ("80", ["mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32",
+                           "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"], ["HMMA.16816.F32.BF16", "IMMA.16832.S8.S8"]),
+    "wgmma_peak.cu": ("90a", ["wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16",
+                              "wgmma.mma_async.sync.aligned.m64n256k32.f32.e4m3.e4m3",
+                              "wgmma.mma_async.sync.aligned.m64n256k32.s32.s8.s8"], ["HGMMA.64x256x16", "QGMMA", "IGMMA"]),
+}
+
+
+class CudaCodeTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.folder.cleanup)
+        cls.ptx, cls.cubin, cls.report = {}, {}, {}
+        assembler = pathlib.Path(NVCC).parent / "ptxas"
+        for name, (architecture, _, _) in FILES.items():
+            ptx = pathlib.Path(cls.folder.name) / f"{name}.ptx"
+            subprocess.run([NVCC, "-ptx", "-O3", "-std=c++20", "--expt-relaxed-constexpr", f"-I{SOURCE}",
+                            f"-gencode=arch=compute_{architecture},code=compute_{architecture}", LIMITS / name, "-o", ptx],
+                           check=True)
+            cls.ptx[name] = ptx.read_text()
+            cls.cubin[name] = ptx.with_suffix(".cubin")
+            made = subprocess.run([assembler, "-v", f"-arch=sm_{architecture}", ptx, "-o", cls.cubin[name]], check=True,
+                                  capture_output=True, text=True)
+            cls.report[name] = made.stdout + made.stderr
+
+    def test_the_ptx_has_the_instructions_that_the_limits_are_about(self):
+        for name, (_, instructions, _) in FILES.items():
+            for instruction in instructions:
+                self.assertIn(instruction, self.ptx[name], name)
+
+    def test_nothing_is_spilled_and_no_wgmma_waits_for_another(self):
+        for name, report in self.report.items():
+            spills = re.findall(r"(\d+) bytes spill stores, (\d+) bytes spill loads", report)
+            self.assertTrue(spills, report)
+            self.assertEqual({("0", "0")}, set(spills), f"{name}\n{report}")
+            self.assertNotIn("Potential Performance Loss", report, name)
+
+    @unittest.skipUnless(CUOBJDUMP, "cuobjdump was not found: the machine code is not looked at")
+    def test_the_machine_code_has_them_too(self):
+        for name, (_, _, instructions) in FILES.items():
+            code = subprocess.run([CUOBJDUMP, "-sass", self.cubin[name]], check=True, capture_output=True,
+                                  text=True).stdout
+            for instruction in instructions:
+                self.assertIn(instruction, code, name)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""headroom-cuda on a GPU: every limit and experiment, verified, timed, and held against the limits of its device.
+
+Needs HEADROOM_BIN, the folder of the programs. Exits with 77, which ctest takes for a skip, and the reason where there is
+no GPU or no headroom-cuda.
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BIN = pathlib.Path(os.environ["HEADROOM_BIN"])
+HEADROOM = str(BIN / "headroom")
+SKIP = 77
+QUICK = ["--quick", "--processes", "1", "--no-store"]
+MIB = 1 << 20
+
+
+def run(*arguments, timeout=300):
+    return subprocess.run([HEADROOM, "run", *map(str, arguments)], capture_output=True, text=True, timeout=timeout,
+                          stdin=subprocess.DEVNULL)
+
+
+def why_not():
+    """Why nothing of this can be run here; empty where it can."""
+    if not (BIN / "headroom-cuda").exists():
+        return "headroom-cuda was not built: CUDA 12 or newer was not found"
+    result = run("--list", "--backend", "cuda")
+    return "" if result.returncode == 0 else result.stderr.strip()
+
+
+class CudaDeviceTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def records(self, *arguments, code=0):
+        file = self.folder / "records.json"
+        result = run(*arguments, "--json", file, *QUICK)
+        self.assertEqual(result.returncode, code, result.stdout + result.stderr)
+        return json.loads(file.read_text())["records"]
+
+    def headlines(self, *arguments):
+        found = {}
+        for record in self.records(*arguments):
+            if record["metric"].get("extra_info", {}).get("headline") == "true":
+                found[(record["model"]["name"], record["model"]["backend"], *record["axes"].values())] = record
+        return found
+
+    def assert_measured(self, records):
+        self.assertTrue(records)
+        for case, record in records.items():
+            with self.subTest(case=case):
+                self.assertEqual(record["outcome"]["kind"], "measured", record["outcome"])
+                self.assertTrue(record["verified"])
+                self.assertGreater(record["metric"]["value"], 0)
+
+    def test_bandwidths_are_verified_and_those_of_the_l2_above_those_of_memory(self):
+        for limit in ("limit.read", "limit.write", "limit.copy"):
+            memory = self.headlines(limit, "--backend", "cuda", "-a", f"bytes={1024 * MIB}")
+            cached = self.headlines(limit, "--backend", "cuda", "-a", f"bytes={8 * MIB}", "--hot")
+            self.assert_measured(memory)
+            self.assert_measured(cached)
+            best = [max(record["metric"]["value"] for record in found.values()) for found in (memory, cached)]
+            self.assertGreater(best[1], best[0], limit)
+
+    def test_working_sets_that_are_no_multiple_of_anything(self):
+        for limit in ("limit.read", "limit.write", "limit.copy"):
+            for size in (16, 32, 4095, 100_003, 3 * MIB + 17):
+                if limit == "limit.copy" and size < 32:
+                    continue
+                self.assert_measured(self.headlines(limit, "--backend", "cuda", "-a", f"bytes={size}"))
+
+    def test_a_working_set_larger_than_the_device_is_skipped_with_both_sizes(self):
+        records = self.records("limit.read", "--backend", "cuda", "-a", f"bytes={1 << 42}")
+        for record in records:
+            self.assertEqual(record["outcome"]["kind"], "skipped")
+            self.assertIn("4.00 TiB of the device's memory", record["outcome"]["reason"])
+
+    def test_peaks_are_verified_and_tensor_cores_above_ordinary_instructions(self):
+        found = {case: record for case, record in self.headlines("limit.peak", "--backend", "cuda").items()
+                 if record["outcome"]["kind"] != "skipped"}
+        self.assert_measured(found)
+        best = {}
+        for (_, _, dtype, _), record in found.items():
+            best[dtype] = max(best.get(dtype, 0), record["metric"]["value"])
+        self.assertGreater(best["bf16"], 4 * best["f32"])
+        self.assertGreater(best["int8"], 1.5 * best["bf16"])
+
+    def test_experiments_are_verified_and_below_the_limits_of_their_device(self):
+        offers = json.loads(run("--list", "--backend", "cuda", "--json", "-").stdout)
+        cuda = next(offer for offer in offers if offer["runner"] == "cuda")
+        names = [one["name"] for one in cuda["experiments"] if not one["is_limit"] and not one.get("is_on_request")]
+        for name in names:
+            found = {case: record for case, record in self.headlines(name, "--backend", "cuda").items()
+                     if record["outcome"]["kind"] != "skipped"}
+            self.assert_measured(found)
+            for case, record in found.items():
+                self.assertEqual(record["device"], "cuda")
+                limit = record.get("limit")
+                if limit:
+                    self.assertLess(limit["fraction"], 1.05, (case, limit))
+                    self.assertNotIn("thread", limit["name"])
+
+    def test_the_device_is_named(self):
+        record = next(iter(self.headlines("limit.peak", "--backend", "cuda", "-a", "dtype=f32", "-a",
+                                          "pattern=fma").values()))
+        self.assertTrue(record["benchmark"]["extra_info"]["arch"])
+
+
+if __name__ == "__main__":
+    reason = why_not()
+    if reason:
+        print(f"skipped: {reason}")
+        sys.exit(SKIP)
+    unittest.main()
