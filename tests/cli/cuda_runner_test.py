@@ -68,7 +68,7 @@ class CudaRunnerTest(CommandLineTest):
         result = headroom("run", "--list", "--backend", "cuda", "--json", "-", env=with_driver())
         self.assert_exit(result, 0)
         cuda = next(offer for offer in json.loads(result.stdout) if offer["runner"] == "cuda")
-        limits = {experiment["name"]: experiment for experiment in cuda["experiments"] if experiment["is_limit"]}
+        limits = {experiment["name"]: experiment for experiment in cuda["experiments"] if experiment["limit"]}
         self.assertEqual(set(limits), {"limit.read", "limit.write", "limit.copy", "limit.peak"})
         for limit in limits.values():
             self.assertEqual(limit["device"], "cuda")

@@ -40,9 +40,9 @@ __device__ __forceinline__ void walk_vectors(const Walk& walk, Batch batch) {
     const std::size_t base = pass * walk.stride;
     std::size_t at = first;
     for (; at + (kVectorsInFlight - 1) * step < end; at += kVectorsInFlight * step) {
-      batch(base + at, step, kVectorsInFlight);
+      batch(base + at, step, [](unsigned) { return true; });
     }
-    if (at < end) batch(base + at, step, static_cast<unsigned>((end - at + step - 1) / step));
+    if (at < end) batch(base + at, step, [&](unsigned i) { return at + i * step < end; });
   }
 }
 
@@ -55,11 +55,11 @@ __global__ void fill_kernel(std::uint32_t* to, std::size_t count) {
 __global__ void __launch_bounds__(kWalkThreads)
     read_kernel(const uint4* from, Walk walk, std::uint32_t* sums) {
   std::uint32_t sum = 0;
-  walk_vectors(walk, [&](std::size_t offset, std::size_t step, unsigned count) {
+  walk_vectors(walk, [&](std::size_t offset, std::size_t step, auto is_there) {
     uint4 values[kVectorsInFlight];
 #pragma unroll
     for (unsigned i = 0; i < kVectorsInFlight; ++i) {
-      values[i] = i < count ? load_once(from + offset + i * step) : uint4{0, 0, 0, 0};
+      values[i] = is_there(i) ? load_once(from + offset + i * step) : uint4{0, 0, 0, 0};
     }
 #pragma unroll
     for (unsigned i = 0; i < kVectorsInFlight; ++i)
@@ -71,25 +71,25 @@ __global__ void __launch_bounds__(kWalkThreads)
 
 template <bool kEvictFirst>
 __global__ void __launch_bounds__(kWalkThreads) write_kernel(uint4* to, Walk walk, std::uint32_t value) {
-  walk_vectors(walk, [&](std::size_t offset, std::size_t step, unsigned count) {
+  walk_vectors(walk, [&](std::size_t offset, std::size_t step, auto is_there) {
 #pragma unroll
     for (unsigned i = 0; i < kVectorsInFlight; ++i) {
-      if (i < count) store<kEvictFirst>(to + offset + i * step, uint4{value, value, value, value});
+      if (is_there(i)) store<kEvictFirst>(to + offset + i * step, uint4{value, value, value, value});
     }
   });
 }
 
 template <bool kEvictFirst>
 __global__ void __launch_bounds__(kWalkThreads) copy_kernel(const uint4* from, uint4* to, Walk walk) {
-  walk_vectors(walk, [&](std::size_t offset, std::size_t step, unsigned count) {
+  walk_vectors(walk, [&](std::size_t offset, std::size_t step, auto is_there) {
     uint4 values[kVectorsInFlight];
 #pragma unroll
     for (unsigned i = 0; i < kVectorsInFlight; ++i) {
-      if (i < count) values[i] = load_once(from + offset + i * step);
+      if (is_there(i)) values[i] = load_once(from + offset + i * step);
     }
 #pragma unroll
     for (unsigned i = 0; i < kVectorsInFlight; ++i) {
-      if (i < count) store<kEvictFirst>(to + offset + i * step, values[i]);
+      if (is_there(i)) store<kEvictFirst>(to + offset + i * step, values[i]);
     }
   });
 }
