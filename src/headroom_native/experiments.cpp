@@ -32,7 +32,7 @@ void add_limits(Registry& registry) {
   registry.add("limit.read", limit_read)
       .summary("bandwidth of reading a working set")
       .axis(working_sets())
-      .axis("pattern", {"linear", "streams", "prefetch"})
+      .axis("pattern", {"linear", "streams", "prefetch", "streams_prefetch"})
       .metric(kBandwidth)
       .limit();
   registry.add("limit.write", limit_write)

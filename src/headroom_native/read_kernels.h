@@ -12,7 +12,8 @@ namespace headroom::native {
 using ReadKernel = void (*)(const std::byte* data, std::size_t bytes);
 
 /// `pattern`: "linear" (one stream), "streams" (four streams, a quarter of the range each), "prefetch" (one
-/// stream with software prefetch ahead of it). Throws std::logic_error for any other.
+/// stream with software prefetch ahead of it), "streams_prefetch" (four with prefetch past the first-level
+/// cache). Throws std::logic_error for any other.
 ReadKernel read_kernel(std::string_view pattern, Isa isa);
 
 }  // namespace headroom::native

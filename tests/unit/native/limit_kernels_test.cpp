@@ -46,7 +46,7 @@ class GuardedPages {
 
 TEST(ReadKernels, StayWithinTheirRange) {
   for (const Isa isa : available_isas()) {
-    for (const char* pattern : {"linear", "streams", "prefetch"}) {
+    for (const char* pattern : {"linear", "streams", "prefetch", "streams_prefetch"}) {
       for (const std::size_t lines : kLineCounts) {
         GuardedPages pages(2);
         pages.forbid(2);
@@ -71,7 +71,7 @@ bool reads(ReadKernel kernel, const std::byte* data, std::size_t bytes) {
 }
 
 TEST(ReadKernels, ReadEveryPageOfTheirRange) {
-  for (const char* pattern : {"linear", "streams", "prefetch"}) {
+  for (const char* pattern : {"linear", "streams", "prefetch", "streams_prefetch"}) {
     const ReadKernel kernel = read_kernel(pattern, available_isas().back());
     for (const std::size_t page : {0, 1, 2, 3, 4}) {
       GuardedPages pages(5);
@@ -85,7 +85,7 @@ TEST(ReadKernels, ReadEveryPageOfTheirRange) {
 
 TEST(ReadKernels, ReadTheLastLineOfOddRanges) {
   for (const Isa isa : available_isas()) {
-    for (const char* pattern : {"linear", "streams", "prefetch"}) {
+    for (const char* pattern : {"linear", "streams", "prefetch", "streams_prefetch"}) {
       GuardedPages pages(2);
       pages.forbid(2);
       // The last of 17 lines is the first of the forbidden page.
