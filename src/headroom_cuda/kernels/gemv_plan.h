@@ -17,7 +17,7 @@ struct GemvForm {
 /// Those that are compiled; rows are powers of two.
 inline constexpr std::array<GemvForm, 6> kGemvForms{{{1, 1}, {1, 2}, {1, 4}, {2, 2}, {2, 4}, {4, 2}}};
 /// The only one where rows do not begin at multiples of 16 bytes.
-inline constexpr GemvForm kUnalignedForm{1, 4};
+inline constexpr GemvForm kUnalignedForm{1, 2};
 /// The only one of the chain of linear layers.
 inline constexpr GemvForm kLinearForm{4, 2};
 

@@ -16,6 +16,10 @@ constexpr unsigned kGemvThreads = 512;  ///< of a block
 constexpr unsigned kPartials =
     4096;  ///< sums of warps that a block keeps: one for each warp of a team and row
 
+/// Vectors of a batch that alone keeps enough bytes in flight, 64 KiB of a multiprocessor: for two of them
+/// under way at once there are not enough registers.
+constexpr int kLargeBatch = 8;
+
 /// The place of this thread in its team of `threads`, a power of two from 32 to kGemvThreads.
 struct RowTeam {
   unsigned threads, count, index, lane, warps, warp;
@@ -114,17 +118,28 @@ __device__ void multiply_tile(const MatrixRows<Weights>& matrix, const RowTeam& 
     const unsigned at = index + v * team.threads;
     if (at < matrix.vectors) x.fill(pairs[v], at * kLength<Weights>);
   }
-  for (; row < last; row += step) {
-    next.load(matrix, row + step, last, index, team.threads);
+  // Loads the batch behind the one at `row`, then multiplies this.
+  const auto take = [&](const auto& batch, auto& behind) {
+    behind.load(matrix, row + step, last, index, team.threads);
     float sums[kRows];
-    current.multiply(pairs, sums);
+    batch.multiply(pairs, sums);
     const float sum = warp_sums(sums, lane);
     const unsigned row_of_lane = row + lane / kLanesOfRow;
     if (lane % kLanesOfRow == 0 && row_of_lane < last) {
       float& partial = partials[(row_of_lane - first) * team.warps + team.warp];
       partial = tile == 0 ? sum : partial + sum;
     }
-    current = next;
+    row += step;
+  };
+  while (row < last) {
+    take(current, next);
+    if constexpr (kVectors * kRows < kLargeBatch) {
+      // The two take turns: to copy one into the other would be to wait for it.
+      if (row >= last) break;
+      take(next, current);
+    } else {
+      current = next;
+    }
   }
 }
 

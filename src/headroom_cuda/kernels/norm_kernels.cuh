@@ -146,9 +146,18 @@ __device__ inline Vector normed(const Vector& values, const RowStatistics& row,
   return result;
 }
 
-/// `length` parameters from `element` on; zero behind them.
+/// `length` parameters from `element` on, a multiple of 8; zero behind them.
 __device__ inline void load_parameters(const float* from, unsigned element, unsigned length,
                                        float (&values)[kNormLength]) {
+  if (length == kNormLength) {
+#pragma unroll
+    for (unsigned half = 0; half < 2; ++half) {
+      const Vector read = load_common(from + element + 4 * half);
+#pragma unroll
+      for (unsigned i = 0; i < 4; ++i) values[4 * half + i] = __uint_as_float(read.words[i]);
+    }
+    return;
+  }
 #pragma unroll
   for (unsigned i = 0; i < kNormLength; ++i) values[i] = i < length ? from[element + i] : 0;
 }
@@ -168,16 +177,24 @@ __global__ void __launch_bounds__(norm_form(kVectors).threads, norm_form(kVector
   }
   BlockStatistics statistics(columns.count(), static_cast<float>(problem.columns), problem.epsilon);
   const std::size_t row_bytes = std::size_t{problem.columns} * sizeof(std::uint16_t);
-  for (unsigned row = blockIdx.x; row < problem.rows; row += gridDim.x) {
-    next.load(problem, columns, row + gridDim.x);
-    const RowStatistics found = statistics.of(current, columns);
+  unsigned row = blockIdx.x;
+  // Loads the row behind `row` in this block, then norms this.
+  const auto take = [&](const auto& values, auto& behind) {
+    behind.load(problem, columns, row + gridDim.x);
+    const RowStatistics found = statistics.of(values, columns);
     auto* const y = reinterpret_cast<std::byte*>(problem.y) + row * row_bytes;
 #pragma unroll
     for (unsigned v = 0; v < kVectors; ++v) {
       store_row_vector<kAligned>(y, row_bytes, columns.vector(v), columns.vectors,
-                                 normed(current.vectors[v], found, gamma[v], beta[v]));
+                                 normed(values.vectors[v], found, gamma[v], beta[v]));
     }
-    current = next;
+    row += gridDim.x;
+  };
+  // The two take turns: to copy one into the other would be to wait for it.
+  while (row < problem.rows) {
+    take(current, next);
+    if (row >= problem.rows) break;
+    take(next, current);
   }
 }
 

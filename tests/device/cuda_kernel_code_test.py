@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What nvcc makes of the kernels of headroom-cuda: the loads that they were written for.
+
+Usage: cuda_kernel_code_test.py NVCC SOURCE_FOLDER. (Spilled registers are an error when the kernels are compiled.)
+"""
+
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+NVCC, SOURCE = sys.argv[1], Path(sys.argv[2])
+LOAD_ONCE = re.compile(r"ld\.global\.nc\.L1::no_allocate\.L2::256B\.v4\.u32")
+LOAD_COMMON = re.compile(r"ld\.global\.nc\.v4\.u32")
+STORE_ONCE = re.compile(r"st\.global\.cs\.v4\.u32")
+
+
+def kernels(name):
+    """The PTX of each kernel of kernels/NAME.cu, by the mangled name."""
+    with tempfile.TemporaryDirectory() as folder:
+        ptx = Path(folder) / "kernels.ptx"
+        subprocess.run([NVCC, "-std=c++20", f"-I{SOURCE}/src", "-arch=compute_90", "-ptx", "-o", ptx,
+                        SOURCE / "src/headroom_cuda/kernels" / f"{name}.cu"], check=True)
+        text = ptx.read_text()
+    return dict(re.findall(r"\.entry (\w+)\((.*?)\n\}\n", text, flags=re.S))
+
+
+class Ptx(unittest.TestCase):
+    def test_gemv_reads_each_batch_in_vectors_of_16_bytes_around_the_first_cache(self):
+        found = 0
+        for name, code in kernels("gemv").items():
+            form = re.search(r"WeightsELi(\d)ELi(\d)ELb(\d)E", name)
+            vectors, rows, aligned = map(int, form.groups())
+            loads = len(LOAD_ONCE.findall(code))
+            if aligned:
+                # A multiple of a batch: each is loaded as one.
+                self.assertGreaterEqual(loads, 2 * vectors * rows, name)
+                self.assertEqual(loads % (vectors * rows), 0, name)
+                self.assertNotIn("ld.global.nc.u8", code, name)
+            else:
+                # Two loads make one vector.
+                self.assertGreaterEqual(len(LOAD_COMMON.findall(code)), 2 * 2 * vectors * rows, name)
+            found += 1
+        self.assertEqual(found, 2 * (6 + 1))
+
+    def test_layer_norm_reads_and_writes_vectors_of_16_bytes(self):
+        found = {}
+        for name, code in kernels("norm").items():
+            form = re.search(r"11norm_kernelILi(\d)ELb1E", name)
+            if form:
+                vectors = int(form.group(1))
+                self.assertGreaterEqual(len(LOAD_ONCE.findall(code)), 2 * vectors, name)
+                self.assertGreaterEqual(len(STORE_ONCE.findall(code)), vectors, name)
+                self.assertNotRegex(code, r"st\.global\.(u16|b16)", name)
+                found[vectors] = name
+        self.assertEqual(sorted(found), [1, 2, 4])
+
+    def test_the_second_linear_layer_waits_for_the_first(self):
+        for name, code in kernels("linear").items():
+            if "normed_linear_kernel" in name:
+                first_read = code.index("ld.global.cg")
+                self.assertLess(code.index("griddepcontrol.wait"), first_read, name)
+                self.assertNotIn("griddepcontrol.launch_dependents", code, name)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
