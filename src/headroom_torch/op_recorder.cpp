@@ -5,12 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <set>
 #include <utility>
 
 #include "headroom/base/error.h"
-#include "headroom/base/file_writer.h"
 #include "headroom_torch/compat.h"
 
 namespace headroom::torch_runner {
@@ -20,20 +18,7 @@ namespace {
 constexpr int kDevice = 0, kStream = 1;
 
 std::int64_t steady_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
-std::int64_t unix_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
-
-Json name_event(const char* what, std::int64_t process, std::int64_t thread, const std::string& name) {
-  return {{"ph", "M"},     {"name", what}, {"pid", process},
-          {"tid", thread}, {"ts", 0},      {"args", {{"name", name}}}};
+  return trace::read_clocks().steady_ns;
 }
 
 }  // namespace
@@ -46,9 +31,8 @@ void OpRecorder::start() {
   if (listening_) throw Error("the recorder of " + file_.string() + " was started twice");
   calls_.clear();
   collectives_.clear();
-  started_at_unix_ns_ = unix_ns();
-  started_ns_ = steady_ns();
-  step_starts_ns_ = {started_ns_};
+  started_ = trace::read_clocks();
+  step_starts_ns_ = {started_.steady_ns};
   listening_.emplace(static_cast<OpListener&>(*this));
 }
 
@@ -72,7 +56,7 @@ void OpRecorder::next_step() {
 void OpRecorder::add_steps(std::int64_t stopped_ns) {
   for (std::size_t i = 0; i < step_starts_ns_.size(); ++i) {
     RecordedCall step;
-    step.name = fmt::format("ProfilerStep#{}", i);
+    step.name = trace::step_name(i);
     step.is_range = true;
     step.start_ns = step_starts_ns_[i];
     step.duration_ns = (i + 1 < step_starts_ns_.size() ? step_starts_ns_[i + 1] : stopped_ns) - step.start_ns;
@@ -96,65 +80,46 @@ void OpRecorder::end(const at::RecordFunction& /*call*/, at::ObserverContext* co
   calls_.push_back(std::move(call));
 }
 
-Json OpRecorder::head() const {
-  return {{"schemaVersion", 1},
-          {"deviceProperties", Json::array()},
-          {"record_shapes", 1},
-          {"distributedInfo",
-           {{"backend", source_.backend}, {"rank", source_.rank}, {"world_size", source_.ranks}}},
-          {"displayTimeUnit", "ms"},
-          {"baseTimeNanoseconds", started_at_unix_ns_},
-          {"traceName", file_.string()},
-          {"recorded_by", fmt::format("headroom-torch, libtorch {}", kTorchVersion)}};
+trace::KinetoHead OpRecorder::head() const {
+  trace::KinetoHead head;
+  head.base_unix_ns = started_.unix_ns;
+  head.recorded_by = fmt::format("headroom-torch, libtorch {}", kTorchVersion);
+  head.further_members = {
+      {"record_shapes", 1},
+      {"distributedInfo",
+       {{"backend", source_.backend}, {"rank", source_.rank}, {"world_size", source_.ranks}}}};
+  return head;
 }
 
 Json OpRecorder::collective_event(const RecordedCollective& collective, std::size_t index) const {
   std::string ranks;
   for (int rank = 0; rank < source_.ranks; ++rank) ranks += (rank == 0 ? "" : ", ") + std::to_string(rank);
-  return {{"ph", "X"},
-          {"cat", "kernel"},
-          {"name", source_.backend + "_" + collective.name},
-          {"pid", kDevice},
-          {"tid", kStream},
-          {"ts", static_cast<double>(collective.start_ns - started_ns_) / 1e3},
-          {"dur", static_cast<double>(collective.duration_ns) / 1e3},
-          {"args",
-           {{"device", kDevice},
-            {"stream", kStream},
-            {"correlation", index},
-            {"Collective name", collective.name},
-            {"In msg nelems", collective.elements},
-            {"Out msg nelems", collective.elements},
-            {"Group size", source_.ranks},
-            {"dtype", collective.dtype},
-            {"Process Group Name", "0"},
-            {"Process Group Ranks", "[" + ranks + "]"}}}};
+  return trace::complete_event("kernel", source_.backend + "_" + collective.name, {kDevice, kStream},
+                               collective.start_ns - started_.steady_ns, collective.duration_ns,
+                               {{"device", kDevice},
+                                {"stream", kStream},
+                                {"correlation", index},
+                                {"Collective name", collective.name},
+                                {"In msg nelems", collective.elements},
+                                {"Out msg nelems", collective.elements},
+                                {"Group size", source_.ranks},
+                                {"dtype", collective.dtype},
+                                {"Process Group Name", "0"},
+                                {"Process Group Ranks", "[" + ranks + "]"}});
 }
 
 void OpRecorder::write() const {
   const std::int64_t process = getpid();
-  FileWriter writer(file_);
-  // The events follow the other members, as in Kineto's files: a tool that looks for the rank reads no
-  // further.
-  std::string text = dump_json(head());
-  text.back() = ',';
-  writer.write(text + "\n\"traceEvents\":[\n" +
-               dump_json(name_event("process_name", process, 0, "headroom-torch")));
+  trace::KinetoFile file(file_, head());
+  file.name_process(process, "headroom-torch");
   std::set<std::int64_t> threads;
   for (const RecordedCall& call : calls_) threads.insert(call.thread);
-  for (const std::int64_t thread : threads) {
-    writer.write(",\n" +
-                 dump_json(name_event("thread_name", process, thread, "thread " + std::to_string(thread))));
-  }
+  for (const std::int64_t thread : threads)
+    file.name_thread(process, thread, "thread " + std::to_string(thread));
   std::size_t index = 0;
-  for (const RecordedCall& call : calls_) {
-    writer.write(",\n" + dump_json(kineto_event(call, started_ns_, process, index++)));
-  }
-  for (const RecordedCollective& collective : collectives_) {
-    writer.write(",\n" + dump_json(collective_event(collective, index++)));
-  }
-  writer.write("\n]}\n");
-  writer.finish();
+  for (const RecordedCall& call : calls_) file.add(kineto_event(call, started_.steady_ns, process, index++));
+  for (const RecordedCollective& collective : collectives_) file.add(collective_event(collective, index++));
+  file.finish();
 }
 
 void trace_call(const std::string& file, const std::function<void()>& run) {

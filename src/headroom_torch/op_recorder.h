@@ -9,7 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "headroom/trace/kineto_file.h"
 #include "headroom/trace/recorder.h"
+#include "headroom/trace/recording_clock.h"
 #include "headroom_torch/op_listener.h"
 #include "headroom_torch/recorded_call.h"
 
@@ -58,13 +60,12 @@ class OpRecorder final : public trace::Recorder, private OpListener {
   void add_steps(std::int64_t stopped_ns);
   Json collective_event(const RecordedCollective& collective, std::size_t index) const;
   void write() const;
-  Json head() const;
+  trace::KinetoHead head() const;
 
   std::filesystem::path file_;
   TraceSource source_;
   std::optional<Listening> listening_;
-  std::int64_t started_ns_ = 0;          ///< on the steady clock
-  std::int64_t started_at_unix_ns_ = 0;  ///< the same moment
+  trace::ClockReading started_;
   std::mutex mutex_;
   std::vector<RecordedCall> calls_;
   std::vector<std::int64_t> step_starts_ns_;

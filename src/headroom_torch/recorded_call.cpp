@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "headroom/trace/kineto_file.h"
 #include "headroom_torch/op_listener.h"
 
 namespace headroom::torch_runner {
@@ -93,10 +94,6 @@ void add_arguments(const RecordedCall& call, Json& to) {
   to["Input type"] = std::move(types);
 }
 
-double microseconds(std::int64_t ns) {
-  return static_cast<double>(ns) / 1e3;
-}
-
 }  // namespace
 
 RecordedCall recorded(const at::RecordFunction& call) {
@@ -120,14 +117,9 @@ Json kineto_event(const RecordedCall& call, std::int64_t base_ns, std::int64_t p
     arguments["Fwd thread id"] = call.forward_thread;
   }
   if (!call.arguments.empty()) add_arguments(call, arguments);
-  return {{"ph", "X"},
-          {"cat", call.is_range ? "user_annotation" : "cpu_op"},
-          {"name", call.name},
-          {"pid", process},
-          {"tid", call.thread},
-          {"ts", microseconds(call.start_ns - base_ns)},
-          {"dur", microseconds(call.duration_ns)},
-          {"args", std::move(arguments)}};
+  return trace::complete_event(call.is_range ? "user_annotation" : "cpu_op", call.name,
+                               {process, call.thread}, call.start_ns - base_ns, call.duration_ns,
+                               std::move(arguments));
 }
 
 }  // namespace headroom::torch_runner
