@@ -14,6 +14,7 @@
 #include "cli/run_options.h"
 #include "cli/run_outputs.h"
 #include "cli/run_traces.h"
+#include "cli/run_utilization.h"
 #include "cli/terminal_progress.h"
 #include "cli/tuned_variants.h"
 #include "headroom/base/error.h"
@@ -122,6 +123,8 @@ ExitCode measure(const Arguments& arguments, const RunOptions& options,
   std::vector<Record> records;
   {
     TerminalProgress progress([&](std::vector<Record> finished) {
+      for (const std::string& problem : append_utilization(finished))
+        std::fprintf(stderr, "headroom: %s\n", problem.c_str());
       apply_targets(finished, targets);
       note_busy(finished, busy);
       records.insert(records.end(), finished.begin(), finished.end());

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "headroom/base/json.h"
+#include "headroom/record/gpu_shares.h"
 #include "headroom/record/seed_rows.h"
 
 namespace headroom {
@@ -17,6 +18,8 @@ std::string case_key(const Record& record) {
 }
 
 void add(CaseRow& row, const Record& record) {
+  if (record.metric.name == kGpuUtilization) return void(row.gpu = &record);
+  if (record.metric.name == kMmConvUtilization) return void(row.mm_conv = &record);
   if (record.metric.name == "latency" && row.latency == nullptr) row.latency = &record;
   const bool keep = row.headline != nullptr && is_headline(*row.headline);
   if (!keep) row.headline = &record;

@@ -15,7 +15,10 @@ struct CaseRow {
   const Record* headline =
       nullptr;  ///< the record that the table is about; the only one, or the last, if unmarked
 
-  /// Any of the two: for what they share (axes, limit, outcome).
+  const Record* gpu = nullptr;      ///< share of the time in which GPUs worked; only of a traced case
+  const Record* mm_conv = nullptr;  ///< of that, on products and convolutions
+
+  /// Any of the first two: for what they share (axes, limit, outcome).
   const Record& any() const { return headline != nullptr ? *headline : *latency; }
 };
 

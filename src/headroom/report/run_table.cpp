@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
@@ -18,6 +19,10 @@
 
 namespace headroom {
 namespace {
+
+constexpr const char* kGpuLegend =
+    "  GPU  time in which GPUs worked in a recorded call, of the time without the recorder\n"
+    "  mm+conv  the same of what is named gemm, conv, cutlass or wgrad\n";
 
 std::string metric_text(const Record& record) {
   return value_text(record.metric.value, record.metric.unit, record.metric.name);
@@ -111,7 +116,15 @@ std::string marks_of(const CaseRow& row) {
   return noise_marks(row.latency != nullptr ? *row.latency : *row.headline);
 }
 
-void add_row(Table& table, const CaseRow& row, const Differences& differ) {
+std::string share_text(const Record* record) {
+  return record == nullptr ? "" : format_percent(record->metric.value);
+}
+
+bool any_gpu(const std::vector<CaseRow>& rows) {
+  return std::ranges::any_of(rows, [](const CaseRow& row) { return row.gpu != nullptr; });
+}
+
+void add_row(Table& table, const CaseRow& row, const Differences& differ, bool with_gpu) {
   const Record& record = row.any();
   const std::string name = case_cell(record, differ), backend = backend_cell(record, differ);
   if (record.outcome.kind != Outcome::Kind::kMeasured) {
@@ -122,10 +135,18 @@ void add_row(Table& table, const CaseRow& row, const Differences& differ) {
   }
   // Without a latency the spread and the number of samples are those of the headline.
   const Record& timed = row.latency != nullptr ? *row.latency : record;
-  table.row({name, backend, record.benchmark.dtype, row.latency != nullptr ? metric_text(timed) : "",
-             spread_text(timed), std::to_string(sample_count(timed)),
-             &record == row.latency ? "" : metric_text(record), limit_text(record), target_text(record),
-             marks_of(row)});
+  std::vector<std::string> cells{name,
+                                 backend,
+                                 record.benchmark.dtype,
+                                 row.latency != nullptr ? metric_text(timed) : "",
+                                 spread_text(timed),
+                                 std::to_string(sample_count(timed)),
+                                 &record == row.latency ? "" : metric_text(record),
+                                 limit_text(record),
+                                 target_text(record)};
+  if (with_gpu) cells.insert(cells.end(), {share_text(row.gpu), share_text(row.mm_conv)});
+  cells.push_back(marks_of(row));
+  table.row(std::move(cells));
   const std::string ratio = ratio_text(timed);
   if (!ratio.empty()) table.line(ratio);
 }
@@ -133,25 +154,30 @@ void add_row(Table& table, const CaseRow& row, const Differences& differ) {
 }  // namespace
 
 Table run_table(const std::vector<Record>& records) {
-  Table table({{"case"},
-               {"backend"},
-               {"dtype"},
-               {"time", Align::kRight},
-               {"± 95 %", Align::kRight},
-               {"n", Align::kRight},
-               {"metric", Align::kRight},
-               {"of limit", Align::kRight},
-               {"target", Align::kRight},
-               {"marks"}});
+  const std::vector<CaseRow> rows = case_rows(records);
+  const bool with_gpu = any_gpu(rows);
+  std::vector<Table::Column> columns{{"case"},
+                                     {"backend"},
+                                     {"dtype"},
+                                     {"time", Align::kRight},
+                                     {"± 95 %", Align::kRight},
+                                     {"n", Align::kRight},
+                                     {"metric", Align::kRight},
+                                     {"of limit", Align::kRight},
+                                     {"target", Align::kRight}};
+  if (with_gpu) columns.insert(columns.end(), {{"GPU", Align::kRight}, {"mm+conv", Align::kRight}});
+  columns.push_back({"marks"});
+  Table table(std::move(columns));
   const Differences differ = differences(records);
-  for (const CaseRow& row : case_rows(records)) add_row(table, row, differ);
+  for (const CaseRow& row : rows) add_row(table, row, differ, with_gpu);
   return table;
 }
 
 std::string run_legend(const std::vector<Record>& records) {
+  const std::vector<CaseRow> rows = case_rows(records);
   std::string marks;
-  for (const CaseRow& row : case_rows(records)) marks += marks_of(row);
-  return marks_legend(marks);
+  for (const CaseRow& row : rows) marks += marks_of(row);
+  return marks_legend(marks) + (any_gpu(rows) ? kGpuLegend : "");
 }
 
 Table mean_table(const std::vector<Record>& records) {

@@ -12,11 +12,12 @@ namespace headroom {
 /// What `headroom run` prints: a row for each case and backend with the median time and its interval, the
 /// headline metric, the share of the limit, target and verdict, and noise marks. The latency record and the
 /// headline record of a case are one row. A case that was skipped or failed shows its reason on the line
-/// below; where the latency record holds a ratio to another row of the case (metric.extra_info: ratio,
+/// below. Where a case was traced on a GPU, two columns more say which share of the time GPUs worked, and
+/// worked on products and convolutions. Where the latency record holds a ratio to another row of the case (metric.extra_info: ratio,
 /// ratio_low, ratio_high, ratio_to), the line below shows that.
 Table run_table(const std::vector<Record>& records);
 
-/// What the noise marks of run_table(records) mean; empty where there are none.
+/// What the noise marks and the columns of GPUs of run_table(records) mean; empty where there are none.
 std::string run_legend(const std::vector<Record>& records);
 
 /// The mean over the shapes per experiment, backend and dtype, as PyTorch's gpt-fast benchmark reports it.

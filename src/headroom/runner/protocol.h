@@ -32,6 +32,8 @@ namespace headroom {
 ///   closes)
 inline constexpr int kProtocolVersion = 1;
 inline constexpr const char* kSocketVariable = "HEADROOM_FD";
+/// Iterations of a case that "trace" records.
+inline constexpr std::uint64_t kTracedIterations = 1;
 
 struct Hello {
   std::string name;  ///< "native" for headroom-native

@@ -78,7 +78,7 @@ class Session {
         problem = error.what();
       }
     };
-    const SampleReply reply = found->second->sample({1, 0, &surround});
+    const SampleReply reply = found->second->sample({kTracedIterations, 0, &surround});
     if (!reply.failure.empty()) problem = reply.failure;
     if (!problem.empty()) return {{"untraced", problem}};
     return {{"traced", file}};

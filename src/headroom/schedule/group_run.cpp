@@ -79,8 +79,10 @@ void GroupRun::run_process(int process) {
     calibrate_all();
   }
   if (tracks_.any_case_alive()) sample_rounds();
-  if (!settings_.traces.empty() && process + 1 == settings_.processes) trace_cases();
+  const bool traced = !settings_.traces.empty() && process + 1 == settings_.processes && trace_cases();
   tracks_.release_all();
+  // What a recorder left in the process would be in the times of the next group.
+  if (traced) tracks_.stop_runners();
 }
 
 bool GroupRun::recall_variant(Track& track) {
@@ -263,8 +265,9 @@ bool GroupRun::should_end(const StopRule& rule, Stopping& stopping) {
   return reason.has_value();
 }
 
-void GroupRun::trace_cases() {
+bool GroupRun::trace_cases() {
   announce("tracing");
+  bool asked = false;
   for (Track& track : result_.cases) {
     if (!track.alive() || track.readings.empty()) continue;
     if (!offers_.at(track.planned.runner).traces) {
@@ -272,12 +275,14 @@ void GroupRun::trace_cases() {
       continue;
     }
     const std::string file = trace_file(settings_.traces, result_.title, track.planned, offers_);
+    asked = true;
     // The samples are whole where the runner dies of it: only the trace is missing.
     const std::string lost =
         tracks_.spared(track, [&](Worker& worker) { track.untraced = worker.trace(track.id, file); });
     if (!lost.empty()) track.untraced = lost;
     if (track.untraced.empty()) track.trace = file;
   }
+  return asked;
 }
 
 double GroupRun::sampling_ns() const {

@@ -59,7 +59,8 @@ class GroupRun {
   void sample_rounds();
   void sample_round();
   bool should_end(const StopRule& rule, Stopping& stopping);
-  void trace_cases();
+  /// Whether any runner was asked to record.
+  bool trace_cases();
   void calibrate(Track& track, double target_ns);
   void sample(Track& track);
   double sampling_ns() const;

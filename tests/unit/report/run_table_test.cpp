@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "headroom/base/text.h"
+#include "headroom/record/gpu_shares.h"
 #include "headroom/record/target_verdict.h"
 #include "headroom/report/case_rows.h"
 
@@ -67,6 +68,29 @@ TEST(RunTable, FitsATerminalForTypicalRows) {
   const std::string text = run_table(records).text();
   EXPECT_THAT(text, HasSubstr("0.412 of peak"));
   for (const std::string& line : split(text, '\n')) EXPECT_LE(display_width(line), 115U) << line;
+}
+
+TEST(RunTable, WhereACaseWasTracedOnAGpuTwoColumnsSayHowBusyItWas) {
+  std::vector<Record> traced = pair_of("gemv", "1024", "bf16", 110, 19, 0.925);
+  for (const auto& [metric, value] :
+       {std::pair{kGpuUtilization, 0.875}, std::pair{kMmConvUtilization, 0.0}}) {
+    Record share = traced.front();
+    share.metric = {metric, "1", Direction::kHigherIsBetter, value, {}, {}};
+    share.limit.reset();
+    traced.push_back(share);
+  }
+  const std::vector<Record> records = traced + pair_of("scale", "4096", "f32", 1250, 13.4, 0.61);
+  EXPECT_EQ(run_table(records).text(),
+            "case          backend  dtype     time  ± 95 %   n     metric     of limit  target     GPU  "
+            "mm+conv  marks\n"
+            "────────────────────────────────────────────────────────────────────────────────────────────────"
+            "─────────\n"
+            "gemv D=1024   native   bf16    110 µs   1.0 %  48  19.0 GB/s  92.5 % ±1.0       -  87.5 %      "
+            "0 %  W\n"
+            "scale D=4096  native   f32    1.25 ms   1.0 %  48  13.4 GB/s  61.0 % ±1.0       -               "
+            "    W\n");
+  EXPECT_THAT(run_legend(records), HasSubstr("time without the recorder"));
+  EXPECT_THAT(run_legend(pair_of("gemv", "1024", "bf16", 110, 19, 0.9)), Not(HasSubstr("recorder")));
 }
 
 TEST(RunTable, ShowsWhyACaseHasNoNumbers) {

@@ -74,6 +74,21 @@ TEST(GroupRunFaults, ATraceIsMadeOfEachCaseThatHasSamplesAfterThem) {
   EXPECT_EQ(std::count_if(trace, events.end(), [](const FakeEvent& event) { return event.what == 's'; }), 0);
 }
 
+// A recorder may leave something in the process: what is timed later is timed in another.
+TEST(GroupRunFaults, NothingIsSampledInAProcessThatRecorded) {
+  GroupFixture fixture(1);
+  fixture.run({planned_case("a")});
+  EXPECT_EQ(fixture.workers.started[0], 1);
+  fixture.run({planned_case("a")});
+  EXPECT_EQ(fixture.workers.started[0], 1) << "without a trace the process serves the next group too";
+  ask_for_traces(fixture);
+  fixture.run({planned_case("a")});
+  EXPECT_EQ(fixture.workers.started[0], 1);
+  EXPECT_EQ(fixture.workers.events.back().what, 'x');
+  fixture.run({planned_case("a")});
+  EXPECT_EQ(fixture.workers.started[0], 2);
+}
+
 TEST(GroupRunFaults, ARunnerLostInTracingKeepsItsSamples) {
   GroupFixture fixture(2);
   ask_for_traces(fixture);

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`headroom run --trace`: which share of the time GPUs worked, by the trace and by the time without the recorder."""
+import json
+import re
+import unittest
+
+from command_line import BIN, BRIEF, CommandLineTest, headroom, records_of
+
+TRACING = str(BIN / "tracing_runner")
+SHARES = ("gpu_utilization", "mm_conv_utilization")
+
+
+def busy_us(file, parts=("",)):
+    """Time in which processes labelled as GPUs had an event with one of `parts` in its name: by marking every 0.1 us."""
+    events = json.loads(file.read_text())["traceEvents"]
+    gpus = {event["pid"] for event in events if event["name"] == "process_labels" and "GPU" in event["args"]["labels"]}
+    busy = set()
+    for event in events:
+        if event["ph"] == "X" and event["pid"] in gpus and any(part in event["name"] for part in parts):
+            busy.update(range(round(event["ts"] * 10), round((event["ts"] + event["dur"]) * 10)))
+    return len(busy) / 10
+
+
+class RunTracesTest(CommandLineTest):
+    def setUp(self):
+        super().setUp()
+        self.traces = self.folder / "traces"
+        self.json = self.folder / "records.json"
+
+    def run_traced(self, *arguments):
+        result = headroom("run", "--runner", TRACING, "--no-limits", "--no-store", *BRIEF, "--trace", self.traces,
+                          "--json", self.json, *arguments)
+        self.assert_exit(result, 0)
+        return result
+
+    def records(self, case):
+        return {record["metric"]["name"]: record for record in records_of(self.json) if record["model"]["name"] == case}
+
+    def test_shares_are_busy_time_over_the_median_time_without_the_recorder(self):
+        result = self.run_traced("on_gpu")
+        file = self.traces / "on_gpu.native.json"
+        self.assertEqual([one.name for one in self.traces.iterdir()], [file.name])
+        self.assertEqual(busy_us(file), 55)
+        records = self.records("on_gpu")
+        length_us = records["latency"]["metric"]["value"]
+        for name, parts in zip(SHARES, ([""], ["gemm", "conv", "cutlass", "wgrad"])):
+            metric = records[name]["metric"]
+            self.assertAlmostEqual(metric["value"], busy_us(file, parts) / length_us, delta=1e-9)
+            self.assertEqual((metric["unit"], metric["extra_info"]["traced_iterations"]), ("1", "1"))
+            self.assertNotIn("headline", metric["extra_info"])
+        asked = headroom("trace", "utilization", "--pytorch-compat", "--length", repr(length_us * 1e-6), "--json", file)
+        self.assert_exit(asked, 0)
+        for name, key in zip(SHARES, ("utilization", "mm_conv_utilization")):
+            self.assertAlmostEqual(json.loads(asked.stdout)[key], records[name]["metric"]["value"], delta=1e-9)
+        columns = result.stdout.splitlines()[0].split()
+        self.assertIn("GPU", columns)
+        self.assertIn("mm+conv", columns)
+        row = next(line for line in result.stdout.splitlines() if line.startswith("on_gpu"))
+        shown = [float(part) for part in re.findall(r"([\d.]+) %", row)[-2:]]
+        for name, percent in zip(SHARES, shown):
+            self.assertAlmostEqual(percent, records[name]["metric"]["value"] * 100, delta=0.06)
+        self.assertIn("time without the recorder", result.stdout)
+        self.assertIn("headroom trace kernels", result.stderr)
+
+    def test_intervals_and_samples_are_those_of_the_time(self):
+        self.run_traced("on_gpu", "--num-samples", "100")
+        records = self.records("on_gpu")
+        latency, share = records["latency"], records["gpu_utilization"]
+        self.assertEqual(len(share["samples"]), len(latency["samples"]))
+        for mine, theirs in zip(share["samples"], latency["samples"]):
+            self.assertEqual(mine["rounds"], theirs["rounds"])
+            for value, us in zip(mine["values"], theirs["values"]):
+                self.assertAlmostEqual(value, 55 / us, delta=1e-9)
+        self.assertEqual("interval" in share, "interval" in latency)
+        if "interval" in share:  # a busy machine may give none
+            self.assertAlmostEqual(share["interval"]["low"], 55 / latency["interval"]["high"], delta=1e-9)
+            self.assertAlmostEqual(share["interval"]["high"], 55 / latency["interval"]["low"], delta=1e-9)
+
+    def test_a_case_without_work_of_a_gpu_shows_nothing(self):
+        result = self.run_traced("on_host")
+        self.assertTrue((self.traces / "on_host.native.json").exists())
+        self.assertFalse(set(SHARES) & set(self.records("on_host")))
+        self.assertNotIn("mm+conv", result.stdout)
+
+    def test_a_row_without_a_gpu_leaves_its_cells_empty(self):
+        result = self.run_traced("on_host", "on_gpu")
+        self.assertIn("gpu_utilization", self.records("on_gpu"))
+        head, _, *lines = result.stdout.splitlines()
+        rows = {line.split()[0]: line for line in lines[:2]}
+        columns = slice(head.index("target") + len("target"), head.index("marks"))
+        self.assertEqual(rows["on_host"][columns].strip(), "")
+        self.assertEqual(rows["on_gpu"][columns].count("%"), 2)
+
+    def test_a_trace_that_cannot_be_read_costs_only_the_shares(self):
+        result = self.run_traced("on_paper")
+        self.assertIn("latency", self.records("on_paper"))
+        self.assertFalse(set(SHARES) & set(self.records("on_paper")))
+        self.assertIn("no GPU utilisation of on_paper", result.stderr)
+
+    def test_the_trace_is_read_by_headroom_trace(self):
+        self.run_traced("on_gpu")
+        file = self.traces / "on_gpu.native.json"
+        self.assert_exit(headroom("trace", "validate", file), 0)
+        for analysis in ("utilization", "kernels", "launch", "summary"):
+            self.assert_exit(headroom("trace", analysis, "--no-store", file), 0)
+        shown = headroom("trace", "kernels", "--csv", "-", "--no-store", file).stdout
+        self.assertIn("cutlass_80_tensorop", shown)
+
+    def test_differences_of_the_shares_are_judged_like_all_metrics(self):
+        self.run_traced("on_gpu")
+        result = headroom("diff", "--all-metrics", self.json, self.json)
+        self.assert_exit(result, 0)
+        self.assertIn("gpu_utilization", result.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
