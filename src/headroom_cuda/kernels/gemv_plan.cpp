@@ -13,40 +13,66 @@ namespace headroom::cuda {
 namespace {
 
 constexpr std::size_t kVectorBytes = 16;
-constexpr unsigned kWarp = 32, kBlock = 512;
+constexpr unsigned kWarp = 32, kLarge = 512;
 
-GemvForm named(std::string_view name) {
-  for (const GemvForm form : kGemvForms) {
-    if (name_of(form) == name) return form;
+struct Choice {
+  GemvForm form;
+  GemvBlocks size;
+};
+
+/// Small blocks are for much to read: the forms with the most in flight.
+const std::vector<Choice>& choices() {
+  static const std::vector<Choice> all = [] {
+    std::vector<Choice> made;
+    for (const GemvForm form : kGemvForms) made.push_back({form, GemvBlocks::kLarge});
+    for (const GemvForm form : {GemvForm{1, 4}, GemvForm{2, 4}, GemvForm{4, 2}}) {
+      made.push_back({form, GemvBlocks::kSmall});
+    }
+    return made;
+  }();
+  return all;
+}
+
+std::string name_of(const Choice& choice) {
+  return name_of(choice.form) + (choice.size == GemvBlocks::kSmall ? ", small blocks" : "");
+}
+
+Choice named(std::string_view name) {
+  for (const Choice& choice : choices()) {
+    if (name_of(choice) == name) return choice;
   }
   throw Error("no variant " + in_quotes(std::string(name)) + " of this kernel");
 }
 
 /// Enough threads to hold a row at once, where a block has as many.
-unsigned team_threads(std::size_t row_bytes, GemvForm form) {
+unsigned team_threads(std::size_t row_bytes, GemvForm form, unsigned of_block) {
   const std::size_t in_thread = kVectorBytes * static_cast<std::size_t>(form.vectors);
-  const std::size_t wanted = std::min<std::size_t>(kBlock, (row_bytes + in_thread - 1) / in_thread);
+  const std::size_t wanted = std::min<std::size_t>(of_block, (row_bytes + in_thread - 1) / in_thread);
   return std::max(kWarp, std::bit_ceil(static_cast<unsigned>(wanted)));
 }
 
 /// As many bytes in flight as registers hold; fewer rows at once where a team has but few in all.
-GemvForm fitting(std::size_t outputs, std::size_t row_bytes, unsigned processors) {
+Choice fitting(std::size_t outputs, std::size_t row_bytes, unsigned processors) {
   const std::size_t in_block =
-      row_bytes / (kVectorBytes * kBlock);  // vectors of a thread, if all share a row
+      row_bytes / (kVectorBytes * kLarge);  // vectors of a thread, if all share a row
   const GemvForm most = in_block >= 4 ? GemvForm{4, 2} : in_block >= 2 ? GemvForm{2, 4} : GemvForm{1, 4};
   for (const GemvForm form : {most, GemvForm{1, 2}}) {
-    const std::size_t teams = std::size_t{processors} * (kBlock / team_threads(row_bytes, form));
-    if (outputs >= 2 * teams * static_cast<std::size_t>(form.rows)) return form;
+    const std::size_t teams = std::size_t{processors} * (kLarge / team_threads(row_bytes, form, kLarge));
+    if (outputs >= 2 * teams * static_cast<std::size_t>(form.rows)) return {form, GemvBlocks::kLarge};
   }
-  return {1, 1};
+  return {{1, 1}, GemvBlocks::kLarge};
 }
 
-GemvPlan planned(std::size_t outputs, std::size_t row_bytes, unsigned processors, GemvForm form) {
+GemvPlan planned(std::size_t outputs, std::size_t row_bytes, unsigned processors, Choice choice) {
+  constexpr std::size_t kWaves = 4;  // of small blocks
   GemvPlan plan;
   plan.aligned = row_bytes % kVectorBytes == 0;
-  plan.form = plan.aligned ? form : kUnalignedForm;
-  plan.team_threads = team_threads(row_bytes, plan.form);
-  plan.blocks = static_cast<unsigned>(std::min<std::size_t>(processors, outputs));
+  plan.form = plan.aligned ? choice.form : kUnalignedForm;
+  plan.size = choice.size;
+  plan.team_threads = team_threads(row_bytes, plan.form, plan.threads());
+  const std::size_t in_turn = std::size_t{processors} * (kLarge / plan.threads());
+  plan.blocks =
+      static_cast<unsigned>(std::min(outputs, plan.size == GemvBlocks::kSmall ? kWaves * in_turn : in_turn));
   return plan;
 }
 
@@ -58,12 +84,12 @@ std::string name_of(GemvForm form) {
 }
 
 std::string GemvPlan::name() const {
-  return name_of(form);
+  return name_of(Choice{form, size});
 }
 
 std::vector<std::string> gemv_variants() {
   std::vector<std::string> names;
-  for (const GemvForm form : kGemvForms) names.push_back(name_of(form));
+  for (const Choice& choice : choices()) names.push_back(name_of(choice));
   return names;
 }
 
@@ -74,7 +100,7 @@ GemvPlan gemv_plan(std::size_t outputs, std::size_t row_bytes, unsigned processo
 }
 
 GemvPlan linear_plan(std::size_t outputs, std::size_t row_bytes, unsigned processors) {
-  return planned(outputs, row_bytes, processors, kLinearForm);
+  return planned(outputs, row_bytes, processors, {kLinearForm, GemvBlocks::kLarge});
 }
 
 }  // namespace headroom::cuda

@@ -21,14 +21,21 @@ inline constexpr GemvForm kUnalignedForm{1, 2};
 /// The only one of the chain of linear layers.
 inline constexpr GemvForm kLinearForm{4, 2};
 
+/// Large blocks fill the device once: each works on its rows to the end. Of small ones there are four times
+/// as many as run at once: processors that are faster take more of them, but each begins with nothing under
+/// way.
+enum class GemvBlocks : unsigned { kLarge = 512, kSmall = 256 };
+
 /// How a gemv is launched.
 struct GemvPlan {
   GemvForm form;
-  unsigned team_threads = 0;  ///< that share a row: a power of two from 32 to 512
-  unsigned blocks = 0;        ///< of 512 threads
-  bool aligned = true;        ///< every row begins at a multiple of 16 bytes
+  GemvBlocks size = GemvBlocks::kLarge;
+  unsigned team_threads = 0;  ///< that share a row: a power of two from 32 to threads()
+  unsigned blocks = 0;
+  bool aligned = true;  ///< every row begins at a multiple of 16 bytes
 
-  std::string name() const;  ///< "4 rows, 2 vectors"
+  unsigned threads() const { return static_cast<unsigned>(size); }  ///< of a block
+  std::string name() const;  ///< "4 rows, 2 vectors", "4 rows, 2 vectors, small blocks"
 };
 
 std::string name_of(GemvForm form);

@@ -6,13 +6,13 @@
 #include "headroom_cuda/kernels/row_vectors.cuh"
 #include "headroom_cuda/kernels/weight_products.cuh"
 
-/// Rows of a matrix times x. The grid fills the device once, and each block has an equal share of the rows.
+/// Rows of a matrix times x. Each block has an equal share of the rows.
 /// In a block, teams of threads take turns at batches of rows. A thread has the same columns of each row, and
 /// x of those in registers; it loads a batch while it multiplies the one before it, and meets no barrier
 /// until all rows of the block are done.
 namespace headroom::cuda {
 
-constexpr unsigned kGemvThreads = 512;  ///< of a block
+constexpr unsigned kGemvThreads = 512;  ///< of a block, at most
 constexpr unsigned kPartials =
     4096;  ///< sums of warps that a block keeps: one for each warp of a team and row
 
@@ -20,13 +20,13 @@ constexpr unsigned kPartials =
 /// under way at once there are not enough registers.
 constexpr int kLargeBatch = 8;
 
-/// The place of this thread in its team of `threads`, a power of two from 32 to kGemvThreads.
+/// The place of this thread in its team of `threads`, a power of two from 32 to blockDim.x.
 struct RowTeam {
   unsigned threads, count, index, lane, warps, warp;
 
   __device__ explicit RowTeam(unsigned team_threads)
       : threads(team_threads),
-        count(kGemvThreads / team_threads),
+        count(blockDim.x / team_threads),
         index(threadIdx.x / team_threads),
         lane(threadIdx.x % team_threads),
         warps(team_threads / kWarp),
@@ -159,7 +159,7 @@ __device__ void multiply_rows(const GemvMatrix& of, unsigned team_threads, X& x,
       multiply_tile<Weights, kVectors, kRows, kAligned>(matrix, team, first, last, tile, x, partials);
     }
     __syncthreads();
-    for (unsigned i = threadIdx.x; i < last - first; i += kGemvThreads) {
+    for (unsigned i = threadIdx.x; i < last - first; i += blockDim.x) {
       float sum = 0;
       for (unsigned warp = 0; warp < team.warps; ++warp) sum += partials[i * team.warps + warp];
       results.row(first + i, sum);

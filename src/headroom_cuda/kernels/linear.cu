@@ -14,7 +14,7 @@ void launch_early(const NormedLinearProblem& problem, const GemvPlan& plan, cuda
   attribute.val.programmaticStreamSerializationAllowed = 1;
   cudaLaunchConfig_t config{};
   config.gridDim = plan.blocks;
-  config.blockDim = kGemvThreads;
+  config.blockDim = plan.threads();
   config.stream = stream;
   config.attrs = &attribute;
   config.numAttrs = 1;
@@ -27,7 +27,7 @@ template <int kVectors, int kRows, bool kAligned>
 void launch(const NormedLinearProblem& problem, const GemvPlan& plan, Start start, cudaStream_t stream) {
   if (start == Start::kEarly) return launch_early<kVectors, kRows, kAligned>(problem, plan, stream);
   normed_linear_kernel<kVectors, kRows, kAligned>
-      <<<plan.blocks, kGemvThreads, 0, stream>>>(problem, plan.team_threads);
+      <<<plan.blocks, plan.threads(), 0, stream>>>(problem, plan.team_threads);
   check_launch("normed_linear_kernel");
 }
 
@@ -36,10 +36,10 @@ void launch(const NormedLinearProblem& problem, const GemvPlan& plan, Start star
 void launch_linear(const LinearProblem& problem, const GemvPlan& plan, cudaStream_t stream) {
   if (plan.aligned) {
     linear_kernel<kLinearForm.vectors, kLinearForm.rows, true>
-        <<<plan.blocks, kGemvThreads, 0, stream>>>(problem, plan.team_threads);
+        <<<plan.blocks, plan.threads(), 0, stream>>>(problem, plan.team_threads);
   } else {
     linear_kernel<kUnalignedForm.vectors, kUnalignedForm.rows, false>
-        <<<plan.blocks, kGemvThreads, 0, stream>>>(problem, plan.team_threads);
+        <<<plan.blocks, plan.threads(), 0, stream>>>(problem, plan.team_threads);
   }
   check_launch("linear_kernel");
 }

@@ -94,7 +94,7 @@ __global__ void __launch_bounds__(kGemvThreads, 1)
   if (!is_last_block(problem.finished)) return;
   NormedX y{problem.result, problem.outer, problem.matrix.outputs};
   y.prepare();
-  for (unsigned i = threadIdx.x; i < y.count; i += kGemvThreads) problem.y[i] = bf16_bits(y.value(i));
+  for (unsigned i = threadIdx.x; i < y.count; i += blockDim.x) problem.y[i] = bf16_bits(y.value(i));
 }
 
 }  // namespace headroom::cuda

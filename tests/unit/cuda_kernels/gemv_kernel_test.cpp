@@ -55,7 +55,8 @@ template <typename T>
 using WeightsOf = std::conditional_t<sizeof(T) == 1, Int8Weights, Bf16Weights>;
 
 template <typename T, GemvForm kForm, bool kAligned>
-void run(const GemvCase<T>& of, unsigned team_threads, unsigned blocks, Order order) {
+void run(const GemvCase<T>& of, unsigned team_threads, unsigned blocks, Order order,
+         unsigned threads = kGemvThreads) {
   const ExactMemory weights(of.weights), x(of.x), chosen(of.chosen);
   const std::size_t outputs = of.rows * std::max<std::size_t>(1, of.chosen.size());
   const ExactMemory y(outputs * sizeof(Bf16));
@@ -68,7 +69,7 @@ void run(const GemvCase<T>& of, unsigned team_threads, unsigned blocks, Order or
                     static_cast<std::uint32_t>(outputs)};
   problem.x = x.as<std::uint16_t>();
   problem.y = y.as<std::uint16_t>();
-  emulated::launch(blocks, kGemvThreads, order, [&] {
+  emulated::launch(blocks, threads, order, [&] {
     gemv_kernel<WeightsOf<T>, kForm.vectors, kForm.rows, kAligned>(problem, team_threads);
   });
   SCOPED_TRACE(testing::Message() << of.dtype() << " [" << of.rows << "," << of.columns << "] by "
@@ -112,6 +113,12 @@ TYPED_TEST(GemvKernel, TeamsOfAWholeBlockAndRowsLongerThanThatAreRight) {
   run<TypeParam, GemvForm{1, 4}, true>(in_many, 256, 1, Order::kBackward);
   const GemvCase<TypeParam> odd(3, 9001);
   run<TypeParam, kUnalignedForm, false>(odd, 512, 1, Order::kForward);
+}
+
+TYPED_TEST(GemvKernel, SmallBlocksAreRight) {
+  const GemvCase<TypeParam> of(37, 4112);
+  run<TypeParam, GemvForm{1, 4}, true>(of, 256, 3, Order::kForward, 256);
+  run<TypeParam, GemvForm{4, 2}, true>(of, 64, 2, Order::kBackward, 256);
 }
 
 TYPED_TEST(GemvKernel, MoreBlocksThanRowsAreRight) {

@@ -26,6 +26,15 @@ TEST(GemvPlan, FewRowsAreSpreadOverAllProcessors) {
   EXPECT_EQ(gemv_plan(3, 1024, kH200, "").blocks, 3U);
 }
 
+TEST(GemvPlan, SmallBlocksAreFourTimesAsManyAsRunAtOnce) {
+  const GemvPlan plan = gemv_plan(16384, 16384, kH200, "2 rows, 4 vectors, small blocks");
+  EXPECT_EQ(plan.threads(), 256U);
+  EXPECT_EQ(plan.team_threads, 256U);
+  EXPECT_EQ(plan.blocks, 8 * kH200);
+  EXPECT_EQ(plan.name(), "2 rows, 4 vectors, small blocks");
+  EXPECT_EQ(gemv_plan(100, 16384, kH200, "2 rows, 4 vectors, small blocks").blocks, 100U);
+}
+
 TEST(GemvPlan, OneThreadOfAWarpDoesForAShortRow) {
   EXPECT_EQ(gemv_plan(1, 1, kH200, "").team_threads, 32U);
   EXPECT_EQ(gemv_plan(7, 16, kH200, "4 rows, 2 vectors").team_threads, 32U);
@@ -35,7 +44,7 @@ TEST(GemvPlan, RowsThatBeginAnywhereHaveOneForm) {
   for (const std::string& variant : gemv_variants()) {
     const GemvPlan plan = gemv_plan(1025, 1025, kH200, variant);
     EXPECT_FALSE(plan.aligned);
-    EXPECT_EQ(plan.name(), name_of(kUnalignedForm));
+    EXPECT_THAT(plan.name(), testing::StartsWith(name_of(kUnalignedForm)));
   }
 }
 
