@@ -106,6 +106,16 @@ class CudaDeviceTest(unittest.TestCase):
                     self.assertLess(limit["fraction"], 1.05, (case, limit))
                     self.assertNotIn("thread", limit["name"])
 
+    def test_experiments_are_right_for_sizes_that_are_no_multiple_of_anything(self):
+        for size in (1, 3, 1023, 1025, 4097):
+            for name in ("gemv", "gather_gemv"):
+                self.assert_measured(self.headlines(name, "--backend", "cuda", "-a", f"D={size}"))
+            self.assert_measured(self.headlines("layer_norm", "--backend", "cuda", "-a", f"D={size}", "-a", "BS=37"))
+            self.assert_measured(self.headlines("mlp_layer_norm_gelu", "--backend", "cuda", "-a", f"D={size}", "-a",
+                                                "hidden=1027"))
+        # Rows that are too long for registers.
+        self.assert_measured(self.headlines("layer_norm", "--backend", "cuda", "-a", "D=40000", "-a", "BS=300"))
+
     def test_the_device_is_named(self):
         record = next(iter(self.headlines("limit.peak", "--backend", "cuda", "-a", "dtype=f32", "-a",
                                           "pattern=fma").values()))
