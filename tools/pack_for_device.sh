@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Packs the programs for a machine that has a GPU and neither the libraries of packages/ nor a network: release builds of
+# headroom, headroom-native and headroom-cuda with every shared library that they need but libc's, the tests for a GPU,
+# and check_device.sh, which runs there.
+#   tools/pack_for_device.sh [FOLDER]      default: build/device/headroom_device
+# CMAKE and JOBS are honoured. Needs nvcc (docs/cuda.md).
+set -euo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+build=$root/build/device
+folder=${1:-$build/headroom_device}
+# What is loaded when it is needed is not in the list that ldd gives.
+loaded_later="libsimdjson.so"
+programs="headroom headroom-native headroom-cuda unit_cuda"
+
+# The older kind of RPATH is what libraries of libraries are found by too. shellcheck disable=SC2016
+"${CMAKE:-cmake}" -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DHEADROOM_CUDA=ON -DHEADROOM_TORCH=OFF \
+  -DHEADROOM_PEERS=OFF -DHEADROOM_EXAMPLES=OFF '-DCMAKE_BUILD_RPATH=$ORIGIN/../lib' \
+  -DCMAKE_EXE_LINKER_FLAGS=-Wl,--disable-new-dtags >/dev/null
+"${CMAKE:-cmake}" --build "$build" ${JOBS:+--parallel "$JOBS"} --target headroom_programs unit_cuda
+
+rm -rf "$folder"
+mkdir -p "$folder/bin" "$folder/lib" "$folder/tests"
+for program in $programs; do
+  strip -o "$folder/bin/$program" "$build/bin/$program"
+done
+
+# libc and its parts come with the machine: those of another version beside them would not start.
+own='^(libc|libm|libdl|libpthread|librt|libresolv|ld-linux-x86-64)\.so|^linux-vdso|^libcuda\.so|^libnvidia'
+for program in $programs; do
+  ldd "$folder/bin/$program"
+done | awk '$2 == "=>" && $3 ~ /^\// {print $3}' | sort -u | while read -r library; do
+  [[ $(basename "$library") =~ $own ]] || cp -L "$library" "$folder/lib/"
+done
+for library in $loaded_later; do
+  found=$(ldconfig -p | awk -v name="$library" 'index($1, name) == 1 {print $NF}' | sort | tail -n 1)
+  [[ -z $found ]] || cp -L "$found" "$folder/lib/$(basename "$(readlink -f "$found")" | sed 's/\(\.so\.[0-9]*\).*/\1/')"
+done
+
+cp "$root/tests/device/cuda_device_test.py" "$folder/tests/"
+cp "$root/tools/check_device.sh" "$root/tools/device_table.py" "$folder/"
+du -sm "$folder" | awk '{print $2 ": " $1 " MiB"}'
