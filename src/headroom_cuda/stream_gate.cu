@@ -32,6 +32,9 @@ StreamGate::StreamGate() {
 }
 
 StreamGate::~StreamGate() {
+  // A launch that failed may have left the gate closed, and its kernel reads the flags.
+  open();
+  cudaDeviceSynchronize();
   cudaFreeHost(flags_);
 }
 
