@@ -2,6 +2,7 @@
 """`headroom run --trace`: which share of the time GPUs worked, by the trace and by the time without the recorder."""
 import json
 import re
+import shutil
 import unittest
 
 from command_line import BIN, BRIEF, CommandLineTest, headroom, records_of
@@ -105,6 +106,17 @@ class RunTracesTest(CommandLineTest):
             self.assert_exit(headroom("trace", analysis, "--no-store", file), 0)
         shown = headroom("trace", "kernels", "--csv", "-", "--no-store", file).stdout
         self.assertIn("cutlass_80_tensorop", shown)
+
+    def test_two_builds_of_a_runner_are_traced_both(self):
+        shutil.copy(TRACING, self.folder / "new_build")
+        result = headroom("ab", "--runner", TRACING, "--runner", self.folder / "new_build", "--no-limits", "--no-store",
+                          "--processes", "1", *BRIEF, "--trace", self.traces, "on_gpu")
+        self.assert_exit(result, 0)
+        self.assertEqual({file.name for file in self.traces.iterdir()},
+                         {"on_gpu.native@tracing_runner.json", "on_gpu.native@new_build.json"})
+        rows = [line for line in result.stdout.splitlines() if line.startswith("on_gpu")][:2]
+        for row in rows:
+            self.assertGreaterEqual(len(re.findall(r"[\d.]+ %", row[row.index(" µs"):])), 2, row)
 
     def test_differences_of_the_shares_are_judged_like_all_metrics(self):
         self.run_traced("on_gpu")

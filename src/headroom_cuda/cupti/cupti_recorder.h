@@ -32,7 +32,8 @@ class CuptiRecorder final : public trace::Recorder {
 
   /// Throws Error where CUPTI is not found, refuses, or records already.
   void start() override;
-  /// Waits for the devices, writes the file, whole or not at all, and answers with its path. Throws Error.
+  /// Waits for the current device, writes the file, whole or not at all, and answers with its path. Throws
+  /// Error.
   trace::Recording stop() override;
 
  private:
