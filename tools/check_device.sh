@@ -64,8 +64,9 @@ limits() {
 }
 
 experiments() {
+  mkdir -p "$OUT/means"
   # shellcheck disable=SC2086
-  "$headroom" run --backend cuda,cublas,cublaslt $options --json "$OUT/experiments.json" --output "$OUT/means.csv"
+  "$headroom" run --backend cuda,cublas,cublaslt $options --json "$OUT/experiments.json" --output "$OUT/means/means.csv"
 }
 
 trace() {
@@ -90,7 +91,11 @@ for step in "$@"; do
   started=$SECONDS
   "$step" 2>&1 | tee "$OUT/$step.log"
   result=${PIPESTATUS[0]}
-  [[ $result -eq 0 ]] || status=1
-  echo "== $step: $([[ $result -eq 0 ]] && echo fine || echo "FAILED ($result)"), $((SECONDS - started)) s"
+  case $result in
+    0) said=fine ;;
+    77) said=skipped ;;
+    *) said="FAILED ($result)" status=1 ;;
+  esac
+  echo "== $step: $said, $((SECONDS - started)) s"
 done
 exit $status

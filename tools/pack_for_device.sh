@@ -40,4 +40,7 @@ done
 
 cp "$root/tests/device/cuda_device_test.py" "$folder/tests/"
 cp "$root/tools/check_device.sh" "$root/tools/device_table.py" "$folder/"
-du -sm "$folder" | awk '{print $2 ": " $1 " MiB"}'
+size=$(du -sm "$folder" | cut -f 1)
+echo "$folder: $size MiB"
+# What such a machine is sent in one piece.
+[[ $size -le 64 ]] || { echo "pack_for_device: more than 64 MiB" >&2; exit 1; }
