@@ -37,6 +37,11 @@ for library in $loaded_later; do
   found=$(ldconfig -p | awk -v name="$library" 'index($1, name) == 1 {print $NF}' | sort | tail -n 1)
   [[ -z $found ]] || cp -L "$found" "$folder/lib/$(basename "$(readlink -f "$found")" | sed 's/\(\.so\.[0-9]*\).*/\1/')"
 done
+# CUPTI, for traces, is the toolkit's.
+toolkit=$(dirname "$(dirname "$(sed -n 's/^CMAKE_CUDA_COMPILER:[A-Z]*=//p' "$build/CMakeCache.txt")")")
+for cupti in "$toolkit"/{lib64,extras/CUPTI/lib64}/libcupti.so.[0-9][0-9]; do
+  [[ ! -e $cupti ]] || cp -L "$cupti" "$folder/lib/"
+done
 
 cp "$root/tests/device/cuda_device_test.py" "$folder/tests/"
 cp "$root/tools/check_device.sh" "$root/tools/device_table.py" "$folder/"
