@@ -32,6 +32,18 @@ def why_not():
     return "" if result.returncode == 0 else result.stderr.strip()
 
 
+def busy_us(events):
+    """The union of what the processes labelled as GPUs did, as PyTorch's compute_utilization has it."""
+    gpus = {event["pid"] for event in events if event["name"] == "process_labels" and "GPU" in event["args"]["labels"]}
+    spans = sorted((event["ts"], event["ts"] + event["dur"]) for event in events
+                   if event["ph"] == "X" and event["pid"] in gpus)
+    busy, end = 0, float("-inf")
+    for start, stop in spans:
+        busy += max(stop - max(start, end), 0)
+        end = max(end, stop)
+    return busy
+
+
 class CudaDeviceTest(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -74,6 +86,38 @@ class CudaDeviceTest(unittest.TestCase):
                 if limit == "limit.copy" and size < 32:
                     continue
                 self.assert_measured(self.headlines(limit, "--backend", "cuda", "-a", f"bytes={size}"))
+
+    def traced(self, *arguments):
+        """Of each traced case its records by metric, and its trace."""
+        cases = {}
+        for record in self.records(*arguments, "--trace", self.folder / "traces"):
+            trace = record["model"]["extra_info"].get("trace")
+            self.assertIsNotNone(trace, record["model"]["extra_info"].get("untraced"))
+            cases.setdefault(trace, {})[record["metric"]["name"]] = record["metric"]
+        self.assertTrue(cases)
+        return cases
+
+    def test_a_trace_has_the_kernels_with_their_calls_and_the_share_of_the_time(self):
+        for file, metrics in self.traced("gemv", "--backend", "cuda", "-a", "D=4096").items():
+            valid = subprocess.run([HEADROOM, "trace", "validate", file], capture_output=True, text=True, timeout=60)
+            self.assertEqual(valid.returncode, 0, valid.stdout + valid.stderr)
+            trace = json.loads(pathlib.Path(file).read_text())
+            self.assertEqual(trace["dropped_records"], 0)
+            events = trace["traceEvents"]
+            kernels = [event for event in events if event.get("cat") == "kernel"]
+            launches = {event["args"]["correlation"] for event in events if event.get("cat") in ("cuda_runtime", "cuda_driver")}
+            self.assertTrue(kernels)
+            for kernel in kernels:
+                self.assertIn(kernel["args"]["correlation"], launches)
+                self.assertGreater(kernel["args"]["est. achieved occupancy %"], 0)
+            length_s = metrics["latency"]["value"] * 1e-6
+            asked = subprocess.run([HEADROOM, "trace", "utilization", "--pytorch-compat", "--length", repr(length_s), "--json",
+                                    file], capture_output=True, text=True, timeout=60)
+            self.assertEqual(asked.returncode, 0, asked.stderr)
+            busy = busy_us(events)
+            self.assertGreater(busy, 0)
+            for figure in (json.loads(asked.stdout)["utilization"], metrics["gpu_utilization"]["value"]):
+                self.assertAlmostEqual(figure, busy / (length_s * 1e6), delta=1e-6)
 
     def test_a_working_set_larger_than_the_device_is_skipped_with_both_sizes(self):
         records = self.records("limit.read", "--backend", "cuda", "-a", f"bytes={1 << 42}")
