@@ -2,7 +2,11 @@
 // Where libtorch 1.13 (Debian's) and 2.x differ: all of it is here, and nothing else is.
 #pragma once
 
+#include <c10/util/intrusive_ptr.h>
 #include <torch/version.h>
+
+#include <memory>
+#include <type_traits>
 
 /// Whether libtorch is MAJOR.MINOR or newer, for #if.
 #define HEADROOM_TORCH_AT_LEAST(major, minor) \
@@ -39,6 +43,11 @@ class ProcessGroup;
 class Backend;
 }  // namespace c10d
 
+namespace torch::autograd {
+struct Edge;
+struct Node;
+}  // namespace torch::autograd
+
 namespace headroom::torch_runner {
 
 /// "1.13.1": of the headers that this was compiled with.
@@ -50,5 +59,18 @@ using CollectiveBackend = c10d::Backend;
 #else
 using CollectiveBackend = c10d::ProcessGroup;
 #endif
+
+/// A new node of autograd's graph, of the type `Derived`, held as its edges hold nodes: by std::shared_ptr
+/// in 1.13, by c10::intrusive_ptr in 2.15. Needs <torch/csrc/autograd/function.h>, which not all who read
+/// this file do.
+template <typename Derived, typename Edge = torch::autograd::Edge>
+auto make_autograd_node() {
+  if constexpr (std::is_same_v<decltype(Edge::function), std::shared_ptr<torch::autograd::Node>>) {
+    // autograd's own, found by the type of its argument: it takes long graphs apart without recursion.
+    return std::shared_ptr<Derived>(new Derived, [](Derived* node) { deleteNode(node); });
+  } else {
+    return c10::make_intrusive<Derived>();
+  }
+}
 
 }  // namespace headroom::torch_runner

@@ -39,8 +39,8 @@ struct Bucket {
 struct Slot {
   at::Tensor view;  ///< of its bucket; undefined where it is in none
   std::size_t bucket = 0;
-  bool ready = false;                                  ///< in this pass
-  std::shared_ptr<torch::autograd::Node> accumulator;  ///< the parameter holds it weakly
+  bool ready = false;                                     ///< in this pass
+  decltype(torch::autograd::Edge::function) accumulator;  ///< the parameter holds it weakly
   std::uintptr_t hook = 0;
 };
 

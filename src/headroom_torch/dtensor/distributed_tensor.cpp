@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "headroom/base/error.h"
+#include "headroom_torch/compat.h"
 #include "headroom_torch/dtensor/collectives.h"
 #include "headroom_torch/dtensor/redistribution.h"
 #include "headroom_torch/dtensor/wrapper.h"
@@ -152,7 +153,7 @@ struct Undo final : torch::autograd::Node {
 at::Tensor derived(const at::Tensor& input, at::Tensor output,
                    std::function<at::Tensor(const at::Tensor&)> undo) {
   if (!at::GradMode::is_enabled() || !input.requires_grad()) return output;
-  const std::shared_ptr<Undo> node(new Undo, torch::autograd::deleteNode);
+  const auto node = make_autograd_node<Undo>();
   node->undo = std::move(undo);
   node->set_next_edges(torch::autograd::collect_next_edges(input));
   torch::autograd::set_history(output, node);
