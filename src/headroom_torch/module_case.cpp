@@ -112,12 +112,21 @@ void report(State& state, const FlopCount& count, const Answer& answer,
   if (!count.not_counted.empty()) state.note("flops_not_counted", calls_text(count.not_counted));
 }
 
+template <typename Program>
+Answer answer_to(Program& program, const typename Program::Inputs& inputs) {
+  return answer_of(program.value_of(program(inputs)));
+}
+
 /// How the answer stands to that of the first module: modules that are compared should do the same.
 std::string difference_text(OfferedModule& first, const std::vector<at::Tensor>& inputs,
                             const Answer& answer) {
   try {
     const Answer expected = std::visit(
-        [&](auto& program) { return answer_of(program(std::decay_t<decltype(program)>::bind(inputs))); },
+        [&](auto& program) {
+          const auto bound = program.bind(inputs);
+          program.require(bound);
+          return answer_to(program, bound);
+        },
         first.program);
     if (answer.shapes != expected.shapes) return "other shapes: " + expected.shapes;
     return fmt::format("{:.3g}", largest_difference(answer, expected));
@@ -130,11 +139,12 @@ template <typename Program>
 void measure_program(State& state, OfferedModules& offered, const OfferedModule& module, Program& program) {
   const std::vector<at::Tensor> inputs = random_inputs(offered.inputs, state.seed());
   const auto rotation = rotated<Program>(state, offered.inputs, inputs);
-  const auto answer = [&] { return understandable([&] { return answer_of(program(rotation.front())); }); };
-  c10::IValue value;
+  understandable([&] { program.require(rotation.front()); });
+  const auto answer = [&] { return understandable([&] { return answer_to(program, rotation.front()); }); };
+  typename Program::Results results;
   const FlopCount count =
-      count_flops([&] { value = understandable([&] { return program(rotation.front()); }); });
-  const Answer first = answer_of(value);
+      count_flops([&] { results = understandable([&] { return program(rotation.front()); }); });
+  const Answer first = answer_of(program.value_of(results));
   describe(state, offered, module, Program::kKind);
   report(state, count, first, offered.inputs);
   verify(state, first, answer);

@@ -30,10 +30,12 @@ bool is_package(const std::string& path) {
   return end.find(kPackageFolder) != std::string::npos;
 }
 
-LoadedModule load_package(const std::string& path) {
+LoadedModule load_package(const std::string& path, [[maybe_unused]] std::size_t inputs) {
 #if HEADROOM_TORCH_HAS_PACKAGES
   try {
-    return PackagedModule(path);
+    return PackagedModule(path, inputs);
+  } catch (const Error&) {
+    throw;
   } catch (const std::exception& error) {
     throw Error(
         fmt::format("{} is not an AOTInductor package that libtorch {} can load: {}; "
@@ -79,7 +81,7 @@ torch::jit::Module load_script(const std::string& path) {
 }  // namespace
 
 LoadedModule load_module(const std::string& path, std::size_t inputs) {
-  if (is_package(path)) return load_package(path);
+  if (is_package(path)) return load_package(path, inputs);
   torch::jit::Module module = load_script(path);
   require_inputs(path, module, inputs);
   return ScriptModule(std::move(module));

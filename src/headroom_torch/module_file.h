@@ -4,16 +4,11 @@
 #include <ATen/core/ivalue.h>
 #include <torch/csrc/jit/api/module.h>
 
-#include <memory>
 #include <string>
 #include <variant>
 #include <vector>
 
-#include "headroom_torch/compat.h"
-
-#if HEADROOM_TORCH_HAS_PACKAGES
-#include <torch/csrc/inductor/aoti_package/model_package_loader.h>
-#endif
+#include "headroom_torch/packaged_module.h"
 
 namespace headroom::torch_runner {
 
@@ -21,13 +16,17 @@ namespace headroom::torch_runner {
 class ScriptModule {
  public:
   using Inputs = std::vector<c10::IValue>;
+  using Results = c10::IValue;
   static constexpr const char* kKind = "TorchScript";
 
   explicit ScriptModule(torch::jit::Module module)
       : module_(std::move(module)), forward_(module_.get_method("forward")) {}
 
   static Inputs bind(const std::vector<at::Tensor>& tensors) { return {tensors.begin(), tensors.end()}; }
-  c10::IValue operator()(const Inputs& inputs) { return forward_(inputs); }
+  Results operator()(const Inputs& inputs) { return forward_(inputs); }
+  static c10::IValue value_of(const Results& results) { return results; }
+  /// Nothing: operators look at their operands themselves.
+  static void require(const Inputs&) {}
 
  private:
   torch::jit::Module module_;
@@ -35,32 +34,13 @@ class ScriptModule {
 };
 
 #if HEADROOM_TORCH_HAS_PACKAGES
-/// A module that AOTInductor has compiled.
-class PackagedModule {
- public:
-  using Inputs = std::vector<at::Tensor>;
-  static constexpr const char* kKind = "AOTInductor";
-
-  explicit PackagedModule(const std::string& path)
-      : loader_(std::make_unique<torch::inductor::AOTIModelPackageLoader>(path)) {}
-
-  static Inputs bind(const std::vector<at::Tensor>& tensors) { return tensors; }
-  /// The loader gives a list also of the one tensor that a module returned.
-  c10::IValue operator()(const Inputs& inputs) {
-    std::vector<at::Tensor> results = loader_->run(inputs);
-    return results.size() == 1 ? c10::IValue(std::move(results.front())) : c10::IValue(std::move(results));
-  }
-
- private:
-  std::unique_ptr<torch::inductor::AOTIModelPackageLoader> loader_;
-};
 using LoadedModule = std::variant<ScriptModule, PackagedModule>;
 #else
 using LoadedModule = std::variant<ScriptModule>;
 #endif
 
 /// Reads a module from a file. Throws Error: not a module that this libtorch reads, a package where it has no
-/// loader for them, or a module whose forward() does not take `inputs` tensors.
+/// loader for them, or a module that does not take `inputs` tensors.
 LoadedModule load_module(const std::string& path, std::size_t inputs);
 
 }  // namespace headroom::torch_runner

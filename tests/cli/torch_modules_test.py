@@ -2,7 +2,6 @@
 """`headroom run --module` and `--trace`: modules from files, and what they call."""
 import csv
 import json
-import os
 import shutil
 import subprocess
 import tempfile
@@ -12,7 +11,6 @@ from pathlib import Path
 from command_line import BIN, BRIEF, CommandLineTest, headroom, records_of
 
 TORCH = BIN / "headroom-torch"
-TORCH_PYTHON = os.environ.get("HEADROOM_TORCH_PYTHON")
 ROWS = "f32[4,16]"
 LAYERS_FLOPS = 2 * 4 * 16 * 32 + 2 * 4 * 32 * 8
 
@@ -146,43 +144,6 @@ class ModulesTest(CommandLineTest):
         package = self.folder / "compiled.pt2"
         package.write_bytes(b"PK\x05\x06" + bytes(18))
         self.assert_refused(run("--module", package, "--input", ROWS), "compiled.pt2", "AOTInductor package", "libtorch")
-
-    def packaged(self):
-        """A module as TorchScript and as a package, made by the PyTorch whose libtorch the runner has."""
-        folder = self.folder / "packaged"
-        folder.mkdir()
-        (folder / "none.pt2").write_bytes(b"")
-        said = run("--module", folder / "none.pt2", "--input", ROWS).stderr
-        if "needs libtorch 2.5 or newer" in said:
-            self.skipTest("this headroom-torch has no loader of packages: " + said.splitlines()[-1])
-        if not TORCH_PYTHON:
-            self.skipTest("no Python of PyTorch beside this libtorch: nothing to compile a package with")
-        subprocess.run([TORCH_PYTHON, Path(__file__).parent / "torch_package.py", folder], check=True, timeout=240,
-                       stdout=subprocess.DEVNULL, env={**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(folder / "cache")})
-        return folder
-
-    def test_a_package_is_a_case_and_answers_as_its_source_does(self):
-        folder = self.packaged()
-        records, _ = self.records("--module", folder / "scripted.pt", "--module", folder / "compiled.pt2",
-                                  "--input", ROWS)
-        latency = records["compiled", "latency"]
-        self.assertTrue(latency["verified"])
-        extra = latency["model"]["extra_info"]
-        self.assertEqual(extra["module_kind"], "AOTInductor")
-        self.assertEqual(extra["output"], "Float[4,8]")
-        self.assertLess(float(extra["difference_to_scripted"]), 1e-5)
-        self.assertEqual(records["scripted", "latency"]["model"]["extra_info"]["module_kind"], "TorchScript")
-        # Inputs that it was not compiled for.
-        result = run("--module", folder / "compiled.pt2", "--input", "f32[4,17]")
-        self.assert_exit(result, 1)
-        self.assertIn("the module threw", result.stdout)
-
-    def test_half_a_package_is_refused(self):
-        folder = self.packaged()
-        whole = (folder / "compiled.pt2").read_bytes()
-        half = self.folder / "half.pt2"
-        half.write_bytes(whole[:len(whole) // 2])
-        self.assert_refused(run("--module", half, "--input", ROWS), "half.pt2", "is not an AOTInductor package")
 
     # --- what measuring finds out: a row that says so, exit 1
 
