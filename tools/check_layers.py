@@ -30,6 +30,8 @@ LIBRARY = {
 }
 RUNNER_MAY = "base stats process record machine experiment runner workload trace"
 RUNNERS = ("headroom_native", "headroom_torch", "headroom_cuda")
+# What several runners say of the machine with the help of a library that the command line shall not load.
+BESIDE_RUNNERS = ("headroom_nvml",)
 # Programs of their own around the command line's parts, for a library that the command line shall not be linked with.
 PROGRAMS = ("headroom_mpi",)
 
@@ -94,8 +96,8 @@ def without_comments(lines):
 
 
 def place(path):
-    """(kind, module) of a file: ("library", "stats"), ("runner", "headroom_native"), ("program", "headroom_mpi"),
-    ("cli", ""), or (None, "")."""
+    """(kind, module) of a file: ("library", "stats"), ("runner", "headroom_native"), ("beside", "headroom_nvml"),
+    ("program", "headroom_mpi"), ("cli", ""), or (None, "")."""
     parts = path.split("/")
     if parts[0] != "src" or len(parts) < 3:
         return None, ""
@@ -103,6 +105,8 @@ def place(path):
         return "library", parts[2] if len(parts) > 3 else ""
     if parts[1] in RUNNERS:
         return "runner", parts[1]
+    if parts[1] in BESIDE_RUNNERS:
+        return "beside", parts[1]
     if parts[1] in PROGRAMS:
         return "program", parts[1]
     if parts[1] == "cli":
@@ -130,7 +134,9 @@ def project_include_breach(kind, module, target):
         if kind in ("cli", "program"):
             return None
         return f"only src/cli includes cli/: move what {module} needs into src/headroom"
-    if parts[0] == module and kind in ("runner", "program"):
+    if parts[0] == module and kind in ("runner", "beside", "program"):
+        return None
+    if parts[0] in BESIDE_RUNNERS and kind == "runner":
         return None
     if parts[0] in PROGRAMS:
         return f"{parts[0]} is a program of its own, which nothing else includes: move the shared code into src/headroom"
@@ -152,7 +158,7 @@ def include_breach(kind, module, quote, target):
     if MPI.match(target):
         return None if module == "headroom_mpi" else (
             "mpi", f"{target}: only src/headroom_mpi includes MPI: move this code there")
-    if top in ("headroom", "cli") + RUNNERS + PROGRAMS and "/" in target:
+    if top in ("headroom", "cli") + RUNNERS + BESIDE_RUNNERS + PROGRAMS and "/" in target:
         breach = project_include_breach(kind, module, target)
         if breach:
             return "layer", breach

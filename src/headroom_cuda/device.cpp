@@ -3,7 +3,10 @@
 
 #include <cuda_runtime_api.h>
 
+#include <array>
+
 #include "headroom_cuda/cuda_check.h"
+#include "headroom_nvml/gpu_meter.h"
 
 namespace headroom::cuda {
 namespace {
@@ -23,6 +26,10 @@ Device::Device() {
   memory_bytes_ = properties.totalGlobalMem;
   shared_memory_per_block_ = properties.sharedMemPerBlockOptin;
   check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+  std::array<char, 32> place{};
+  check(cudaDeviceGetPCIBusId(place.data(), static_cast<int>(place.size()), kDevice),
+        "cudaDeviceGetPCIBusId");
+  watch_ = nvml::watch_gpu(place.data());
 }
 
 Device::~Device() {
@@ -39,6 +46,7 @@ std::shared_ptr<Device> device_of(State& state) {
   auto device = state.shared<Device>("0", [] { return std::make_shared<Device>(); });
   state.last_level_cache(device->l2_bytes());
   state.note("gpu", device->name());
+  state.watch_device(device->watch());
   return device;
 }
 

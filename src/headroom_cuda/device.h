@@ -4,6 +4,7 @@
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -30,6 +31,8 @@ class Device {
   /// That a block may have when its kernel asks for it (cudaFuncAttributeMaxDynamicSharedMemorySize).
   std::size_t shared_memory_per_block() const { return shared_memory_per_block_; }
   cudaStream_t stream() const { return stream_; }
+  /// For State::watch_device; empty where the driver's library for it is not there.
+  const std::function<DeviceNoise()>& watch() const { return watch_; }
 
   /// Waits until everything in the stream is done. Throws Error with what failed there.
   void synchronize() const;
@@ -42,10 +45,11 @@ class Device {
   std::size_t memory_bytes_ = 0;
   std::size_t shared_memory_per_block_ = 0;
   cudaStream_t stream_ = nullptr;
+  std::function<DeviceNoise()> watch_;
 };
 
-/// The device of a runner's cases. From then on State::rotate goes by its L2, and the record names it. Call
-/// it before the inputs are made.
+/// The device of a runner's cases. From then on State::rotate goes by its L2, the record names it, and has
+/// its clocks beside each sample. Call it before the inputs are made.
 std::shared_ptr<Device> device_of(State& state);
 
 }  // namespace headroom::cuda

@@ -83,6 +83,14 @@ class Layers(Tree):
     def test_a_runner_does_not_know_another(self):
         self.breach_of("src/headroom_torch/gemv.cpp", '#include "headroom_native/gemv.h"', "layer")
 
+    def test_runners_share_what_stands_beside_them(self):
+        self.clean("src/headroom_nvml/gpu_meter.cpp", '#include "headroom_nvml/gpu_meter.h"\n#include "headroom/record/record.h"')
+        self.clean("src/headroom_cuda/device.cpp", '#include "headroom_nvml/gpu_meter.h"')
+        self.breach_of("src/headroom_nvml/gpu_list.cpp", '#include "headroom_cuda/device.h"', "layer")
+
+    def test_the_command_line_does_not_know_what_stands_beside_runners(self):
+        self.breach_of("src/cli/main.cpp", '#include "headroom_nvml/gpu_meter.h"', "layer")
+
     def test_a_program_of_its_own_may_include_the_command_line(self):
         self.clean("src/headroom_mpi/main.cpp",
                    '#include <mpi.h>\n#include "cli/trace_command.h"\n#include "headroom/trace/trace.h"')

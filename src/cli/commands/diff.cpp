@@ -52,7 +52,10 @@ Side read_side(const std::string& operand, const DiffOptions& options) {
   side.records = std::move(joined.records);
   // What the kernel said about each sample is no part of a comparison, and most of what large records weigh.
   for (Record& record : side.records) {
-    for (ProcessSamples& process : record.samples) std::vector<SampleNoise>().swap(process.noise);
+    for (ProcessSamples& process : record.samples) {
+      std::vector<SampleNoise>().swap(process.noise);
+      std::vector<DeviceNoise>().swap(process.device);
+    }
   }
   if (side.records.empty()) {
     throw Error(operand + ": --metric and --filter leave no result; its metrics are " +

@@ -157,6 +157,12 @@ void State::surrounded(const SampleRequest& request, const std::function<void()>
   source_.deliver({0, request.iterations, {}});
 }
 
+DeviceNoise State::device_since(const DeviceNoise& before) const {
+  DeviceNoise now = device_now();
+  now.throttle |= before.throttle;
+  return now;
+}
+
 void State::deliver(const Sample& sample) {
   if (!std::isfinite(sample.elapsed_ns) || sample.elapsed_ns < 0) {
     throw std::runtime_error(

@@ -43,6 +43,7 @@ struct Sample {
   double elapsed_ns = 0;  ///< of all iterations together
   std::uint64_t iterations = 1;
   SampleNoise noise;
+  DeviceNoise device{};  ///< by State::watch_device
 };
 
 /// The side of a case that asks for samples: a runner's protocol, or a test.
@@ -145,6 +146,11 @@ class State {
     return shared_.get<T>(key, std::forward<Make>(make));
   }
 
+  /// For work on a device: `read` asks its driver how it is now, outside of what is timed. The record then
+  /// has clocks, power and temperature as they are after each sample, and what held the clocks down before or
+  /// after it. What cannot be read is left zero; `read` does not throw.
+  void watch_device(std::function<DeviceNoise()> read) { read_device_ = std::move(read); }
+
   /// Gives samples of `body` until the case is released. `body` is called as body() or body(copy), copy <
   /// rotate()'s result, cycling. Between the two clock readings runs nothing but the loop over `body`.
   template <typename Body>
@@ -157,13 +163,14 @@ class State {
         surrounded(*request, [&] { copy = repeat(body, request->iterations, copy, info_.copies); });
         continue;
       }
+      const DeviceNoise before = device_now();
       copy = repeat(body, request->lead_in, copy, info_.copies);
       noise_.start();
       const auto start = std::chrono::steady_clock::now();
       copy = repeat(body, request->iterations, copy, info_.copies);
       const auto stop = std::chrono::steady_clock::now();
       deliver({std::chrono::duration<double, std::nano>(stop - start).count(), request->iterations,
-               noise_.stop()});
+               noise_.stop(), device_since(before)});
     }
   }
 
@@ -178,10 +185,11 @@ class State {
         surrounded(*request, [&] { batch(request->iterations); });
         continue;
       }
+      const DeviceNoise before = device_now();
       if (request->lead_in > 0) batch(request->lead_in);
       noise_.start();
       const double elapsed_ns = batch(request->iterations);
-      deliver({elapsed_ns, request->iterations, noise_.stop()});
+      deliver({elapsed_ns, request->iterations, noise_.stop(), device_since(before)});
     }
   }
 
@@ -206,6 +214,8 @@ class State {
   void require_sound_numbers() const;
   std::optional<SampleRequest> next() { return source_.next(); }
   void deliver(const Sample& sample);
+  DeviceNoise device_now() const { return read_device_ ? read_device_() : DeviceNoise{}; }
+  DeviceNoise device_since(const DeviceNoise& before) const;
   void surrounded(const SampleRequest& request, const std::function<void()>& run);
   template <typename T>
   void verify_values(const std::function<void()>& run, std::span<T> output, std::span<const double> expected,
@@ -217,6 +227,7 @@ class State {
   CaseInfo info_;
   NoiseMeter noise_;
   std::optional<std::size_t> cache_bytes_;
+  std::function<DeviceNoise()> read_device_;
   bool measured_ = false;
 };
 

@@ -38,7 +38,19 @@ struct SampleNoise {
   double placement_ns = 0;  ///< core-to-core latency of the threads in this round
 };
 
-/// The samples of one process, in the order measured. The columns have the same length (noise may be empty).
+/// What the driver of a device said about one sample. Zero where it does not say.
+struct DeviceNoise {
+  double sm_mhz = 0;           ///< clock of the multiprocessors when the sample was over
+  double memory_mhz = 0;       ///< clock of the device's memory, likewise
+  double power_w = 0;          ///< of the whole board, likewise
+  double temperature_c = 0;    ///< of the chip, likewise
+  std::uint32_t throttle = 0;  ///< what held the clocks down before or after the sample (throttle.h)
+
+  bool operator==(const DeviceNoise&) const = default;
+};
+
+/// The samples of one process, in the order measured. The columns have the same length (noise and device may
+/// be empty).
 struct ProcessSamples {
   std::int64_t pid = 0;
   std::uint64_t iterations = 0;  ///< per sample; each value is time or rate per iteration
@@ -46,6 +58,7 @@ struct ProcessSamples {
   std::vector<double> values;    ///< in the metric's unit
   std::vector<std::uint32_t> rounds;  ///< round of each value: equal rounds of equal processes are pairs
   std::vector<SampleNoise> noise;
+  std::vector<DeviceNoise> device{};  ///< empty where no driver of a device said anything
 };
 
 /// What the machine could do for this case, measured in the same rounds.

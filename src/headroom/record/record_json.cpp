@@ -30,10 +30,10 @@ typename Choices::value_type read_choice(const Json& object, const char* key, co
   refuse(where, key, fmt::format("expected one of {}, found '{}'", names, text));
 }
 
-template <typename Field>
-Json noise_column(const std::vector<SampleNoise>& noise, Field SampleNoise::*field) {
+template <typename Noise, typename Field>
+Json noise_column(const std::vector<Noise>& noise, Field Noise::*field) {
   Json column = Json::array();
-  for (const SampleNoise& sample : noise) column.push_back(sample.*field);
+  for (const Noise& sample : noise) column.push_back(sample.*field);
   return column;
 }
 
@@ -43,12 +43,21 @@ Json write_process(const ProcessSamples& process) {
             {"warmup", process.warmup},
             {"values", process.values},
             {"rounds", process.rounds}};
-  if (process.noise.empty()) return json;
-  json["noise"] = {{"steal_ms", noise_column(process.noise, &SampleNoise::steal_ms)},
-                   {"involuntary_switches", noise_column(process.noise, &SampleNoise::involuntary_switches)},
-                   {"page_faults", noise_column(process.noise, &SampleNoise::page_faults)},
-                   {"frequency_mhz", noise_column(process.noise, &SampleNoise::frequency_mhz)},
-                   {"placement_ns", noise_column(process.noise, &SampleNoise::placement_ns)}};
+  if (!process.noise.empty()) {
+    json["noise"] = {
+        {"steal_ms", noise_column(process.noise, &SampleNoise::steal_ms)},
+        {"involuntary_switches", noise_column(process.noise, &SampleNoise::involuntary_switches)},
+        {"page_faults", noise_column(process.noise, &SampleNoise::page_faults)},
+        {"frequency_mhz", noise_column(process.noise, &SampleNoise::frequency_mhz)},
+        {"placement_ns", noise_column(process.noise, &SampleNoise::placement_ns)}};
+  }
+  if (!process.device.empty()) {
+    json["device"] = {{"sm_mhz", noise_column(process.device, &DeviceNoise::sm_mhz)},
+                      {"memory_mhz", noise_column(process.device, &DeviceNoise::memory_mhz)},
+                      {"power_w", noise_column(process.device, &DeviceNoise::power_w)},
+                      {"temperature_c", noise_column(process.device, &DeviceNoise::temperature_c)},
+                      {"throttle", noise_column(process.device, &DeviceNoise::throttle)}};
+  }
   return json;
 }
 

@@ -36,7 +36,7 @@ class SamplesReader {
   }
 
   void read_process(ProcessSamples& process) {
-    bool has_values = false, has_noise = false;
+    bool has_values = false, has_noise = false, has_device = false;
     noise_columns_.clear();
     stream_.members([&](const std::string& key) {
       const std::string path = path_ + "/" + key;
@@ -49,6 +49,10 @@ class SamplesReader {
         require('{', path, "an object");
         has_noise = true;
         stream_.members([&](const std::string& name) { read_noise(name, path, process.noise); });
+      } else if (key == "device" && stream_.peek() != 'n') {
+        require('{', path, "an object");
+        has_device = true;
+        stream_.members([&](const std::string& name) { read_device(name, path, process.device); });
       } else if (key == "pid" || key == "iterations" || key == "warmup") {
         read_whole_one(key, path, process);
       } else {
@@ -58,6 +62,7 @@ class SamplesReader {
     if (!has_values) throw Error(path_ + "/values: missing; expected an array");
     check_lengths(process);
     if (has_noise) process.noise.resize(process.values.size());
+    if (has_device) process.device.resize(process.values.size());
   }
 
   void read_whole_one(const std::string& key, const std::string& path, ProcessSamples& process) {
@@ -76,7 +81,7 @@ class SamplesReader {
       refuse(path_, name.c_str(), fmt::format("has {} values where the samples are {}", found, count));
     };
     if (!process.rounds.empty()) require_count(process.rounds.size(), "rounds");
-    for (const auto& [name, size] : noise_columns_) require_count(size, "noise/" + name);
+    for (const auto& [name, size] : noise_columns_) require_count(size, name);
   }
 
   /// The array as a column of its own. A short one gets its exact size, and the buffer keeps its memory for
@@ -88,13 +93,13 @@ class SamplesReader {
     return std::exchange(buffer, {});
   }
 
-  template <typename Field>
-  void read_column(std::vector<Field>& buffer, Field SampleNoise::*field, const std::string& path,
-                   std::vector<SampleNoise>& noise) {
+  template <typename Noise, typename Field>
+  void read_column(std::vector<Field>& buffer, Field Noise::*field, const std::string& path,
+                   std::vector<Noise>& noise) {
     read_number_column(stream_, buffer, path);
     if (noise.size() < buffer.size()) noise.resize(buffer.size());
     for (std::size_t i = 0; i < buffer.size(); ++i) noise[i].*field = buffer[i];
-    noise_columns_.emplace_back(path.substr(path.rfind('/') + 1), buffer.size());
+    noise_columns_.emplace_back(path.substr(path_.size() + 1), buffer.size());
   }
 
   void read_noise(const std::string& key, const std::string& where, std::vector<SampleNoise>& noise) {
@@ -116,11 +121,30 @@ class SamplesReader {
     }
   }
 
+  void read_device(const std::string& key, const std::string& where, std::vector<DeviceNoise>& device) {
+    const std::string path = where + "/" + key;
+    if (stream_.peek() == 'n') {
+      stream_.skip_value();
+    } else if (key == "sm_mhz") {
+      read_column(doubles_, &DeviceNoise::sm_mhz, path, device);
+    } else if (key == "memory_mhz") {
+      read_column(doubles_, &DeviceNoise::memory_mhz, path, device);
+    } else if (key == "power_w") {
+      read_column(doubles_, &DeviceNoise::power_w, path, device);
+    } else if (key == "temperature_c") {
+      read_column(doubles_, &DeviceNoise::temperature_c, path, device);
+    } else if (key == "throttle") {
+      read_column(wholes_, &DeviceNoise::throttle, path, device);
+    } else {
+      stream_.skip_value();
+    }
+  }
+
   JsonStream& stream_;
   std::string where_;
   std::string path_;
   std::vector<ProcessSamples> samples_;
-  std::vector<std::pair<std::string, std::size_t>> noise_columns_;
+  std::vector<std::pair<std::string, std::size_t>> noise_columns_;  ///< of noise and device, by path
   std::vector<double> doubles_;
   std::vector<std::uint32_t> wholes_;
 };

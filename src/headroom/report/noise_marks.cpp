@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <array>
 
+#include "headroom/record/throttle.h"
+
 namespace headroom {
 namespace {
 
-/// In a virtual machine hardly any run is free of steal time; from this share of the samples on it can move
-/// the median's interval.
-constexpr double kStealShare = 0.1;
+/// In a virtual machine hardly any run is free of steal time, and many devices reach their power cap now and
+/// then; from this share of the samples on it can move the median's interval.
+constexpr double kDisturbedShare = 0.1;
 
 bool above_limit(const Record& record) {
   if (!record.limit) return false;
@@ -25,15 +27,25 @@ bool limit_unstable(const Record& record) {
   return record.limit && record.limit->unstable;
 }
 
-bool stolen(const Record& record) {
+/// Whether `is_hit` holds for as many of the values in that column as can move the median's interval.
+template <typename Noise, typename IsHit>
+bool disturbed(const Record& record, std::vector<Noise> ProcessSamples::*column, IsHit&& is_hit) {
   std::size_t samples = 0, hit = 0;
   for (const ProcessSamples& process : record.samples) {
-    samples += process.noise.size();
-    hit +=
-        static_cast<std::size_t>(std::count_if(process.noise.begin(), process.noise.end(),
-                                               [](const SampleNoise& noise) { return noise.steal_ms > 0; }));
+    samples += (process.*column).size();
+    hit += static_cast<std::size_t>(std::ranges::count_if(process.*column, is_hit));
   }
-  return hit > 0 && static_cast<double>(hit) >= kStealShare * static_cast<double>(samples);
+  return hit > 0 && static_cast<double>(hit) >= kDisturbedShare * static_cast<double>(samples);
+}
+
+bool stolen(const Record& record) {
+  return disturbed(record, &ProcessSamples::noise,
+                   [](const SampleNoise& noise) { return noise.steal_ms > 0; });
+}
+
+bool throttled(const Record& record) {
+  return disturbed(record, &ProcessSamples::device,
+                   [](const DeviceNoise& device) { return is_throttled(device.throttle); });
 }
 
 bool capped(const Record& record) {
@@ -59,11 +71,13 @@ struct Mark {
   const char* meaning;
 };
 
-constexpr std::array<Mark, 8> kMarks{{
+constexpr std::array<Mark, 9> kMarks{{
     {'A', above_limit, "above its limit: the accounting of bytes or FLOPs is wrong, not a success"},
     {'B', busy, "busy: other programs were at work on these CPUs before measuring began"},
     {'U', limit_unstable, "the limit itself moved by more than 10 % between its quartiles"},
     {'S', stolen, "the hypervisor gave time to others during at least 10 % of the samples"},
+    {'H', throttled,
+     "heat, power or the hardware held the device's clocks down in at least 10 % of the samples"},
     {'T', capped, "stopped by the cap on time or samples before the precision goal"},
     {'W', warmed_up, "the first samples were warm-up; they are kept but not in the estimate"},
     {'I', interrupted, "interrupted; what had been measured is shown"},

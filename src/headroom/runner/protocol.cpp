@@ -197,13 +197,21 @@ PrepareReply prepare_reply_from_json(const Json& json) {
 Json to_json(const SampleReply& reply) {
   if (!reply.failure.empty()) return {{"failed", reply.failure}};
   const SampleNoise& noise = reply.sample.noise;
-  return {{"elapsed_ns", reply.sample.elapsed_ns},
-          {"iterations", reply.sample.iterations},
-          {"noise",
-           {{"steal_ms", noise.steal_ms},
-            {"switches", noise.involuntary_switches},
-            {"faults", noise.page_faults},
-            {"mhz", noise.frequency_mhz}}}};
+  Json json{{"elapsed_ns", reply.sample.elapsed_ns},
+            {"iterations", reply.sample.iterations},
+            {"noise",
+             {{"steal_ms", noise.steal_ms},
+              {"switches", noise.involuntary_switches},
+              {"faults", noise.page_faults},
+              {"mhz", noise.frequency_mhz}}}};
+  if (const DeviceNoise& device = reply.sample.device; device != DeviceNoise{}) {
+    json["device"] = {{"sm_mhz", device.sm_mhz},
+                      {"memory_mhz", device.memory_mhz},
+                      {"power_w", device.power_w},
+                      {"temperature_c", device.temperature_c},
+                      {"throttle", device.throttle}};
+  }
+  return json;
 }
 
 SampleReply sample_reply_from_json(const Json& json) {
@@ -216,6 +224,13 @@ SampleReply sample_reply_from_json(const Json& json) {
   reply.sample.noise.involuntary_switches = json_integer<std::uint32_t>(noise, "switches", "/noise");
   reply.sample.noise.page_faults = json_integer<std::uint32_t>(noise, "faults", "/noise");
   reply.sample.noise.frequency_mhz = json_number(noise, "mhz", "/noise");
+  if (json.contains("device")) {
+    const Json& device = json_member(json, "device", "");
+    reply.sample.device = {
+        json_number(device, "sm_mhz", "/device"), json_number(device, "memory_mhz", "/device"),
+        json_number(device, "power_w", "/device"), json_number(device, "temperature_c", "/device"),
+        json_integer<std::uint32_t>(device, "throttle", "/device")};
+  }
   return reply;
 }
 

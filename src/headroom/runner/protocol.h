@@ -20,10 +20,15 @@ namespace headroom {
 /// it needs, or it cannot do what its own command line asks: `headroom run --module FILE --input SPEC` starts
 /// the runner with these arguments); after that it answers each request with one reply.
 ///
-///   {"do": "describe"}                                        -> {"experiments": [...]}
+///   {"do": "describe"}                                        -> {"experiments": [...]}, and "devices":
+///   [...]
+///                                                                where they are not the CPU
+///                                                                (device_protocol.h)
 ///   {"do": "prepare", "case": 7, "spec": {...}}               -> {"outcome": "ready", "info": {...}}
 ///                                                                or "skipped" / "failed" with a "reason"
-///   {"do": "sample", "case": 7, "iterations": 100, "lead_in": 1} -> {"elapsed_ns": ..., "noise": {...}}
+///   {"do": "sample", "case": 7, "iterations": 100, "lead_in": 1} -> {"elapsed_ns": ..., "noise": {...},
+///                                                                   "device": {...} where a driver tells of
+///                                                                   one}
 ///                                                                or {"failed": "reason"}
 ///   {"do": "trace", "case": 7, "file": "/full/path.json"}     -> {"traced": "/full/path.json"}
 ///                                                                or {"untraced": "reason"}

@@ -101,6 +101,11 @@ std::vector<ProcessSamples> samples_of(const Track& track, const MetricForm& for
     processes.back().values.push_back(form.value(reading.ns, reading.round));
     processes.back().rounds.push_back(reading.round);
     processes.back().noise.push_back(reading.noise);
+    processes.back().device.push_back(reading.device);
+  }
+  for (ProcessSamples& process : processes) {
+    const auto says_nothing = [](const DeviceNoise& device) { return device == DeviceNoise{}; };
+    if (std::ranges::all_of(process.device, says_nothing)) process.device.clear();
   }
   return processes;
 }

@@ -240,7 +240,7 @@ void GroupRun::sample(Track& track) {
     if (!reply.failure.empty()) return PreparedTracks::fail(track, worker, reply.failure);
     Reading reading{round_, tracks_.epoch(),
                     reply.sample.elapsed_ns / static_cast<double>(reply.sample.iterations),
-                    reply.sample.noise};
+                    reply.sample.noise, reply.sample.device};
     // Ratios need a time that is positive, and no honest sample takes none.
     if (!(reading.ns > 0)) return PreparedTracks::fail(track, worker, kNoTime);
     // Where the host's threads lie says nothing about a device.

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "headroom/base/units.h"
+#include "headroom/record/throttle.h"
 #include "headroom/schedule/series.h"
 #include "headroom/stats/quantile.h"
 
@@ -52,16 +53,42 @@ void note_faults(const Track& track, std::vector<std::string>& notes) {
   }
 }
 
-void note_frequency(const Track& track, std::vector<std::string>& notes) {
-  std::vector<double> mhz;
-  for (const Reading& reading : track.readings) {
-    if (reading.noise.frequency_mhz > 0) mhz.push_back(reading.noise.frequency_mhz);
-  }
+void note_clock(const std::string& name, std::vector<double> mhz, std::vector<std::string>& notes) {
+  std::erase_if(mhz, [](double value) { return !(value > 0); });
   if (mhz.size() < 4) return;
   const double low = quantile(mhz, 0.1), high = quantile(mhz, 0.9);
   if (high > kFrequencyFactor * low) {
-    notes.push_back(fmt::format("frequency: between {:.0f} and {:.0f} MHz", low, high));
+    notes.push_back(fmt::format("{}: between {:.0f} and {:.0f} MHz", name, low, high));
   }
+}
+
+void note_clocks(const Track& track, std::vector<std::string>& notes) {
+  std::vector<double> cpu, multiprocessors, memory;
+  for (const Reading& reading : track.readings) {
+    cpu.push_back(reading.noise.frequency_mhz);
+    multiprocessors.push_back(reading.device.sm_mhz);
+    memory.push_back(reading.device.memory_mhz);
+  }
+  note_clock("frequency", std::move(cpu), notes);
+  note_clock("device clock", std::move(multiprocessors), notes);
+  note_clock("device memory clock", std::move(memory), notes);
+}
+
+void note_throttling(const Track& track, std::vector<std::string>& notes) {
+  const auto having = [&](auto&& is_so) {
+    return std::ranges::count_if(track.readings,
+                                 [&](const Reading& reading) { return is_so(reading.device.throttle); });
+  };
+  const auto throttled = having(is_throttled);
+  if (throttled == 0) return;
+  std::string reasons;
+  for (const ThrottleReason& reason : kThrottleReasons) {
+    if (reason.is_chosen) continue;
+    const auto count = having([&](std::uint32_t bits) { return (bits & reason.bit) != 0; });
+    if (count > 0) reasons += fmt::format("{}{} in {}", reasons.empty() ? "" : ", ", reason.name, count);
+  }
+  notes.push_back(fmt::format("throttled: the device's clocks were held down in {} of {} samples ({})",
+                              throttled, track.readings.size(), reasons));
 }
 
 /// Fresh processes that disagree widen the interval, and more samples of each cannot narrow it.
@@ -102,7 +129,8 @@ std::vector<std::string> noise_notes(const Track& track, const std::optional<Lim
   note_steal(track, notes);
   note_switches(track, notes);
   note_faults(track, notes);
-  note_frequency(track, notes);
+  note_clocks(track, notes);
+  note_throttling(track, notes);
   note_placement(track, notes);
   note_warmup(track, notes);
   note_processes(track, notes);

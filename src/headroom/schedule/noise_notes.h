@@ -11,8 +11,9 @@
 namespace headroom {
 
 /// Sentences about what disturbed the samples of a case, or casts doubt on them: steal time, preemption, page
-/// faults, a clock that moved, warm-up, processes that differ, threads that moved between caches, a limit
-/// that moved, a result above its limit, a precision goal that was not reached.
+/// faults, a clock that moved, a device whose clocks were held down, warm-up, processes that differ, threads
+/// that moved between caches, a limit that moved, a result above its limit, a precision goal that was not
+/// reached.
 std::vector<std::string> noise_notes(const Track& track, const std::optional<Limit>& limit, StopReason stop);
 
 }  // namespace headroom

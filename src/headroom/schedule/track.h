@@ -18,6 +18,7 @@ struct Reading {
   std::uint32_t epoch = 0;  ///< changes whenever a runner process is replaced
   double ns = 0;            ///< per iteration
   SampleNoise noise;
+  DeviceNoise device{};
 };
 
 /// A case in the rounds of its group, and everything that it gave.

@@ -122,6 +122,34 @@ TEST_F(Measure, BatchesBringTheirOwnClock) {
   EXPECT_EQ(source.samples[1].elapsed_ns, 50);
 }
 
+TEST_F(Measure, TheDeviceIsReadAroundEachSampleAndNeverWithin) {
+  std::vector<std::string> order;
+  std::uint32_t reasons = 0x4;
+  const auto read = [&] {
+    order.emplace_back("read");
+    const DeviceNoise now{1980, 3201, 300.0 + static_cast<double>(order.size()), 40, reasons};
+    reasons = 0;
+    return now;
+  };
+  State state(spec_of(), source, shared);
+  state.watch_device(read);
+  state.measure_batches([&](std::uint64_t iterations) {
+    order.push_back(std::to_string(iterations));
+    return 1.0;
+  });
+  EXPECT_THAT(order, ElementsAre("read", "2", "3", "read", "read", "5", "read"));
+  ASSERT_EQ(source.samples.size(), 2U);
+  EXPECT_EQ(source.samples[0].device, (DeviceNoise{1980, 3201, 304, 40, 0x4})) << "held down before it";
+  EXPECT_EQ(source.samples[1].device.throttle, 0U);
+  ScriptedSource one({{1, 1}});
+  State timed(spec_of(), one, shared);
+  timed.watch_device(read);
+  order.clear();
+  timed.measure([&] { order.emplace_back("call"); });
+  EXPECT_THAT(order, ElementsAre("read", "call", "call", "read"));
+  EXPECT_EQ(one.samples.at(0).device.sm_mhz, 1980);
+}
+
 TEST_F(Measure, ASurroundedCallIsNoSample) {
   std::vector<std::string> order;
   const Surround surround = [&](const std::function<void()>& run) {

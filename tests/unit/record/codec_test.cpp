@@ -44,6 +44,7 @@ void expect_equal(const ProcessSamples& a, const ProcessSamples& b) {
     EXPECT_EQ(a.noise[i].frequency_mhz, b.noise[i].frequency_mhz);
     EXPECT_EQ(a.noise[i].placement_ns, b.noise[i].placement_ns);
   }
+  EXPECT_EQ(a.device, b.device);
 }
 
 void expect_equal(const Environment& a, const Environment& b) {
@@ -178,7 +179,7 @@ TEST(Codec, RefusesANewerSchemaAndSaysWhatToDo) {
   });
   EXPECT_EQ(
       message,
-      "new.json: written in schema 99 by headroom 7.0; this headroom reads schemas up to 1; use a newer one");
+      "new.json: written in schema 99 by headroom 7.0; this headroom reads schemas up to 2; use a newer one");
 }
 
 TEST(Codec, RefusesWhatIsNotAHeadroomFile) {
@@ -243,6 +244,17 @@ TEST(Codec, AMissingPartIsNamedAndUnknownOnesAreIgnored) {
   document["records"][0].erase("outcome");
   EXPECT_THAT(message_of([&] { records_from_json_text(dump_json(document), "r.json"); }),
               HasSubstr("r.json: /records/0/outcome: missing"));
+}
+
+TEST(Codec, ReadsAFileOfTheFirstSchema) {
+  const std::string text = read_file(HEADROOM_TEST_DATA "/record_schema1.json");
+  EXPECT_THAT(text, HasSubstr("\"schema\": 1,"));
+  const std::vector<Record> records = records_from_json_text(text, "record_schema1.json");
+  ASSERT_EQ(records.size(), 2U);
+  EXPECT_EQ(records[0].samples.at(0).noise.at(2).steal_ms, 10);
+  EXPECT_TRUE(records[0].samples.at(0).device.empty());
+  const std::vector<Record> again = records_from_json_text(to_json_text(records), "again");
+  EXPECT_EQ(again.at(0).samples.at(0).values, records[0].samples[0].values);
 }
 
 TEST(RecordFormatDocument, QuotesTheExampleThatThisReaderReads) {

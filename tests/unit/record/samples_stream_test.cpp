@@ -50,6 +50,23 @@ TEST(SamplesStream, ReadsColumnsHoweverTheyAreLaidOut) {
   EXPECT_EQ(samples[0].noise[2].frequency_mhz, 0);
   EXPECT_THAT(samples[1].values, IsEmpty());
   EXPECT_THAT(samples[1].noise, IsEmpty());
+  EXPECT_THAT(samples[0].device, IsEmpty());
+}
+
+TEST(SamplesStream, ReadsWhatADriverSaid) {
+  const auto samples =
+      samples_of(R"([{"values": [1, 2], "device": {"throttle": [0, 4], "sm_mhz": [1980, 1200.5],
+      "memory_mhz": null, "of_tomorrow": [1], "power_w": [1.5, null]}}, {"values": [1], "device": null}])");
+  ASSERT_EQ(samples.at(0).device.size(), 2U);
+  EXPECT_EQ(samples[0].device[1].throttle, 4U);
+  EXPECT_EQ(samples[0].device[1].sm_mhz, 1200.5);
+  EXPECT_EQ(samples[0].device[1].memory_mhz, 0);
+  EXPECT_TRUE(std::isnan(samples[0].device[1].power_w));
+  EXPECT_THAT(samples.at(1).device, IsEmpty());
+  EXPECT_THAT(refusal(R"([{"values": [1], "device": {"throttle": [1, 2]}}])"),
+              HasSubstr("/samples/0/device/throttle: has 2 values where the samples are 1"));
+  EXPECT_THAT(refusal(R"([{"values": [1], "device": {"throttle": [-1]}}])"),
+              HasSubstr("/device/throttle: expected a whole number"));
 }
 
 TEST(SamplesStream, NamesWhatIsWrong) {

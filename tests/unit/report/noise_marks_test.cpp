@@ -37,6 +37,18 @@ TEST(NoiseMarks, StealCountsFromATenthOfTheSamples) {
   EXPECT_EQ(noise_marks(record), "S");
 }
 
+TEST(NoiseMarks, ADeviceHeldDownCountsFromATenthOfTheSamples) {
+  Record record;
+  record.samples.resize(1);
+  record.samples[0].values.assign(20, 1);
+  record.samples[0].device.resize(20);
+  for (DeviceNoise& device : record.samples[0].device) device.throttle = 0x002;
+  record.samples[0].device[3].throttle = 0x004;
+  EXPECT_EQ(noise_marks(record), "") << "clocks that somebody chose do not disturb";
+  record.samples[0].device[4].throttle = 0x042;
+  EXPECT_EQ(noise_marks(record), "H");
+}
+
 TEST(NoiseMarks, EachStopReasonAndWarmup) {
   Record record;
   record.stop = StopReason::kMaxTime;

@@ -166,6 +166,10 @@ TEST(Protocol, SampleReplyComesBack) {
     reply.sample.noise.involuntary_switches = static_cast<std::uint32_t>(make.any());
     reply.sample.noise.page_faults = static_cast<std::uint32_t>(make.any());
     reply.sample.noise.frequency_mhz = make.number();
+    if (seed % 2 == 0) {
+      reply.sample.device = {make.number(), make.number(), make.number(), make.number(),
+                             static_cast<std::uint32_t>(make.any())};
+    }
     const SampleReply back = sample_reply_from_json(sent(to_json(reply)));
     EXPECT_EQ(back.failure, "");
     EXPECT_EQ(back.sample.elapsed_ns, reply.sample.elapsed_ns);
@@ -174,6 +178,7 @@ TEST(Protocol, SampleReplyComesBack) {
     EXPECT_EQ(back.sample.noise.involuntary_switches, reply.sample.noise.involuntary_switches);
     EXPECT_EQ(back.sample.noise.page_faults, reply.sample.noise.page_faults);
     EXPECT_EQ(back.sample.noise.frequency_mhz, reply.sample.noise.frequency_mhz);
+    EXPECT_EQ(back.sample.device, reply.sample.device);
   }
   EXPECT_EQ(sample_reply_from_json(sent(to_json(SampleReply{{}, "fell over"}))).failure, "fell over");
 }

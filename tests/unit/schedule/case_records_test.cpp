@@ -114,6 +114,17 @@ TEST(CaseRecords, EverySampleIsKeptWithItsProcess) {
   EXPECT_NEAR(latency.samples[0].values[0], 998, 1e-9);
 }
 
+TEST(CaseRecords, WhatTheDriverSaidStandsBesideEachSample) {
+  GroupResult result;
+  result.cases = {track_of("native", 1e6, {})};
+  EXPECT_THAT(records_of(result).at(0).samples.at(0).device, IsEmpty());
+  result.cases[0].readings[21].device = {1980, 3201, 412.5, 61, 0x4};
+  const auto samples = records_of(result).at(0).samples;
+  EXPECT_THAT(samples.at(0).device, IsEmpty());
+  ASSERT_THAT(samples.at(1).device, SizeIs(20));
+  EXPECT_EQ(samples[1].device[1], (DeviceNoise{1980, 3201, 412.5, 61, 0x4}));
+}
+
 TEST(CaseRecords, TheLimitIsOfTheSameRounds) {
   GroupResult result;
   result.cases = {track_of("native", 1e6, kWork)};
@@ -244,6 +255,20 @@ TEST(NoiseNotes, SayWhatTheKernelSaw) {
                          HasSubstr("40 of 40 samples had involuntary"), HasSubstr("page faults: in 40 of 40"),
                          HasSubstr("between 2000 and 3000 MHz"), HasSubstr("core to core 50 to 150 ns"),
                          HasSubstr("time cap")));
+}
+
+TEST(NoiseNotes, SayWhatTheDriverSaw) {
+  Track track = track_of("native", 1e6, {});
+  for (Reading& reading : track.readings) {
+    reading.device = {reading.round % 2 == 0 ? 1200.0 : 1980.0, 3201, 690, 80, 0x102};
+  }
+  EXPECT_THAT(noise_notes(track, std::nullopt, StopReason::kPrecision),
+              ElementsAre("device clock: between 1200 and 1980 MHz"));
+  track.readings[3].device.throttle = 0x4;
+  track.readings[4].device.throttle = 0x2c;
+  EXPECT_THAT(noise_notes(track, std::nullopt, StopReason::kPrecision),
+              Contains("throttled: the device's clocks were held down in 2 of 40 samples (power cap in 2, "
+                       "hardware slowdown in 1, software thermal slowdown in 1)"));
 }
 
 TEST(NoiseNotes, SayWhereTheResultIsInDoubt) {

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// A runner whose cases say that they run on a GPU, for the tests of what is read of one beside the samples.
+#include <chrono>
+
+#include "headroom/experiment/registry.h"
+#include "headroom/experiment/state.h"
+#include "headroom_nvml/gpu_meter.h"
+
+namespace {
+
+/// Has a clock of its own, as a device's events are.
+void on_device(headroom::State& state) {
+  state.watch_device(headroom::nvml::watch_gpu("0000:02:00.0"));
+  state.work({.flops = 1e6, .dtype = "f32"});
+  state.measure_batches([](std::uint64_t iterations) {
+    const auto start = std::chrono::steady_clock::now();
+    const auto until = start + std::chrono::microseconds(20 * iterations);
+    while (std::chrono::steady_clock::now() < until) {
+    }
+    return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
+  });
+}
+HEADROOM_EXPERIMENT(on_device).device("cuda");
+
+}  // namespace
