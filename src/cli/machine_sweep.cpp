@@ -12,6 +12,7 @@ namespace headroom::cli {
 namespace {
 
 constexpr const char* kPrefix = "limit.";
+constexpr const char* kCpu = "cpu";
 
 std::string axis_of(const AxisValues& axes, std::string_view name) {
   const auto found =
@@ -26,6 +27,41 @@ std::string point_of(const CaseSpec& spec) {
     if (axis != "pattern") title += " " + axis + "=" + value;
   }
   return title + " threads=" + std::to_string(spec.threads);
+}
+
+/// What of the offers measures that device's limits.
+std::vector<RunnerOffer> limits_of(std::vector<RunnerOffer> offers, const std::string& device) {
+  for (RunnerOffer& offer : offers) {
+    std::erase_if(offer.experiments, [&](const ExperimentDescription& experiment) {
+      return !experiment.is_limit || experiment.device != device;
+    });
+  }
+  return offers;
+}
+
+/// The CPU first.
+std::vector<std::string> devices_of(const std::vector<RunnerOffer>& offers) {
+  std::vector<std::string> devices{kCpu};
+  for (const RunnerOffer& offer : offers) {
+    for (const ExperimentDescription& experiment : offer.experiments) {
+      const bool is_new = std::ranges::find(devices, experiment.device) == devices.end();
+      if (experiment.is_limit && is_new) devices.push_back(experiment.device);
+    }
+  }
+  return devices;
+}
+
+/// The limits of a sweep that the offers have.
+std::vector<std::string> limit_names(const std::vector<RunnerOffer>& offers) {
+  std::vector<std::string> names;
+  for (const char* name : {"limit.read", "limit.write", "limit.copy", "limit.peak"}) {
+    const bool is_offered = std::ranges::any_of(offers, [&](const RunnerOffer& offer) {
+      return std::ranges::find(offer.experiments, name, &ExperimentDescription::name) !=
+             offer.experiments.end();
+    });
+    if (is_offered) names.emplace_back(name);
+  }
+  return names;
 }
 
 std::vector<AxisRequest> coarse_sizes(const std::vector<RunnerOffer>& offers) {
@@ -58,16 +94,23 @@ void append_merged(std::vector<Group> groups, std::vector<Group>& merged) {
 }  // namespace
 
 std::vector<Group> sweep_groups(const std::vector<RunnerOffer>& offers, int threads, bool coarse) {
-  std::vector<Group> merged;
-  for (const int count : threads > 1 ? std::vector{1, threads} : std::vector{1}) {
-    Selection selection;
-    selection.names = {"limit.read", "limit.write", "limit.copy", "limit.peak"};
-    if (coarse) selection.axes = coarse_sizes(offers);
-    selection.threads = count;
-    selection.caches = Caches::kHot;
-    append_merged(plan(offers, selection), merged);
+  std::vector<Group> all;
+  for (const std::string& device : devices_of(offers)) {
+    const std::vector<RunnerOffer> limits = limits_of(offers, device);
+    const bool counts_threads = device == kCpu && threads > 1;
+    std::vector<Group> merged;
+    for (const int count : counts_threads ? std::vector{1, threads} : std::vector{1}) {
+      Selection selection;
+      selection.names = limit_names(limits);
+      if (selection.names.empty()) continue;
+      if (coarse) selection.axes = coarse_sizes(limits);
+      selection.threads = count;
+      selection.caches = Caches::kHot;
+      append_merged(plan(limits, selection), merged);
+    }
+    all.insert(all.end(), merged.begin(), merged.end());
   }
-  return merged;
+  return all;
 }
 
 std::filesystem::path stored_sweep(const std::string& fingerprint) {
@@ -79,6 +122,7 @@ std::vector<SweepPoint> sweep_points(const std::vector<Record>& records) {
   for (const Record& record : records) {
     if (!is_headline(record) || record.samples.empty() || !record.model.name.starts_with(kPrefix)) continue;
     SweepPoint point;
+    point.device = record.device.empty() ? kCpu : record.device;
     point.limit = record.model.name.substr(std::string_view(kPrefix).size());
     point.threads = record.threads;
     point.bytes = to_integer(axis_of(record.axes, "bytes")).value_or(0);
@@ -88,8 +132,8 @@ std::vector<SweepPoint> sweep_points(const std::vector<Record>& records) {
     if (record.interval) point.spread = relative_half_width(*record.interval, record.metric.value);
     for (const ProcessSamples& process : record.samples) point.samples += process.values.size();
     const auto same = std::ranges::find_if(points, [&](const SweepPoint& other) {
-      return std::tie(other.limit, other.threads, other.bytes, other.dtype) ==
-             std::tie(point.limit, point.threads, point.bytes, point.dtype);
+      return std::tie(other.device, other.limit, other.threads, other.bytes, other.dtype) ==
+             std::tie(point.device, point.limit, point.threads, point.bytes, point.dtype);
     });
     if (same == points.end()) {
       points.push_back(std::move(point));

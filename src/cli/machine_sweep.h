@@ -13,8 +13,8 @@
 namespace headroom::cli {
 
 /// The groups that show what a machine reaches: read, write and copy over the working sets, and the peaks,
-/// for one and for `threads` threads; the patterns of each point interleaved in one group. `coarse` takes
-/// every other size.
+/// for one and for `threads` threads; the patterns of each point interleaved in one group. Devices that have
+/// limits follow, each apart. `coarse` takes every other size.
 std::vector<Group> sweep_groups(const std::vector<RunnerOffer>& offers, int threads, bool coarse);
 
 /// Where `headroom machine` keeps its last sweep of the machine of this fingerprint.
@@ -22,7 +22,8 @@ std::filesystem::path stored_sweep(const std::string& fingerprint);
 
 /// The best pattern's rate at one point of the sweep.
 struct SweepPoint {
-  std::string limit;  ///< "read", "write", "copy", "peak"
+  std::string device;  ///< "cpu", "cuda"
+  std::string limit;   ///< "read", "write", "copy", "peak"
   int threads = 1;
   std::int64_t bytes = 0;  ///< working set; 0 for peaks
   std::string dtype;       ///< of a peak

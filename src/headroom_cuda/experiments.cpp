@@ -7,6 +7,7 @@
 
 #include "headroom/workload/seed_experiments.h"
 #include "headroom_cuda/cupti/cupti_recorder.h"
+#include "headroom_cuda/device_list.h"
 #include "headroom_cuda/driver.h"
 #include "headroom_cuda/gather_gemv.h"
 #include "headroom_cuda/gemv.h"
@@ -71,6 +72,7 @@ std::vector<std::string> ours_and(const std::vector<std::string>& peers) {
 void register_cuda_experiments(Registry& registry) {
   registry.require_with(require_device);
   registry.trace_with(trace_call);
+  registry.describe_devices_with(describe_devices);
   add_seed_experiments(registry,
                        {{gemv, ours_and(gemv_peers()), {{"cuda", gemv_variants()}}},
                         {gather_gemv, ours_and(gemv_peers()), {{"cuda", gemv_variants()}}},

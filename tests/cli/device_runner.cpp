@@ -4,6 +4,7 @@
 
 #include "headroom/experiment/registry.h"
 #include "headroom/experiment/state.h"
+#include "headroom_nvml/gpu_list.h"
 #include "headroom_nvml/gpu_meter.h"
 
 namespace {
@@ -21,5 +22,26 @@ void on_device(headroom::State& state) {
   });
 }
 HEADROOM_EXPERIMENT(on_device).device("cuda");
+
+/// A limit that is 4000 GB/s up to 32 MiB and half as much beyond, by a clock of its own.
+void bandwidth(headroom::State& state) {
+  const auto bytes = static_cast<double>(state.integer("bytes"));
+  state.work({.bytes = bytes});
+  double jitter = 0;
+  state.measure_batches([&](std::uint64_t iterations) {
+    jitter = jitter < 0.02 ? jitter + 0.005 : 0;
+    return static_cast<double>(iterations) * bytes / (bytes <= (32 << 20) ? 4000 : 2000) * (1 + jitter);
+  });
+}
+
+[[maybe_unused]] const bool registered = [] {
+  headroom::Registry& registry = headroom::registry();
+  registry.describe_devices_with(headroom::nvml::describe_gpus);
+  registry.add("limit.read", bandwidth)
+      .device("cuda")
+      .limit()
+      .axis("bytes", {1 << 20, 1 << 24, 1 << 28, 1 << 30});
+  return true;
+}();
 
 }  // namespace

@@ -8,17 +8,17 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
-#include <set>
 
 #include "cli/busy_warning.h"
 #include "cli/interrupt.h"
 #include "cli/known_runners.h"
+#include "cli/machine_devices.h"
 #include "cli/machine_sweep.h"
 #include "cli/parse_arguments.h"
+#include "cli/sweep_text.h"
 #include "cli/terminal_progress.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
-#include "headroom/base/table.h"
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
 #include "headroom/machine/fingerprint.h"
@@ -26,7 +26,6 @@
 #include "headroom/machine/topology.h"
 #include "headroom/process/affinity.h"
 #include "headroom/record/formats.h"
-#include "headroom/report/bandwidth_plot.h"
 #include "headroom/schedule/session.h"
 
 namespace headroom::cli {
@@ -54,70 +53,8 @@ void print_topology(const Topology& topology, const std::string& fingerprint) {
   std::fputs(fmt::format("  {}\n", join(topology.isa, " ")).c_str(), stdout);
 }
 
-std::string cell(const std::vector<SweepPoint>& points, const std::string& limit, int threads,
-                 std::int64_t bytes, const std::string& dtype) {
-  for (const SweepPoint& point : points) {
-    if (point.limit == limit && point.threads == threads && point.bytes == bytes && point.dtype == dtype) {
-      const std::string spread = point.spread ? format_percent(*point.spread) : "?";
-      return fmt::format("{} ±{} {}", format_number(point.rate), spread, point.pattern);
-    }
-  }
-  return "-";
-}
-
-void print_sweep(const std::vector<SweepPoint>& points) {
-  std::set<int> threads;
-  std::set<std::int64_t> sizes;
-  std::set<std::string> dtypes;
-  for (const SweepPoint& point : points) {
-    threads.insert(point.threads);
-    if (point.bytes > 0) sizes.insert(point.bytes);
-    if (!point.dtype.empty()) dtypes.insert(point.dtype);
-  }
-  std::vector<Table::Column> columns{{"working set", Align::kRight}};
-  std::vector<Table::Column> peak_columns{{"peak", Align::kLeft}};
-  for (const int count : threads) {
-    const std::string title = fmt::format("{} thread{}", count, count == 1 ? "" : "s");
-    for (const char* limit : {"read", "write", "copy"})
-      columns.push_back({fmt::format("{}, {}", limit, title)});
-    peak_columns.push_back({title});
-  }
-  Table bandwidth(columns), peaks(peak_columns);
-  for (const std::int64_t bytes : sizes) {
-    std::vector<std::string> row{format_bytes(static_cast<double>(bytes))};
-    for (const int count : threads) {
-      for (const char* limit : {"read", "write", "copy"})
-        row.push_back(cell(points, limit, count, bytes, ""));
-    }
-    bandwidth.row(row);
-  }
-  for (const std::string& dtype : dtypes) {
-    std::vector<std::string> row{dtype};
-    for (const int count : threads) row.push_back(cell(points, "peak", count, 0, dtype));
-    peaks.row(row);
-  }
-  std::fputs(("\nbandwidth in GB/s: median, half-width of its 95 % interval (? too few samples), best access "
-              "pattern\n" +
-              bandwidth.text() +
-              "\npeaks in GFLOP/s (GOP/s for integers): the best instruction of this CPU\n" + peaks.text())
-                 .c_str(),
-             stdout);
-}
-
-void print_plot(const std::vector<SweepPoint>& points) {
-  std::vector<PlotLine> lines;
-  for (const SweepPoint& point : points) {
-    if (point.bytes == 0) continue;
-    const std::string name = fmt::format("{} {}t", point.limit, point.threads);
-    auto line = std::ranges::find(lines, name, &PlotLine::name);
-    if (line == lines.end()) line = lines.insert(lines.end(), PlotLine{name, {}});
-    line->points.emplace_back(static_cast<double>(point.bytes), point.rate);
-  }
-  if (!lines.empty()) std::fputs(("\n" + line_plot(lines)).c_str(), stdout);
-}
-
 std::vector<Record> measure(const MachineOptions& options, const Arguments& arguments,
-                            const std::atomic<bool>& interrupted) {
+                            const std::string& device_runner, const std::atomic<bool>& interrupted) {
   SessionRequest request;
   const std::string native = find_native_runner();
   if (native.empty())
@@ -125,6 +62,10 @@ std::vector<Record> measure(const MachineOptions& options, const Arguments& argu
   RunnerCommand command;
   command.path = native;
   request.runners.push_back(command);
+  if (!device_runner.empty()) {
+    command.path = device_runner;
+    request.runners.push_back(command);
+  }
   request.stop.precision = 0.03;
   request.stop.min_samples = 10;
   request.stop.max_time_ns = options.quick ? 0.15e9 : 0.5e9;
@@ -167,24 +108,25 @@ ExitCode show(const MachineOptions& options, const Arguments& arguments) {
   if (!options.json.empty()) require_writable(options.json);
   const std::string fingerprint = machine_fingerprint();
   print_topology(read_topology(), fingerprint);
+  const std::atomic<bool>& interrupted = interrupt_flag();
+  const MachineDevices devices = find_devices(interrupted);
+  std::fputs(devices_text(devices).c_str(), stdout);
   if (options.topology_only) return ExitCode::kFine;
 
   const std::filesystem::path path = stored_sweep(fingerprint);
   std::vector<Record> records;
-  const std::atomic<bool>& interrupted = interrupt_flag();
   if (options.stored) {
     if (!std::filesystem::exists(path))
       throw Error("this machine was not measured yet; run headroom machine once");
     records = read_records(path);
   } else {
-    records = measure(options, arguments, interrupted);
+    records = measure(options, arguments, devices.runner, interrupted);
     // A sweep that was cut short must not take the place of a whole one.
     if (!interrupted) write_records(path, format_named("headroom-json"), records);
   }
   if (!options.json.empty()) write_records(options.json, format_named("headroom-json"), records);
-  const std::vector<SweepPoint> points = sweep_points(records);
-  print_sweep(points);
-  print_plot(points);
+  const std::string gpu = devices.devices.empty() ? "" : devices.devices.front().name;
+  std::fputs(sweep_text(sweep_points(records), gpu).c_str(), stdout);
   if (interrupted) return ExitCode::kInterrupted;
   if (!options.stored) std::printf("\nstored in %s\n", path.c_str());
   return ExitCode::kFine;

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "headroom/experiment/device_description.h"
 #include "headroom/experiment/experiment.h"
 
 namespace headroom {
@@ -38,6 +39,10 @@ class Registry {
   void trace_with(Tracer tracer) { tracer_ = std::move(tracer); }
   const Tracer& tracer() const { return tracer_; }
 
+  /// The devices that experiments here run on, other than the CPU; empty: none is told.
+  void describe_devices_with(DescribeDevices describe) { describe_devices_ = std::move(describe); }
+  const DescribeDevices& describe_devices() const { return describe_devices_; }
+
   void take_arguments_with(TakeArguments take) { take_arguments_ = std::move(take); }
   /// What a command line asks of this runner beside its experiments: `headroom run --module` does. Throws
   /// Error where there are arguments and nothing that takes them.
@@ -47,6 +52,7 @@ class Registry {
   std::deque<Experiment> experiments_;
   Require require_;
   Tracer tracer_;
+  DescribeDevices describe_devices_;
   TakeArguments take_arguments_;
 };
 

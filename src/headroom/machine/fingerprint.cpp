@@ -16,6 +16,7 @@
 #include "headroom/machine/cpu_folder.h"
 #include "headroom/machine/cpuid.h"
 #include "headroom/machine/git_state.h"
+#include "headroom/machine/gpu_files.h"
 #include "headroom/machine/memory.h"
 #include "headroom/machine/microarchitecture.h"
 #include "headroom/machine/noise.h"
@@ -61,6 +62,9 @@ Environment::Runner describe(const MachineFacts& facts) {
   const std::int64_t memory = total_memory_bytes();
   runner.mem_info = format_bytes(static_cast<double>(memory));
   runner.avail_mem_in_gb = static_cast<std::uint32_t>(static_cast<double>(memory) / kGibibyte);
+  const GpuFiles gpus = read_gpu_files();
+  runner.gpu_count = static_cast<std::uint32_t>(gpus.kinds.size());
+  if (!gpus.names.empty()) runner.gpu_info = gpus.names.front();
   runner.extra_info["hostname"] = facts.host;
   runner.extra_info["cores"] = std::to_string(facts.cores);
   runner.extra_info["caches"] = cache_list(facts.cache_bytes);
@@ -89,15 +93,18 @@ MachineFacts read_machine_facts() {
   if (!cpus.empty()) facts.cache_bytes = folder.cache_bytes(cpus.front());
   facts.last_level_cache_bytes = folder.last_level_cache_bytes(cpus);
   facts.memory_bytes = fitted_memory_bytes("/");
+  facts.gpus = read_gpu_files().kinds;
   facts.host = host_name();
   return facts;
 }
 
 std::string fingerprint_of(const MachineFacts& facts) {
-  const std::string text = fmt::format(
-      "{}\n{}\n{}\n{}\n{} {}\n{} {}\n{}\n{}", facts.microarchitecture, facts.cpu_model, facts.stepping,
-      fmt::join(facts.isa, " "), facts.cores, facts.processing_units, fmt::join(facts.cache_bytes, " "),
-      facts.last_level_cache_bytes, to_gibibytes(facts.memory_bytes), facts.host);
+  std::string text = fmt::format("{}\n{}\n{}\n{}\n{} {}\n{} {}\n{}\n{}", facts.microarchitecture,
+                                 facts.cpu_model, facts.stepping, fmt::join(facts.isa, " "), facts.cores,
+                                 facts.processing_units, fmt::join(facts.cache_bytes, " "),
+                                 facts.last_level_cache_bytes, to_gibibytes(facts.memory_bytes), facts.host);
+  // A machine without one has the fingerprint that it had before GPUs counted.
+  if (!facts.gpus.empty()) text += fmt::format("\n{}", fmt::join(facts.gpus, " "));
   return fmt::format("{}-{}c-{:08x}", facts.microarchitecture, facts.cores, hash_of(text));
 }
 

@@ -10,9 +10,9 @@
 namespace headroom {
 
 /// A short stable name of this machine ("emerald-rapids-2c-4f1c9a02"): CPU model and microarchitecture flags,
-/// core count, cache sizes, memory size to the GiB, host name (HEADROOM_MACHINE overrides the host name, for
-/// fleets of equal machines that shall be pooled). Survives reboots and kernel updates, and does not depend
-/// on what this process may use.
+/// core count, cache sizes, memory size to the GiB, NVIDIA's GPUs where there are any, host name
+/// (HEADROOM_MACHINE overrides the host name, for fleets of equal machines that shall be pooled). Survives
+/// reboots and kernel updates, and does not depend on what this process may use.
 std::string machine_fingerprint();
 
 /// What a fingerprint is made of: of the whole machine, not of what this process may use.
@@ -24,6 +24,7 @@ struct MachineFacts {
   std::vector<std::int64_t> cache_bytes;    ///< data and unified of the first CPU, L1 first
   std::int64_t last_level_cache_bytes = 0;  ///< of all together
   std::int64_t memory_bytes = 0;            ///< fitted
+  std::vector<std::string> gpus;            ///< their kinds (gpu_files.h)
   std::string host;                         ///< HEADROOM_MACHINE, else the host name
 };
 

@@ -12,13 +12,12 @@
 #include "headroom/base/units.h"
 #include "headroom/record/seed_rows.h"
 #include "headroom/report/case_rows.h"
+#include "headroom/report/roofline_level.h"
 
 namespace headroom {
 namespace {
 
 constexpr std::string_view kLimitPrefix = "limit.";
-/// A hot working set of fewer last-level caches than this is partly in them.
-constexpr double kCachesBehind = 4;
 
 std::string axis_of(const Record& record, std::string_view name) {
   for (const auto& [axis, value] : record.axes) {
@@ -27,34 +26,9 @@ std::string axis_of(const Record& record, std::string_view name) {
   return {};
 }
 
-/// Sizes of the data caches that one CPU sees, the first level first, as the environment tells them.
-std::vector<double> cache_bytes(const Record& record) {
-  std::vector<double> sizes;
-  if (!record.environment || record.environment->machines.empty()) return sizes;
-  const auto& extra = record.environment->machines.front().extra_info;
-  const auto caches = extra.find("caches");
-  if (caches == extra.end() || caches->second.empty()) return sizes;
-  for (const std::string& size : split(caches->second, ',')) {
-    sizes.push_back(static_cast<double>(parse_bytes(trimmed(size))));
-  }
-  return sizes;
-}
-
-/// The level that a limit of this working set is about; empty where it lies between two.
-std::string level_of(const Record& record, double bytes) {
-  if (record.caches == "cold") return "memory";
-  const std::vector<double> caches = cache_bytes(record);
-  if (caches.empty()) return fmt::format("{} working set", format_bytes(bytes));
-  const double threads = std::max(1, record.threads);
-  for (std::size_t level = 0; level < caches.size(); ++level) {
-    const bool shared = level + 1 == caches.size() && caches.size() > 2;
-    if (bytes <= caches[level] * (shared ? 1 : threads)) return fmt::format("L{}", level + 1);
-  }
-  return bytes >= kCachesBehind * caches.back() ? "memory" : "";
-}
-
 Roof roof_of(const Record& record, Roof::Kind kind, std::string what, std::string level) {
-  Roof roof{kind, std::move(what), std::move(level), record.device, record.threads, 0, {}, 0, {}};
+  const int threads = counts_threads(record) ? record.threads : 0;
+  Roof roof{kind, std::move(what), std::move(level), record.device, threads, 0, {}, 0, {}};
   roof.samples = sample_count(record);
   return roof;
 }
@@ -69,7 +43,7 @@ std::optional<Roof> measured_roof(const Record& record) {
   } else {
     const auto bytes = to_number(axis_of(record, "bytes"));
     if (!bytes || record.metric.name != "memory_bandwidth(GB/s)") return std::nullopt;
-    roof = roof_of(record, Roof::Kind::kBandwidth, kind, level_of(record, *bytes));
+    roof = roof_of(record, Roof::Kind::kBandwidth, kind, roofline_level(record, *bytes));
     if (roof.level.empty()) return std::nullopt;
   }
   roof.rate = record.metric.value;
@@ -92,7 +66,7 @@ std::optional<Roof> attached_roof(const Record& record) {
     const bool has_size = words.size() >= 3 && to_number(words[1]);
     if (!has_size || record.metric.name != "memory_bandwidth(GB/s)") return std::nullopt;
     const auto bytes = static_cast<double>(parse_bytes(words[1] + words[2]));
-    roof = roof_of(record, Roof::Kind::kBandwidth, words.front(), level_of(record, bytes));
+    roof = roof_of(record, Roof::Kind::kBandwidth, words.front(), roofline_level(record, bytes));
     if (roof.level.empty()) return std::nullopt;
   }
   roof.rate = record.limit->value;
@@ -172,7 +146,7 @@ RooflineCase point_of(const CaseParts& parts) {
                      flops.benchmark.dtype,
                      flops.device,
                      flops.caches,
-                     flops.threads,
+                     counts_threads(flops) ? flops.threads : 0,
                      0,
                      0,
                      {},
@@ -219,8 +193,8 @@ double fastest_bandwidth(const Roofline& roofline) {
 }  // namespace
 
 std::string name_of(const Roof& roof) {
-  const std::string what =
-      roof.kind == Roof::Kind::kPeak ? roof.what + " peak" : roof.level + " " + roof.what;
+  std::string what = roof.kind == Roof::Kind::kPeak ? roof.what + " peak" : roof.level + " " + roof.what;
+  if (roof.device.starts_with("cuda")) what = roof.device + " " + what;
   if (roof.threads == 0) return what;
   return fmt::format("{}, {} thread{}", what, roof.threads, roof.threads == 1 ? "" : "s");
 }

@@ -76,9 +76,9 @@ Table cases_table(const std::vector<RooflineCase>& cases) {
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const RooflineCase& one = cases[i];
     table.row({sign_of(i), one.name + (one.caches == "hot" ? " hot" : ""), one.backend, one.dtype,
-               std::to_string(one.threads), format_number(one.intensity), format_number(one.gflops),
-               spread(one.interval, one.gflops), std::to_string(one.samples), format_number(one.bandwidth),
-               share_of(one)});
+               one.threads > 0 ? std::to_string(one.threads) : "-", format_number(one.intensity),
+               format_number(one.gflops), spread(one.interval, one.gflops), std::to_string(one.samples),
+               format_number(one.bandwidth), share_of(one)});
   }
   return table;
 }

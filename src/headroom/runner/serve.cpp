@@ -14,6 +14,7 @@
 #include "headroom/base/json.h"
 #include "headroom/base/text.h"
 #include "headroom/runner/case_thread.h"
+#include "headroom/runner/device_protocol.h"
 #include "headroom/runner/json_integer.h"
 #include "headroom/runner/protocol.h"
 
@@ -41,7 +42,13 @@ class Session {
   Json descriptions() const {
     Json list = Json::array();
     for (const Experiment& experiment : registry_.all()) list.push_back(to_json(describe(experiment)));
-    return {{"experiments", list}};
+    Json reply{{"experiments", list}};
+    if (!registry_.describe_devices()) return reply;
+    reply["devices"] = Json::array();
+    for (const DeviceDescription& device : registry_.describe_devices()()) {
+      reply["devices"].push_back(to_json(device));
+    }
+    return reply;
   }
 
   Json prepare(const Json& request) {

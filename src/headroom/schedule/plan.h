@@ -8,6 +8,7 @@
 
 #include "headroom/experiment/axis.h"
 #include "headroom/experiment/case_spec.h"
+#include "headroom/experiment/device_description.h"
 #include "headroom/runner/protocol.h"
 
 namespace headroom {
@@ -18,6 +19,7 @@ struct RunnerOffer {
   std::vector<ExperimentDescription> experiments;
   bool only_limits = false;  ///< started by us for the machine's limits, not asked for by the user
   bool traces = false;       ///< can record what a case does
+  std::vector<DeviceDescription> devices{};  ///< that its cases may run on, other than the CPU
 };
 
 /// Which of the offered cases to measure.

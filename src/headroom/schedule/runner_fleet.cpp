@@ -21,7 +21,7 @@ void RunnerFleet::add(RunnerCommand command, bool only_limits) {
   member.name = member.process->hello().name;
   member.traces = member.process->hello().traces;
   try {
-    member.experiments = member.process->describe();
+    member.description = member.process->describe();
   } catch (const RunnerLost& lost) {
     throw Error("runner " + member.command.path + " cannot say what it offers: it " + lost.reason);
   }
@@ -31,8 +31,9 @@ void RunnerFleet::add(RunnerCommand command, bool only_limits) {
 std::vector<RunnerOffer> RunnerFleet::offers() const {
   std::vector<RunnerOffer> offers;
   for (std::size_t index = 0; index < members_.size(); ++index) {
-    offers.push_back(
-        {label_of(index), members_[index].experiments, members_[index].only_limits, members_[index].traces});
+    const Member& member = members_[index];
+    offers.push_back({label_of(index), member.description.experiments, member.only_limits, member.traces,
+                      member.description.devices});
   }
   return offers;
 }

@@ -35,7 +35,7 @@ class RunnerFleet final : public Workers {
   struct Member {
     RunnerCommand command;
     std::string name;
-    std::vector<ExperimentDescription> experiments;
+    RunnerDescription description;
     bool traces = false;
     bool only_limits = false;
     std::unique_ptr<RunnerProcess> process;

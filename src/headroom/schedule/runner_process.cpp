@@ -10,6 +10,7 @@
 
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
+#include "headroom/runner/device_protocol.h"
 
 namespace headroom {
 namespace {
@@ -95,14 +96,18 @@ auto RunnerProcess::understood(Decode&& decode) {
   }
 }
 
-std::vector<ExperimentDescription> RunnerProcess::describe() {
+RunnerDescription RunnerProcess::describe() {
   const Json reply = ask({{"do", "describe"}});
   return understood([&] {
-    std::vector<ExperimentDescription> descriptions;
+    RunnerDescription found;
     for (const Json& description : json_array(reply, "experiments", "")) {
-      descriptions.push_back(description_from_json(description));
+      found.experiments.push_back(description_from_json(description));
     }
-    return descriptions;
+    if (!reply.contains("devices")) return found;
+    for (const Json& device : json_array(reply, "devices", "")) {
+      found.devices.push_back(device_from_json(device));
+    }
+    return found;
   });
 }
 

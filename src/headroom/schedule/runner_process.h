@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "headroom/base/error.h"
+#include "headroom/experiment/device_description.h"
 #include "headroom/process/channel.h"
 #include "headroom/process/spawn.h"
 #include "headroom/schedule/worker.h"
@@ -30,6 +31,11 @@ class RunnerRefused : public Error {
   using Error::Error;
 };
 
+struct RunnerDescription {
+  std::vector<ExperimentDescription> experiments;
+  std::vector<DeviceDescription> devices;  ///< other than the CPU
+};
+
 /// A runner in a process of its own, spoken to over the protocol.
 class RunnerProcess final : public Worker {
  public:
@@ -40,7 +46,8 @@ class RunnerProcess final : public Worker {
   ~RunnerProcess() override;
 
   const Hello& hello() const { return hello_; }
-  std::vector<ExperimentDescription> describe();
+  /// What it offers, and on which devices.
+  RunnerDescription describe();
 
   std::int64_t pid() const override { return child_.pid(); }
   PrepareReply prepare(int id, const CaseSpec& spec) override;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "headroom/schedule/case_records.h"
+#include "headroom/schedule/device_environment.h"
 
 namespace headroom {
 namespace {
@@ -34,6 +35,7 @@ Session::Session(SessionRequest request, std::shared_ptr<const Environment> envi
     fleet_.add(std::move(command), true);
   }
   offers_ = fleet_.offers();
+  environment_ = with_devices(std::move(environment_), offers_);
 }
 
 RoundSettings Session::round_settings(const Group& group, std::size_t index) const {

@@ -27,7 +27,8 @@ struct SessionRequest {
 /// plan -> schedule -> runners -> samples -> records, for one request.
 class Session {
  public:
-  /// Starts the runners. Throws Error when one cannot be used, or the selection fits nothing they offer.
+  /// Starts the runners; what they say of their devices completes the environment. Throws Error when one
+  /// cannot be used, or the selection fits nothing they offer.
   Session(SessionRequest request, std::shared_ptr<const Environment> environment,
           const std::atomic<bool>& interrupted);
 

@@ -88,6 +88,36 @@ TEST(Roofline, LimitsThatWereRunAreRoofsByLevel) {
   EXPECT_THAT(roofline.cases, SizeIs(1)) << "limits are no points";
 }
 
+TEST(Roofline, ADeviceHasRoofsOfItsOwnWhateverThreadsStartItsWork) {
+  auto environment = std::make_shared<Environment>(*machine("48 KiB, 1.00 MiB, 32.0 MiB"));
+  environment->machines[0].extra_info["gpu_l2"] = "60.0 MiB";
+  const auto on_device = [&](Record made, int threads) {
+    made.device = "cuda";
+    made.threads = threads;
+    made.environment = environment;
+    return made;
+  };
+  const auto limit = [&](const char* bytes, double rate) {
+    return on_device(record("limit.read", {{"bytes", bytes}, {"pattern", "linear"}}, "memory_bandwidth(GB/s)",
+                            rate, "hot"),
+                     1);
+  };
+  std::vector<Record> limits{limit("33554432", 9000), limit("134217728", 5000), limit("1073741824", 4500)};
+  limits.push_back(on_device(record("limit.peak", {{"dtype", "bf16"}}, "GFLOP/s", 8e5), 1));
+  limits.push_back(record("limit.read", {{"bytes", "65536"}}, "memory_bandwidth(GB/s)", 600, "hot"));
+  std::vector<Record> records;
+  for (Record& one : gemv()) {
+    one.limit.reset();
+    records.push_back(on_device(one, 2));
+  }
+  const Roofline roofline = roofline_of(records, limits);
+  std::vector<std::pair<std::string, double>> found;
+  for (const Roof& roof : roofline.roofs) found.emplace_back(name_of(roof), roof.rate);
+  // 128 MiB lie between the L2 and memory; the CPU's limit is none of the GPU's.
+  EXPECT_THAT(found, ElementsAre(Pair("cuda L2 read", 9000), Pair("cuda memory read", 4500),
+                                 Pair("cuda bf16 peak", 8e5)));
+}
+
 TEST(Roofline, RoofsOfOtherThreadsAreDropped) {
   Record other = record("limit.peak", {{"dtype", "bf16"}, {"pattern", "dot"}}, "GFLOP/s", 430);
   other.threads = 1;

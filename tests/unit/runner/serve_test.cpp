@@ -71,6 +71,18 @@ TEST_F(Served, GreetsAndDescribes) {
   EXPECT_EQ(description_from_json(reply.at("experiments")[0]).summary, "as told");
 }
 
+TEST_F(Served, TellsOfDevicesWhereItHasAny) {
+  EXPECT_FALSE(ask({{"do", "describe"}}).contains("devices"));
+  registry_.describe_devices_with([] {
+    std::vector<DeviceDescription> devices(2);
+    devices[1].name = "NVIDIA H200";
+    return devices;
+  });
+  const Json reply = ask({{"do", "describe"}});
+  ASSERT_EQ(reply.at("devices").size(), 2U);
+  EXPECT_EQ(reply.at("devices")[1].at("name"), "NVIDIA H200");
+}
+
 TEST_F(Served, PreparesSamplesAndReleasesSeveralCases) {
   EXPECT_EQ(prepare_reply_from_json(prepare(1, "well")).info.work.flops, 8);
   prepare(2, "well");

@@ -104,8 +104,9 @@ Json benchmark_json(const Record& record, std::vector<std::string>& axis_keys) {
 }
 
 /// Fields of the whole upload. The uploader fills those that are absent, and ours win over its own: so an
-/// unknown one is left out, never written empty.
-void add_upload_fields(const Environment& environment, Json& json) {
+/// unknown one is left out, never written empty. The machine of a result on a GPU has the GPU's names, as
+/// PyTorch's own uploads have.
+void add_upload_fields(const Environment& environment, const std::string& device, Json& json) {
   json["timestamp"] = environment.timestamp;
   json["schema_version"] = "v3";
   if (!environment.git_repo.empty()) json["repo"] = environment.git_repo;
@@ -113,7 +114,11 @@ void add_upload_fields(const Environment& environment, Json& json) {
   if (!environment.git_sha.empty()) json["head_sha"] = environment.git_sha;
   if (!environment.machines.empty()) {
     Json runners = Json::array();
-    for (const Environment::Runner& machine : environment.machines) {
+    for (Environment::Runner machine : environment.machines) {
+      if (device == "cuda" && !machine.gpu_info.empty()) {
+        machine.name = device;
+        machine.type = machine.gpu_info;
+      }
       runners.push_back(record_json::write_machine(machine));
     }
     json["runners"] = std::move(runners);
@@ -123,7 +128,7 @@ void add_upload_fields(const Environment& environment, Json& json) {
 
 Json oss_json(const Record& record) {
   Json json = Json::object();
-  if (record.environment) add_upload_fields(*record.environment, json);
+  if (record.environment) add_upload_fields(*record.environment, record.device, json);
   std::vector<std::string> axis_keys;
   json["benchmark"] = benchmark_json(record, axis_keys);
   json["model"] = {{"name", record.model.name},

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/machine_sweep.h"
+
+namespace headroom::cli {
+
+/// What a sweep found, device after device: bandwidth by working set and peaks by dtype as tables, and the
+/// bandwidths as a plot. `gpu` names the device that is not the CPU; empty: "cuda".
+std::string sweep_text(const std::vector<SweepPoint>& points, const std::string& gpu);
+
+}  // namespace headroom::cli

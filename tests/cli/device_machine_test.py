@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`headroom machine` and the machine of a record, with a runner that has a GPU by the library in the driver's place."""
+import json
+import os
+import shutil
+import subprocess
+import unittest
+from pathlib import Path
+
+from command_line import BIN, BRIEF, CommandLineTest, headroom
+
+FAKE = Path(os.environ["FAKE_NVML_FOLDER"]) / "new" / "libnvidia-ml.so.1"
+
+
+class DeviceMachineTest(CommandLineTest):
+    def setUp(self):
+        super().setUp()
+        # The runner of the GPUs is looked for beside the program.
+        self.programs = self.folder / "bin"
+        self.programs.mkdir()
+        shutil.copy(BIN / "headroom", self.programs / "headroom")
+        shutil.copy(BIN / "device_runner", self.programs / "headroom-cuda")
+        (self.programs / "headroom-native").symlink_to(BIN / "headroom-native")
+
+    def run_with(self, *arguments, words=""):
+        environment = dict(os.environ, HEADROOM_NVML=str(FAKE), FAKE_NVML=words, XDG_DATA_HOME=str(self.folder / "data"))
+        return subprocess.run([self.programs / "headroom", *map(str, arguments)], capture_output=True, text=True,
+                              timeout=250, env=environment)
+
+    def test_topology_names_the_gpus(self):
+        run = self.run_with("machine", "--topology")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertTrue(run.stdout.endswith(
+            "  GPU 1: NVIDIA H200, compute capability 9.0, 132 multiprocessors, 140 GiB of memory\n"
+            "    driver 580.95.05 for CUDA 13.0, clocks up to 1980 MHz, memory 3201 MHz on 6144 bits, power limit 700 W, "
+            "ECC on, MIG off\n"), run.stdout)
+        self.assertEqual(run.stdout.count("  GPU "), 2)
+
+    def test_without_a_gpu_nothing_changes(self):
+        here = headroom("machine", "--topology")
+        without = self.run_with("machine", "--topology", words="no_driver")
+        if "  GPU" not in here.stdout and "GPUs" not in here.stdout:
+            self.assertEqual(without.stdout, here.stdout)
+        self.assertEqual(without.returncode, 0)
+
+    def test_a_sweep_has_the_device_beside_the_cpu_and_its_roofs(self):
+        path = self.folder / "sweep.json"
+        run = self.run_with("machine", "--quick", "--threads", "1", "--json", path)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertIn("\nbandwidth in GB/s: median", run.stdout)
+        device = run.stdout[run.stdout.index("\nNVIDIA H200: bandwidth in GB/s"):]
+        self.assertRegex(device, r"\nworking set +read +write +copy *\n")
+        self.assertRegex(device, r"\n +256 MiB +19[0-9]0 ±")
+        self.assertNotIn("thread", device)
+        document = json.loads(path.read_text())
+        machine = document["environments"][0]["machines"][0]
+        self.assertEqual((machine["gpu_info"], machine["gpu_count"], machine["gpu_mem_info"]),
+                         ("NVIDIA H200", 2, "140 GiB"))
+        self.assertEqual(machine["extra_info"]["gpu_driver"], "580.95.05")
+        devices = {record["device"] for record in document["records"]}
+        self.assertEqual(devices, {"cpu", "cuda"})
+        self.assertTrue(all(record["runner"] == "cuda" for record in document["records"] if record["device"] == "cuda"))
+        stored = self.run_with("machine", "--stored")
+        self.assertIn("\nNVIDIA H200: bandwidth in GB/s", stored.stdout)
+
+    def test_a_run_names_the_gpu_in_its_records(self):
+        path = self.folder / "run.json"
+        oss = self.folder / "run.oss.json"
+        run = self.run_with("run", "on_device", "--runner", self.programs / "headroom-cuda", "--no-limits", *BRIEF,
+                            "--json", path, "--oss", oss)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        machine = json.loads(path.read_text())["environments"][0]["machines"][0]
+        self.assertEqual((machine["name"], machine["gpu_info"], machine["avail_gpu_mem_in_gb"]), ("cpu", "NVIDIA H200", 280))
+        uploaded = json.loads(oss.read_text())[0]
+        self.assertEqual((uploaded["runners"][0]["name"], uploaded["runners"][0]["type"]), ("cuda", "NVIDIA H200"))
+        self.assertEqual(uploaded["benchmark"]["extra_info"]["arch"], "NVIDIA H200")
+
+
+if __name__ == "__main__":
+    unittest.main()
