@@ -16,6 +16,7 @@
 #include "headroom_torch/compat.h"
 #include "headroom_torch/ddp/ddp_service.h"
 #include "headroom_torch/dispatch/dispatch_service.h"
+#include "headroom_torch/dtensor/nccl_connection.h"
 #include "headroom_torch/failure_text.h"
 
 namespace headroom::torch_runner {
@@ -68,12 +69,20 @@ class RankService {
       return {{"met", context_.place.size}};
     }
     if (!context_.world) throw Error("the ranks have not met");
+    if (what == "backend") return has_backend(json_string(request, "backend", "request"));
     const auto part = std::ranges::find_if(parts_, [&](const auto& known) { return known->takes(what); });
     if (part == parts_.end()) throw Error("unknown request " + in_quotes(what));
     return (*part)->answer(what, request);
   }
 
  private:
+  Json has_backend(const std::string& backend) const {
+    if (backend == "nccl") dtensor::nccl_device(context_.place.local_rank);
+    if (backend != "nccl" && backend != "gloo")
+      throw Error("no backend " + in_quotes(backend) + ": there are gloo and nccl");
+    return {{"backend", backend}};
+  }
+
   RankContext context_;
   std::array<std::unique_ptr<RankPart>, 3> parts_{dispatch_service(context_), ddp_service(context_),
                                                   collectives_service(context_)};

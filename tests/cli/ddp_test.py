@@ -198,6 +198,15 @@ class FaultTest(CommandLineTest):
         self.assert_exit(result, 1)
         self.assertIn("there is no such thing", result.stdout)
 
+    def test_a_rank_without_the_backend_ends_the_sweep_before_it_begins(self):
+        result = ddp("--ranks", "1,2", "--backend", "nccl", SCRIPTED_RANK="refuse:1:backend")
+        self.assert_refused(result, "there is no such thing")
+
+    def test_results_of_nccl_are_a_gpus(self):
+        file = self.folder / "records.json"
+        self.assert_exit(ddp("--ranks", "2", "--backend", "nccl", "--records", file), 0)
+        self.assertEqual({record["device"] for record in records_of(file)}, {"cuda"})
+
     def test_an_interrupt_keeps_what_was_measured(self):
         file = self.folder / "report.json"
         program = subprocess.Popen([HEADROOM, "ddp", *map(str, SHORT), "--ranks", "2", "--iters", "1000", "--json", str(file)],

@@ -119,6 +119,8 @@ def main():
             continue
         if request["do"] == "meet":
             say({"met": SIZE})
+        elif request["do"] == "backend":
+            say({"backend": request["backend"]})
         elif request["do"] == "train":
             setup = request
             say(ddp_answer(setup, request))

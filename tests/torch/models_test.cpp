@@ -69,11 +69,15 @@ TEST(Models, AttendToWhatCameBeforeOnly) {
   EXPECT_FALSE(at::equal(before[63], after[63]));
 }
 
-TEST(Sgd, IsThatOfTorchOptim) {
+class SgdStep : public testing::TestWithParam<bool> {};
+
+TEST_P(SgdStep, IsThatOfTorchOptim) {
   at::Tensor value = at::randn({5, 7}).requires_grad_(true);
   const at::Tensor idle = at::randn({3}).requires_grad_(true);
   const at::Tensor idle_before = idle.detach().clone();
-  Sgd sgd({{"w", value}, {"idle", idle}}, {});
+  Sgd::Settings settings;
+  settings.by_operators = GetParam();
+  Sgd sgd({{"w", value}, {"idle", idle}}, settings);
   at::Tensor expected = value.detach().clone(), momentum;
   for (int i = 0; i < 3; ++i) {
     const at::Tensor gradient = at::randn({5, 7});
@@ -95,6 +99,9 @@ TEST(Sgd, IsThatOfTorchOptim) {
   momentum = momentum * 0.9 + 1e-4 * expected;
   EXPECT_TRUE(at::allclose(value.detach(), expected - 0.001 * momentum, 1e-6, 1e-7));
 }
+
+INSTANTIATE_TEST_SUITE_P(Sgd, SgdStep, testing::Bool(),
+                         [](const auto& tested) { return tested.param ? "ByOperators" : "InOnePass"; });
 
 TEST(BucketPlan, ClosesABucketOnceItIsFull) {
   const std::vector<std::int64_t> bytes{400, 300, 200, 500, 100};

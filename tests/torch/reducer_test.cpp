@@ -110,7 +110,7 @@ TEST(Reducer, LaunchesBucketsInOrderAndEachIsThereBeforeTheEnd) {
     backward(*model, model->batch(2, 0, 1));
     reducer->finish();
   }
-  const std::vector<BucketTimes> times = reducer->times();
+  const std::vector<BucketTimes> times = reducer->times(WorkClock(c10::kCPU));
   ASSERT_GT(times.size(), 2U);
   std::int64_t bytes = 0, tensors = 0;
   for (std::size_t i = 0; i < times.size(); ++i) {

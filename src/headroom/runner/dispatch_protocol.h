@@ -17,6 +17,7 @@ namespace headroom {
 /// after that it answers each request with one line, which is {"error": reason} where it cannot.
 ///
 ///   {"do": "meet", "timeout_s": 70}       -> {"met": 4}              connected with all others
+///   {"do": "backend", "backend": "nccl"}  -> {"backend": "nccl"}     has what that needs
 ///   {"do": "dispatch", "op": "add", ...}  -> {"ready": "add"}        operands made, warm for nothing yet
 ///   {"do": "cycles", "count": 20}         -> DispatchCycles
 ///   {"do": "steps", "count": 50}          -> DispatchDetails         of the same operator

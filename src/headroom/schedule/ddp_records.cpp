@@ -38,7 +38,7 @@ Record base_record(const DdpResult& result, const std::string& library,
                  {"ddp", setup.ddp ? "yes" : "no"}};
   if (result.ready.takes_images) record.axes.emplace_back("image_size", std::to_string(setup.image_size));
   if (setup.ddp) record.axes.emplace_back("bucket", format_bytes(static_cast<double>(setup.bucket_bytes)));
-  record.device = "cpu";
+  record.device = setup.backend == "nccl" ? "cuda" : "cpu";
   record.runner = "torch-rank";
   record.threads = setup.threads;
   record.outcome = result.outcome;

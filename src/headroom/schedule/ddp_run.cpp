@@ -69,7 +69,8 @@ void require_same_model(const std::vector<DdpReady>& readies, const std::string&
   }
 }
 
-/// Why the batches of the ranks that share a machine do not fit there; empty where they do.
+/// Why the batches of the ranks that share a machine's memory do not fit there; empty where they do. With
+/// nccl each rank has the memory of a GPU of its own.
 std::string shortage(const std::vector<DdpReady>& readies, const DdpSetup& setup) {
   struct Host {
     double need = 0, available = 0;
@@ -77,9 +78,11 @@ std::string shortage(const std::vector<DdpReady>& readies, const DdpSetup& setup
   };
   std::map<std::string, Host> hosts;
   const bool takes_images = readies.front().takes_images;
-  for (const DdpReady& ready : readies) {
+  const bool on_gpus = setup.backend == "nccl";
+  for (std::size_t rank = 0; rank < readies.size(); ++rank) {
+    const DdpReady& ready = readies[rank];
     if (ready.idle) continue;
-    Host& host = hosts[ready.host];
+    Host& host = hosts[on_gpus ? fmt::format("{} {}", ready.host, rank) : ready.host];
     const auto available = static_cast<double>(ready.available_bytes);
     host.available = host.ranks == 0 ? available : std::min(host.available, available);
     host.need += static_cast<double>(ready.need_bytes);
@@ -88,10 +91,10 @@ std::string shortage(const std::vector<DdpReady>& readies, const DdpSetup& setup
   for (const auto& [name, host] : hosts) {
     if (host.need <= host.available) continue;
     return fmt::format(
-        "a batch of {} on {} rank{} of one machine takes about {}, and {} are available there: ask for a "
+        "a batch of {} on {} rank{} of one {} takes about {}, and {} are available there: ask for a "
         "smaller --batch-size{}, or fewer ranks",
-        setup.batch_size, host.ranks, host.ranks == 1 ? "" : "s", format_bytes(host.need),
-        format_bytes(host.available), takes_images ? " or --image-size" : "");
+        setup.batch_size, host.ranks, host.ranks == 1 ? "" : "s", on_gpus ? "GPU" : "machine",
+        format_bytes(host.need), format_bytes(host.available), takes_images ? " or --image-size" : "");
   }
   return {};
 }
@@ -116,6 +119,7 @@ std::vector<Json> DdpRun::ask(const Json& request, const std::string& awaited) {
 }
 
 bool DdpRun::prepare(const DdpStep& step, DdpResult& result) {
+  ranks_.require_backend(step.setup.backend);
   Json request = to_json(step.setup);
   request["do"] = "train";
   const std::vector<Json> replies = ask(request, "its " + step.setup.model);

@@ -49,7 +49,7 @@ class DdpRun {
 
   /// Measures a step. Whatever ends it, `result` has what was measured by then. Where
   /// step.trace is a folder, each rank then writes a trace of some iterations to it. Throws Error where ranks
-  /// have made different models.
+  /// have made different models, or one does not have the backend.
   void measure(const DdpStep& step, DdpResult& result,
                const std::function<void(const Progress&)>& report = {});
 

@@ -71,7 +71,7 @@ Record base_record(const DispatchResult& result, const DispatchSetup& setup, con
                  {"placements", join(placements, ",")},
                  {"shape", fmt::format("{}", fmt::join(setup.shape, "x"))},
                  {"dtype", setup.dtype}};
-  record.device = "cpu";
+  record.device = setup.backend == "nccl" ? "cuda" : "cpu";
   record.runner = "torch-rank";
   record.threads = setup.threads;
   record.outcome = result.outcome;

@@ -58,7 +58,9 @@ void require_cycles(const DispatchCycles& cycles, int count) {
 
 DispatchRun::DispatchRun(RankGroup& ranks, DispatchSetup setup, DispatchLimits limits,
                          const std::function<bool()>& give_up)
-    : setup_(std::move(setup)), limits_(limits), ranks_(ranks, limits.patience, give_up) {}
+    : setup_(std::move(setup)), limits_(limits), ranks_(ranks, limits.patience, give_up) {
+  ranks_.require_backend(setup_.backend);
+}
 
 std::optional<StopReason> DispatchRun::add_cycles(DispatchResult& result, Stopping& stopping,
                                                   const std::function<void(const Progress&)>& report) {

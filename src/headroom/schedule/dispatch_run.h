@@ -39,8 +39,9 @@ struct DispatchLimits {
 /// where the user wants to stop and a rank does not answer.
 class DispatchRun {
  public:
-  /// Waits until the ranks have met. Throws Error when they say what this does not understand, or nothing.
-  /// `give_up` is asked while waiting; said yes, it throws Interrupted.
+  /// Waits until the ranks have met. Throws Error when they say what this does not understand, or nothing, or
+  /// where one does not have the setup's backend. `give_up` is asked while waiting; said yes, it throws
+  /// Interrupted.
   DispatchRun(RankGroup& ranks, DispatchSetup setup, DispatchLimits limits,
               const std::function<bool()>& give_up);
 

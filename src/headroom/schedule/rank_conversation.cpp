@@ -40,6 +40,13 @@ RankConversation::RankConversation(RankGroup& ranks, RankPatience patience, std:
   if (const std::string why = refusal(replies); !why.empty()) throw Error("the ranks did not meet: " + why);
 }
 
+void RankConversation::require_backend(const std::string& backend) {
+  // gloo needs nothing that the ranks did not need to meet.
+  if (backend == "gloo") return;
+  const auto replies = ask({{"do", "backend"}, {"backend", backend}}, "whether it has " + backend);
+  if (const std::string why = refusal(replies); !why.empty()) throw Error(why);
+}
+
 std::vector<Json> RankConversation::ask(const Json& request, const std::string& awaited) {
   ranks_.send(dump_json(request));
   std::optional<std::chrono::steady_clock::time_point> asked_to_stop;

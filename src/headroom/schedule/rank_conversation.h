@@ -29,6 +29,9 @@ class RankConversation {
   const std::vector<RankHello>& hellos() const { return hellos_; }
   /// The answers, by rank; `awaited` says in errors what the ranks had to give ("20 cycles of add").
   std::vector<Json> ask(const Json& request, const std::string& awaited);
+  /// Throws Error, with the reason of the first rank that gives one, where a rank cannot exchange data so
+  /// ("nccl").
+  void require_backend(const std::string& backend);
   /// Whether the user wants to stop.
   bool gives_up() const { return give_up_ && give_up_(); }
 

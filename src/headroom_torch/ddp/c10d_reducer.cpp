@@ -50,7 +50,7 @@ class C10dReducer final : public GradientReducer {
     if (reduction == Reduction::kAverage) reducer_->prepare_for_backward({});
   }
   void finish() override {}  // the end of the backward pass has waited
-  std::vector<BucketTimes> times() const override { return {}; }
+  std::vector<BucketTimes> times(const WorkClock& /*clock*/) override { return {}; }
   std::vector<std::string> unused() const override { return {}; }
 
  private:

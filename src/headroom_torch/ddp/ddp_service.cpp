@@ -64,10 +64,6 @@ class DdpService final : public RankPart {
     if (setup.ranks > context_.place.size) {
       throw Error(fmt::format("a step of {} ranks in a world of {}", setup.ranks, context_.place.size));
     }
-    if (setup.backend != "gloo") {
-      throw Error("no " + setup.backend +
-                  " in this headroom-torch-rank, which trains on the CPU: leave --backend out");
-    }
     pin_this_thread(cpus_);  // the threads of a new group are free to run anywhere
     dtensor::Group group = group_of(setup);
     at::set_num_threads(setup.threads);
@@ -76,13 +72,20 @@ class DdpService final : public RankPart {
     return to_json(training_->ready());
   }
 
+  static dtensor::Transport transport_of(const DdpSetup& setup) {
+    if (setup.backend == "gloo") return dtensor::Transport::kGloo;
+    if (setup.backend == "nccl") return dtensor::Transport::kNccl;
+    throw Error("no backend " + in_quotes(setup.backend) + ": there are gloo and nccl");
+  }
+
+  /// With nccl each rank works on the GPU of its number on its machine.
   dtensor::Group group_of(const DdpSetup& setup) {
     std::vector<int> ranks{context_.place.rank};
     if (!setup.each_alone) {
       ranks.resize(static_cast<std::size_t>(setup.ranks));
       std::iota(ranks.begin(), ranks.end(), 0);
     }
-    return context_.world->group(ranks, "ddp");
+    return context_.world->group(ranks, "ddp", transport_of(setup));
   }
 
   Json record(const std::string& folder, int count) {

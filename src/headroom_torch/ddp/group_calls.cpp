@@ -6,7 +6,8 @@
 #include <fmt/ranges.h>
 #include <torch/csrc/distributed/c10d/Work.hpp>
 
-#include <chrono>
+#include <atomic>
+#include <stdexcept>
 
 #include "headroom/base/error.h"
 #include "headroom_torch/dtensor/connection.h"
@@ -33,6 +34,7 @@ void call(const dtensor::Group& group, const char* what, const char* op, const a
     const auto work = start(*group.connection->backend);
     note.started();
     work->wait();
+    if (!group.device.is_cpu()) dtensor::await_device(group.device);
     note.completed();
   } catch (const std::exception& error) {
     refuse(group, what, error);
@@ -45,33 +47,59 @@ at::Tensor tensor_over(std::vector<std::int64_t>& numbers) {
 
 }  // namespace
 
+struct PendingCall::State {
+  /// What the thread that completes a collective of gloo writes to; apart from `work`, which holds that
+  /// thread's callback.
+  struct Account {
+    Account(const dtensor::Group& group, const at::Tensor& flat)
+        : note(group, "all_reduce", at::toString(flat.scalar_type()), flat.numel(), flat.numel()) {}
+    dtensor::NotedCall note;
+    std::atomic<std::int64_t> completed_ns = 0;
+  };
+
+  std::shared_ptr<Account> account;
+  WorkPointer work;
+  dtensor::DeviceEvent completed;  ///< NCCL's
+};
+
 void PendingCall::wait(const dtensor::Group& group, const char* what) {
-  if (!work_) return;
-  const auto work = std::static_pointer_cast<WorkPointer>(std::move(work_));
-  work_.reset();
+  if (!state_ || !state_->work) return;
+  const WorkPointer work = std::move(state_->work);
+  state_->work.reset();
   try {
-    (*work)->wait();
+    work->wait();
   } catch (const std::exception& error) {
     refuse(group, what, error);
   }
 }
 
-PendingCall start_sum(const dtensor::Group& group, const at::Tensor& flat,
-                      const std::shared_ptr<std::atomic<std::int64_t>>& completed_ns) {
+Moment PendingCall::completed() {
+  if (!state_) throw std::logic_error("a collective that was not started has no end");
+  const auto state = std::move(state_);
+  state_.reset();
+  if (!state->completed) return {state->account->completed_ns.load()};
+  state->account->note.completed();
+  return {0, state->completed};
+}
+
+PendingCall start_sum(const dtensor::Group& group, const at::Tensor& flat) {
   PendingCall pending;
-  const auto note = std::make_shared<dtensor::NotedCall>(
-      group, "all_reduce", at::toString(flat.scalar_type()), flat.numel(), flat.numel());
+  const auto state = std::make_shared<PendingCall::State>();
+  const auto account = std::make_shared<PendingCall::State::Account>(group, flat);
+  state->account = account;
   try {
     std::vector<at::Tensor> tensors{flat};
-    WorkPointer work = group.connection->backend->allreduce(tensors, {});
-    note->started();
-    work->getFuture()->addCallback([completed_ns, note](c10::ivalue::Future& future) {
-      if (!future.hasError()) note->completed();
-      completed_ns->store(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                              std::chrono::steady_clock::now().time_since_epoch())
-                              .count());
-    });
-    pending.work_ = std::make_shared<WorkPointer>(std::move(work));
+    state->work = group.connection->backend->allreduce(tensors, {});
+    account->note.started();
+    if (group.device.is_cpu()) {
+      state->work->getFuture()->addCallback([account](c10::ivalue::Future& future) {
+        if (!future.hasError()) account->note.completed();
+        account->completed_ns.store(steady_now_ns());
+      });
+    } else {
+      state->completed = dtensor::record_event_behind(group.device, [&] { state->work->wait(); });
+    }
+    pending.state_ = state;
   } catch (const std::exception& error) {
     refuse(group, "the reduction of gradients", error);
   }
@@ -80,6 +108,7 @@ PendingCall start_sum(const dtensor::Group& group, const at::Tensor& flat,
 
 void meet(const dtensor::Group& group) {
   dtensor::barrier(group);
+  if (!group.device.is_cpu()) dtensor::await_device(group.device);
 }
 
 void copy_of_first(const dtensor::Group& group, at::Tensor tensor) {
@@ -89,15 +118,20 @@ void copy_of_first(const dtensor::Group& group, at::Tensor tensor) {
 }
 
 void copy_of_first(const dtensor::Group& group, std::vector<std::int64_t>& numbers) {
-  copy_of_first(group, tensor_over(numbers));
+  at::Tensor host = tensor_over(numbers);
+  const at::Tensor there = host.to(group.device);
+  copy_of_first(group, there);
+  if (!there.is_same(host)) host.copy_(there);
 }
 
 void largest_of(const dtensor::Group& group, std::vector<std::int64_t>& numbers) {
-  std::vector<at::Tensor> tensors{tensor_over(numbers)};
+  at::Tensor host = tensor_over(numbers);
+  std::vector<at::Tensor> tensors{host.to(group.device)};
   c10d::AllreduceOptions options;
   options.reduceOp = c10d::ReduceOp::MAX;
   call(group, "an all-reduce", "all_reduce", tensors[0],
        [&](CollectiveBackend& backend) { return backend.allreduce(tensors, options); });
+  if (!tensors[0].is_same(host)) host.copy_(tensors[0]);
 }
 
 }  // namespace headroom::torch_runner

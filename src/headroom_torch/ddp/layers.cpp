@@ -11,8 +11,14 @@ at::Generator seeded(std::uint64_t seed) {
   return at::detail::createCPUGenerator(seed);
 }
 
-LayerMaker::LayerMaker(std::vector<Parameter>& parameters, std::uint64_t seed)
-    : parameters_(parameters), generator_(seeded(seed)) {}
+LayerMaker::LayerMaker(std::vector<Parameter>& parameters, std::vector<at::Tensor>& buffers,
+                       std::uint64_t seed)
+    : parameters_(parameters), buffers_(buffers), generator_(seeded(seed)) {}
+
+at::Tensor LayerMaker::buffer(at::Tensor value) {
+  buffers_.push_back(value);
+  return value;
+}
 
 at::Tensor LayerMaker::add(const std::string& name, at::Tensor value) {
   value.requires_grad_(true);
@@ -43,8 +49,8 @@ at::Tensor Convolution::operator()(const at::Tensor& x) const {
 BatchNorm::BatchNorm(LayerMaker& maker, const std::string& name, std::int64_t channels)
     : weight(maker.add(name + ".weight", at::ones({channels}, at::kFloat))),
       bias(maker.add(name + ".bias", at::zeros({channels}, at::kFloat))),
-      mean(at::zeros({channels}, at::kFloat)),
-      variance(at::ones({channels}, at::kFloat)) {}
+      mean(maker.buffer(at::zeros({channels}, at::kFloat))),
+      variance(maker.buffer(at::ones({channels}, at::kFloat))) {}
 
 at::Tensor BatchNorm::operator()(const at::Tensor& x, bool training) const {
   return at::batch_norm(x, weight, bias, mean, variance, training, 0.1, 1e-5, true);

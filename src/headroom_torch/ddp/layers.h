@@ -10,13 +10,15 @@
 
 namespace headroom::torch_runner {
 
-/// Adds parameters to a list, initialised as PyTorch's layers are.
+/// Adds parameters and buffers to lists, initialised as PyTorch's layers are.
 class LayerMaker {
  public:
-  LayerMaker(std::vector<Parameter>& parameters, std::uint64_t seed);
+  LayerMaker(std::vector<Parameter>& parameters, std::vector<at::Tensor>& buffers, std::uint64_t seed);
 
   /// Values as they are.
   at::Tensor add(const std::string& name, at::Tensor value);
+  /// What is no parameter.
+  at::Tensor buffer(at::Tensor value);
   /// Normal with the standard deviation `deviation`.
   at::Tensor normal(const std::string& name, at::IntArrayRef sizes, double deviation);
   /// Uniform in [-bound, bound).
@@ -24,6 +26,7 @@ class LayerMaker {
 
  private:
   std::vector<Parameter>& parameters_;
+  std::vector<at::Tensor>& buffers_;
   at::Generator generator_;
 };
 

@@ -14,7 +14,7 @@ constexpr int kHidden = 4;
 class Mlp final : public Model {
  public:
   explicit Mlp(std::uint64_t seed) {
-    LayerMaker maker(parameters_, seed);
+    LayerMaker maker(parameters_, buffers_, seed);
     for (int i = 0; i <= kHidden; ++i) {
       layers_.emplace_back(maker, fmt::format("{}", 2 * i), kWidth, i < kHidden ? kWidth : kClasses);
     }

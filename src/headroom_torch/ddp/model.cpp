@@ -33,6 +33,13 @@ std::unique_ptr<Model> make_model(std::string_view name, std::uint64_t seed) {
   throw Error("no model " + in_quotes(name) + did_you_mean(name, names) + "; there are " + join(names, ", "));
 }
 
+void Model::move_to(c10::Device device) {
+  if (device.is_cpu()) return;  // they were made there, and never come back
+  const at::NoGradGuard no_grad;
+  for (const Parameter& parameter : parameters_) parameter.value.set_data(parameter.value.to(device));
+  for (const at::Tensor& buffer : buffers_) buffer.set_data(buffer.to(device));
+}
+
 void drop_gradients(const Model& model) {
   for (const Parameter& parameter : model.parameters()) parameter.value.mutable_grad() = at::Tensor();
 }

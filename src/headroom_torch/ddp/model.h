@@ -22,7 +22,7 @@ struct Batch {
   at::Tensor input, target;
 };
 
-/// A network with its parameters, float on the CPU.
+/// A network with its parameters, float, made on the CPU.
 class Model {
  public:
   virtual ~Model() = default;
@@ -36,11 +36,16 @@ class Model {
   /// In training (the default) batch normalisation takes the statistics of the batch.
   virtual void set_training(bool /*training*/) {}
 
+  /// Parameters and buffers to that device, in place: whoever holds one of them sees it there. Batches are
+  /// still made on the CPU.
+  void move_to(c10::Device device);
+
   /// In the order of registration, which is that of torchvision.
   const std::vector<Parameter>& parameters() const { return parameters_; }
 
  protected:
   std::vector<Parameter> parameters_;
+  std::vector<at::Tensor> buffers_;  ///< what is no parameter, and lies where they do
 };
 
 struct ModelEntry {

@@ -8,8 +8,6 @@
 #include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
-#include <atomic>
-#include <chrono>
 #include <numeric>
 
 #include "headroom/base/error.h"
@@ -19,20 +17,12 @@
 namespace headroom::torch_runner {
 namespace {
 
-std::int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
 struct Bucket {
   at::Tensor flat;
   std::vector<std::size_t> members;
   std::size_t missing = 0;  ///< members that have no gradient yet in this pass
   PendingCall pending;
-  std::int64_t launched_ns = 0;
-  /// Written by the thread of the process group that completes the reduction.
-  std::shared_ptr<std::atomic<std::int64_t>> completed_ns = std::make_shared<std::atomic<std::int64_t>>(0);
+  Moment launched, completed;
 };
 
 /// What is known of one parameter.
@@ -50,6 +40,7 @@ class BucketReducer final : public GradientReducer {
       : parameters_(std::move(parameters)),
         group_(std::move(group)),
         bucket_bytes_(bucket_bytes),
+        clock_(group_.device),
         slots_(parameters_.size()),
         share_(at::scalar_to_tensor(1.0 / group_.size())) {
     share_.unsafeGetTensorImpl()->set_wrapped_number(true);
@@ -83,12 +74,13 @@ class BucketReducer final : public GradientReducer {
     if (observing_ && reduction_ == Reduction::kAverage) rebuild();
   }
 
-  std::vector<BucketTimes> times() const override {
+  std::vector<BucketTimes> times(const WorkClock& clock) override {
     std::vector<BucketTimes> times;
-    for (const Bucket& bucket : buckets_) {
+    for (Bucket& bucket : buckets_) {
+      if (bucket.pending.is_started()) bucket.completed = bucket.pending.completed();
       times.push_back({static_cast<std::int64_t>(bucket.flat.nbytes()),
-                       static_cast<std::int64_t>(bucket.members.size()), bucket.launched_ns,
-                       bucket.completed_ns->load()});
+                       static_cast<std::int64_t>(bucket.members.size()), clock.ns(bucket.launched),
+                       clock.ns(bucket.completed)});
     }
     return times;
   }
@@ -153,12 +145,9 @@ class BucketReducer final : public GradientReducer {
   void launch_full() {
     for (; next_ < buckets_.size() && buckets_[next_].missing == 0; ++next_) {
       Bucket& bucket = buckets_[next_];
-      bucket.launched_ns = now_ns();
-      if (group_.size() == 1 || reduction_ == Reduction::kLocal) {
-        bucket.completed_ns->store(bucket.launched_ns);
-      } else {
-        bucket.pending = start_sum(group_, bucket.flat, bucket.completed_ns);
-      }
+      bucket.launched = bucket.completed = clock_.now();
+      if (group_.size() > 1 && reduction_ != Reduction::kLocal)
+        bucket.pending = start_sum(group_, bucket.flat);
     }
   }
 
@@ -172,7 +161,7 @@ class BucketReducer final : public GradientReducer {
       Bucket& bucket = buckets.emplace_back();
       std::int64_t count = 0;
       for (const std::size_t index : members) count += parameters_[index].value.numel();
-      bucket.flat = at::zeros({count}, at::kFloat);
+      bucket.flat = at::zeros({count}, at::TensorOptions(at::kFloat).device(group_.device));
       std::int64_t offset = 0;
       for (const std::size_t index : members) {
         const at::Tensor& value = parameters_[index].value;
@@ -216,6 +205,7 @@ class BucketReducer final : public GradientReducer {
   std::vector<Parameter> parameters_;
   dtensor::Group group_;
   std::int64_t bucket_bytes_;
+  WorkClock clock_;
   std::vector<Slot> slots_;
   at::Tensor share_;  ///< one over the number of ranks
   std::vector<Bucket> buckets_;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "headroom_torch/ddp/model.h"
+#include "headroom_torch/ddp/work_clock.h"
 #include "headroom_torch/dtensor/world.h"
 
 namespace headroom::torch_runner {
@@ -18,7 +19,8 @@ enum class Reduction {
   kAccumulate,  ///< nothing: they add up until the next pass that averages them (DDP's no_sync)
 };
 
-/// When a bucket was sent and when it was there, in nanoseconds of the steady clock.
+/// When a bucket was sent and when it was there, in nanoseconds of the steady clock. On a GPU: when its
+/// gradients were there and the GPU could begin to send, and when its sum was.
 struct BucketTimes {
   std::int64_t bytes = 0, tensors = 0;
   std::int64_t launched_ns = 0, completed_ns = 0;
@@ -33,7 +35,8 @@ class GradientReducer {
   /// Waits for what is on its way. Throws Error where a rank is gone or late.
   virtual void finish() = 0;
   /// Of the last pass that was not kAccumulate, in the order of launch; empty where it is not known.
-  virtual std::vector<BucketTimes> times() const = 0;
+  /// By `clock`, on a GPU after its await().
+  virtual std::vector<BucketTimes> times(const WorkClock& clock) = 0;
   /// Parameters that no rank's first averaging pass reached, by name: they are not reduced.
   virtual std::vector<std::string> unused() const = 0;
 };
@@ -45,7 +48,8 @@ class GradientReducer {
 /// Error in that pass. Gradients that are undefined before a pass are taken into their bucket without an
 /// addition.
 ///
-/// `group` may be of one rank. The parameters are not to be replaced while this lives.
+/// `group` may be of one rank; the parameters are on its device. They are not to be replaced while this
+/// lives.
 std::unique_ptr<GradientReducer> bucket_reducer(const std::vector<Parameter>& parameters,
                                                 dtensor::Group group, std::int64_t bucket_bytes);
 

@@ -70,7 +70,7 @@ class Block {
 class ResNet final : public Model {
  public:
   ResNet(const Shape& shape, std::uint64_t seed) {
-    LayerMaker maker(parameters_, seed);
+    LayerMaker maker(parameters_, buffers_, seed);
     stem_ = Convolution(maker, "conv1", 3, 64, 7, 2);
     stem_norm_ = BatchNorm(maker, "bn1", 64);
     const std::int64_t expansion = shape.bottleneck ? 4 : 1;

@@ -13,7 +13,7 @@ constexpr std::int64_t kGrain = 32768;
 Sgd::Sgd(std::vector<Parameter> parameters, Settings settings)
     : parameters_(std::move(parameters)), settings_(settings) {
   for (const Parameter& parameter : parameters_) {
-    momentum_.push_back(at::zeros(parameter.value.sizes(), at::kFloat));
+    momentum_.push_back(at::zeros_like(parameter.value.detach()));
   }
 }
 
@@ -26,6 +26,28 @@ void Sgd::idle_step() {
 }
 
 void Sgd::apply(const Coefficients& by) {
+  const bool on_cpu = parameters_.empty() || parameters_.front().value.is_cpu();
+  on_cpu && !settings_.by_operators ? apply_in_one_pass(by) : apply_by_operators(by);
+}
+
+void Sgd::apply_by_operators(const Coefficients& by) {
+  const at::NoGradGuard no_grad;
+  std::vector<at::Tensor> values, momenta, gradients;
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    const at::Tensor gradient = parameters_[i].value.grad();
+    if (!gradient.defined()) continue;
+    values.push_back(parameters_[i].value);
+    momenta.push_back(momentum_[i]);
+    gradients.push_back(gradient);
+  }
+  if (values.empty()) return;
+  at::_foreach_mul_(momenta, by.momentum);
+  at::_foreach_add_(momenta, gradients, by.gradient);
+  at::_foreach_add_(momenta, values, by.weight_decay);
+  at::_foreach_add_(values, momenta, -by.rate);
+}
+
+void Sgd::apply_in_one_pass(const Coefficients& by) {
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const at::Tensor gradient = parameters_[i].value.grad();
     if (!gradient.defined()) continue;

@@ -8,11 +8,13 @@
 namespace headroom::torch_runner {
 
 /// Stochastic gradient descent with momentum, as torch.optim.SGD defines it, with the settings of PyTorch's
-/// DDP benchmark; one pass over parameter, gradient and momentum.
+/// DDP benchmark; on the CPU one pass over parameter, gradient and momentum. The parameters stay on the
+/// device where they are now.
 class Sgd {
  public:
   struct Settings {
     float rate = 0.001F, momentum = 0.9F, weight_decay = 1e-4F;
+    bool by_operators = false;  ///< on the CPU too, where one pass of ours is faster
   };
 
   Sgd(std::vector<Parameter> parameters, Settings settings);
@@ -28,6 +30,10 @@ class Sgd {
     float rate, momentum, gradient, weight_decay;
   };
   void apply(const Coefficients& by);
+  /// For the CPU: each number is read once.
+  void apply_in_one_pass(const Coefficients& by);
+  /// For any device: one operator for all tensors at a time.
+  void apply_by_operators(const Coefficients& by);
 
   std::vector<Parameter> parameters_;
   std::vector<at::Tensor> momentum_;

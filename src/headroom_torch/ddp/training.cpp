@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <fstream>
 
 #include "headroom/base/error.h"
@@ -15,12 +14,6 @@
 
 namespace headroom::torch_runner {
 namespace {
-
-std::int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 /// FNV-1a.
 class Checksum {
@@ -34,6 +27,11 @@ class Checksum {
  private:
   std::uint64_t value_ = 14695981039346656037ULL;
 };
+
+void add_values(const at::Tensor& tensor, Checksum& checksum) {
+  const at::Tensor here = tensor.detach().cpu().contiguous();
+  checksum.add(here.data_ptr(), here.nbytes());
+}
 
 std::string layout_of(const Model& model) {
   Checksum checksum;
@@ -80,6 +78,7 @@ struct Training::Times {
 Training::Training(const DdpSetup& setup, dtensor::Group group)
     : setup_(setup),
       group_(std::move(group)),
+      clock_(group_.device),
       model_(make_model(setup.model, setup.seed)),
       order_(setup.seed) {
   if (setup.reducer != "headroom" && setup.reducer != "c10d")
@@ -93,14 +92,17 @@ DdpReady Training::ready() {
   ready.takes_images = model_->takes_images();
   ready.layout = layout_of(*model_);
   ready.need_bytes = training_bytes(*model_, setup_.batch_size, setup_.image_size, setup_.ddp);
-  ready.available_bytes = available_memory_bytes();
+  ready.available_bytes =
+      clock_.is_cpu() ? available_memory_bytes() : dtensor::free_device_bytes(group_.device);
   ready.host = host_name();
   return ready;
 }
 
 void Training::load() {
+  model_->move_to(group_.device);
   batch_ = model_->batch(setup_.batch_size, setup_.image_size,
                          setup_.seed + static_cast<std::uint64_t>(group_.index));
+  batch_ = {batch_.input.to(group_.device), batch_.target.to(group_.device)};
   optimizer_.emplace(model_->parameters(), Sgd::Settings{});
   for (const Parameter& parameter : model_->parameters()) copy_of_first(group_, parameter.value.detach());
   if (!setup_.ddp) return;
@@ -132,24 +134,27 @@ DdpRounds Training::rounds(int count) {
 }
 
 Training::Times Training::iterate(Reduction reduction) {
-  Times times{};
   meet(group_);
-  times.began = now_ns();
+  clock_.restart();
+  const Moment began = clock_.now();
   drop_gradients(*model_);
   const at::Tensor loss = at::cross_entropy_loss(model_->forward(batch_.input), batch_.target);
-  times.forwarded = now_ns();
+  const Moment forwarded = clock_.now();
   if (reducer_) reducer_->begin(reduction);
   loss.backward();
-  times.went_back = now_ns();
+  const Moment went_back = clock_.now();
   if (reducer_) reducer_->finish();
-  times.reduced = now_ns();
+  const Moment reduced = clock_.now();
   if (reduction == Reduction::kLocal) {
     optimizer_->idle_step();
   } else {
     optimizer_->step();
   }
-  times.stepped = now_ns();
-  if (reducer_) times.buckets = reducer_->times();
+  const Moment stepped = clock_.now();
+  clock_.await();
+  Times times{clock_.ns(began),   clock_.ns(forwarded), clock_.ns(went_back),
+              clock_.ns(reduced), clock_.ns(stepped),   {}};
+  if (reducer_) times.buckets = reducer_->times(clock_);
   loss_ = loss.item<double>();
   return times;
 }
@@ -182,8 +187,7 @@ void Training::add(const Times& times, DdpRounds& rounds) const {
 DdpAgreement Training::agree() {
   DdpAgreement agreement;
   Checksum checksum;
-  for (const Parameter& parameter : model_->parameters())
-    checksum.add(parameter.value.data_ptr(), parameter.value.nbytes());
+  for (const Parameter& parameter : model_->parameters()) add_values(parameter.value, checksum);
   agreement.parameters = checksum.text();
   if (reducer_) agreement.unused = reducer_->unused();
   agreement.loss = loss_;
@@ -210,14 +214,19 @@ void Training::record(const std::string& file, int count) {
 std::vector<double> Training::reductions_ns(std::int64_t bytes, int count) {
   std::vector<double> times;
   if (group_.size() == 1) return times;
-  const at::Tensor flat = at::ones({std::max<std::int64_t>(bytes / 4, 1)}, at::kFloat);
-  const auto completed = std::make_shared<std::atomic<std::int64_t>>(0);
+  const at::Tensor flat =
+      at::ones({std::max<std::int64_t>(bytes / 4, 1)}, at::TensorOptions(at::kFloat).device(group_.device));
   for (int i = 0; i < count; ++i) {
     meet(group_);
     flat.fill_(1);
-    const std::int64_t begin = now_ns();
-    start_sum(group_, flat, completed).wait(group_, "an all-reduce");
-    times.push_back(static_cast<double>(now_ns() - begin));
+    clock_.restart();
+    const Moment begin = clock_.now();
+    PendingCall call = start_sum(group_, flat);
+    call.wait(group_, "an all-reduce");
+    const Moment end = clock_.now();
+    clock_.await();
+    times.push_back(static_cast<double>(clock_.ns(end) - clock_.ns(begin)));
+    call.completed();
   }
   return times;
 }

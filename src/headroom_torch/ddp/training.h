@@ -11,6 +11,7 @@
 #include "headroom_torch/ddp/model.h"
 #include "headroom_torch/ddp/reducer.h"
 #include "headroom_torch/ddp/sgd.h"
+#include "headroom_torch/ddp/work_clock.h"
 #include "headroom_torch/dtensor/world.h"
 
 namespace headroom::torch_runner {
@@ -42,6 +43,7 @@ class Training {
 
   DdpSetup setup_;
   dtensor::Group group_;
+  WorkClock clock_;
   std::unique_ptr<Model> model_;
   Batch batch_;
   std::optional<Sgd> optimizer_;

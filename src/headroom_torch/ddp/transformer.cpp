@@ -50,13 +50,14 @@ class Layer {
 class Transformer final : public Model {
  public:
   explicit Transformer(std::uint64_t seed) {
-    LayerMaker maker(parameters_, seed);
+    LayerMaker maker(parameters_, buffers_, seed);
     tokens_ = maker.normal("wte.weight", {kVocabulary, kWidth}, 0.02);
     positions_ = maker.normal("wpe.weight", {kTokens, kWidth}, 0.02);
     for (int i = 0; i < kLayers; ++i) layers_.emplace_back(maker, fmt::format("h.{}", i));
     norm_ = LayerNorm(maker, "ln_f", kWidth);
     head_ = Linear(maker, "lm_head", kWidth, kVocabulary);
-    mask_ = at::full({kTokens, kTokens}, -std::numeric_limits<float>::infinity(), at::kFloat).triu(1);
+    mask_ = maker.buffer(
+        at::full({kTokens, kTokens}, -std::numeric_limits<float>::infinity(), at::kFloat).triu(1));
   }
 
   at::Tensor forward(const at::Tensor& input) override {
