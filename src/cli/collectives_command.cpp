@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <memory>
 
@@ -84,9 +83,7 @@ class Sweep {
   }
 
   ExitCode verdict() const {
-    const bool any_failed = std::ranges::any_of(
-        records_, [](const Record& record) { return record.outcome.kind == Outcome::Kind::kFailed; });
-    return any_failed ? ExitCode::kNo : ExitCode::kFine;
+    return any_outcome(records_, Outcome::Kind::kFailed) ? ExitCode::kNo : ExitCode::kFine;
   }
 
   const Arguments& arguments_;

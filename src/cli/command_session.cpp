@@ -209,9 +209,7 @@ ExitCode measure_commands(const std::vector<std::vector<PlannedCommand>>& groups
   files.finish(records);
   append_to_history(records, options.store);
   if (interrupts > 0) return tell_interrupted();
-  const bool failed = std::ranges::any_of(
-      records, [](const Record& record) { return record.outcome.kind == Outcome::Kind::kFailed; });
-  return failed ? ExitCode::kNo : ExitCode::kFine;
+  return any_outcome(records, Outcome::Kind::kFailed) ? ExitCode::kNo : ExitCode::kFine;
 }
 
 }  // namespace headroom::cli

@@ -126,12 +126,9 @@ class Sweep {
   }
 
   ExitCode verdict() const {
-    const auto any = [&](Outcome::Kind kind) {
-      return std::ranges::any_of(records_, [&](const Record& record) { return record.outcome.kind == kind; });
-    };
-    if (any(Outcome::Kind::kFailed)) return ExitCode::kNo;
+    if (any_outcome(records_, Outcome::Kind::kFailed)) return ExitCode::kNo;
     // What does not fit is the user's to mend.
-    return any(Outcome::Kind::kSkipped) ? ExitCode::kCannot : ExitCode::kFine;
+    return any_outcome(records_, Outcome::Kind::kSkipped) ? ExitCode::kCannot : ExitCode::kFine;
   }
 
   const Arguments& arguments_;

@@ -139,10 +139,7 @@ class Measurement {
 
   ExitCode verdict() const {
     if (options_.list) return ExitCode::kFine;
-    const auto any_outcome = [&](Outcome::Kind kind) {
-      return std::ranges::any_of(records_, [&](const Record& record) { return record.outcome.kind == kind; });
-    };
-    if (any_outcome(Outcome::Kind::kFailed)) return ExitCode::kNo;
+    if (any_outcome(records_, Outcome::Kind::kFailed)) return ExitCode::kNo;
     if (options_.update_expect) {
       write_file_atomically(options_.expect,
                             dispatch_expectations_toml(updated_expectations(expectations_, records_)));

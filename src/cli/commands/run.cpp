@@ -82,10 +82,9 @@ void print_results(const std::vector<Record>& records, std::FILE* out) {
 }
 
 ExitCode exit_code_of(const std::vector<Record>& records, bool fail_below_target) {
-  const auto any = [&](auto&& is) { return std::ranges::any_of(records, is); };
-  if (any([](const Record& record) { return record.outcome.kind == Outcome::Kind::kFailed; }))
-    return ExitCode::kNo;
+  if (any_outcome(records, Outcome::Kind::kFailed)) return ExitCode::kNo;
   if (!fail_below_target) return ExitCode::kFine;
+  const auto any = [&](auto&& is) { return std::ranges::any_of(records, is); };
   if (any([](const Record& record) { return target_verdict(record) == TargetVerdict::kMissed; })) {
     return ExitCode::kNo;
   }

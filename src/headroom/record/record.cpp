@@ -27,4 +27,8 @@ std::string identity(const Record& record) {
                                 record.device, record.caches, record.threads, record.metric.name}));
 }
 
+bool any_outcome(std::span<const Record> records, Outcome::Kind kind) {
+  return std::ranges::any_of(records, [&](const Record& record) { return record.outcome.kind == kind; });
+}
+
 }  // namespace headroom

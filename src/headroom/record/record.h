@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -120,5 +121,8 @@ std::string case_name(const Record& record);
 /// threads, metric. What `diff` matches by. The order of the axes does not count, nor whether a dtype has its
 /// short name or PyTorch's.
 std::string identity(const Record& record);
+
+/// Whether any of them ended so.
+bool any_outcome(std::span<const Record> records, Outcome::Kind kind);
 
 }  // namespace headroom
