@@ -29,7 +29,7 @@ class BadInputTest(CommandLineTest):
         self.assert_refused(headroom("run", "gemv", "-a", "D=8-4*2"), "8-4*2")
 
     def test_backend(self):
-        self.assert_refused(headroom("run", "gemv", "--backend", "cuda"), "backend 'cuda'", "native")
+        self.assert_refused(headroom("run", "gemv", "--backend", "tpu"), "backend 'tpu'", "native")
 
     def test_numbers(self):
         self.assert_refused(headroom("run", "--precision", "lots"), "lots")
