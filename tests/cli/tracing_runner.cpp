@@ -34,8 +34,8 @@ void on_paper(State& state) {
 }
 HEADROOM_EXPERIMENT(on_paper);
 
-headroom::trace::DeviceWork kernel(const std::string& name, std::int64_t from_ns, std::int64_t to_ns) {
-  headroom::trace::DeviceWork work;
+headroom::trace::RecordedWork kernel(const std::string& name, std::int64_t from_ns, std::int64_t to_ns) {
+  headroom::trace::RecordedWork work;
   work.shape = headroom::trace::KernelShape{};
   work.name = name;
   work.stream = 7;

@@ -71,10 +71,10 @@ class ActivityFile {
                                since_base(step.start_ns), step.end_ns - step.start_ns, Json::object()));
     }
     for (const ApiCall* call : calls_) add_call(*call);
-    std::vector<const DeviceWork*> work;
-    for (const DeviceWork& one : activity_.work) work.push_back(&one);
-    std::ranges::stable_sort(work, {}, &DeviceWork::start_ns);
-    for (const DeviceWork* one : work) add_work(*one);
+    std::vector<const RecordedWork*> work;
+    for (const RecordedWork& one : activity_.work) work.push_back(&one);
+    std::ranges::stable_sort(work, {}, &RecordedWork::start_ns);
+    for (const RecordedWork* one : work) add_work(*one);
     if (activity_.dropped_records > 0) tell_dropped();
     file_.finish();
   }
@@ -131,7 +131,7 @@ class ActivityFile {
 
   void name_devices() {
     std::map<std::int32_t, std::set<std::int32_t>> streams;
-    for (const DeviceWork& work : activity_.work) streams[work.device].insert(work.stream);
+    for (const RecordedWork& work : activity_.work) streams[work.device].insert(work.stream);
     for (const auto& [device, its_streams] : streams) {
       file_.name_process(device, activity_.program);
       file_.label_process(device, fmt::format("GPU {}", device));
@@ -150,7 +150,7 @@ class ActivityFile {
                              {{"cbid", call.function}, {"correlation", call.correlation}}));
   }
 
-  void add_work(const DeviceWork& work) {
+  void add_work(const RecordedWork& work) {
     Json arguments{{"device", work.device},
                    {"context", work.context},
                    {"stream", work.stream},
@@ -165,7 +165,7 @@ class ActivityFile {
 
   using Description = std::pair<const char*, std::string>;  ///< category and name
 
-  Description describe(const KernelShape& kernel, const DeviceWork& work, Json& arguments) const {
+  Description describe(const KernelShape& kernel, const RecordedWork& work, Json& arguments) const {
     arguments["queued"] = 0;
     arguments["registers per thread"] = kernel.registers_per_thread;
     arguments["shared memory"] = kernel.shared_memory_bytes;
@@ -176,24 +176,24 @@ class ActivityFile {
     return {"kernel", work.name};
   }
 
-  Description describe(const CopyShape& copy, const DeviceWork& work, Json& arguments) const {
+  Description describe(const CopyShape& copy, const RecordedWork& work, Json& arguments) const {
     add_bytes(copy.bytes, work, arguments);
     return {"gpu_memcpy", fmt::format("Memcpy {} ({} -> {})", copy.kind, copy.from, copy.to)};
   }
 
-  Description describe(const SetShape& set, const DeviceWork& work, Json& arguments) const {
+  Description describe(const SetShape& set, const RecordedWork& work, Json& arguments) const {
     add_bytes(set.bytes, work, arguments);
     return {"gpu_memset", fmt::format("Memset ({})", set.memory)};
   }
 
-  static void add_bytes(std::int64_t bytes, const DeviceWork& work, Json& arguments) {
+  static void add_bytes(std::int64_t bytes, const RecordedWork& work, Json& arguments) {
     arguments["bytes"] = bytes;
     const std::int64_t ns = work.end_ns - work.start_ns;
     if (ns > 0) arguments["memory bandwidth (GB/s)"] = static_cast<double>(bytes) / static_cast<double>(ns);
   }
 
   /// From the call to the work; a graph's launch has one start and an end for each piece of its work.
-  void add_arrow(const DeviceWork& work) {
+  void add_arrow(const RecordedWork& work) {
     const auto found = caller_.find(work.correlation);
     if (found == caller_.end()) return;
     const ApiCall& call = *found->second;

@@ -44,7 +44,7 @@ struct SetShape {
 };
 
 /// A piece of work of a device.
-struct DeviceWork {
+struct RecordedWork {
   std::variant<KernelShape, CopyShape, SetShape> shape;
   std::string name;  ///< of a kernel; copies and sets are named by their shape
   std::int32_t device = 0, context = 0, stream = 0;
@@ -75,7 +75,7 @@ struct DeviceActivity {
   std::string program, recorded_by;
   std::int64_t process = 0;
   std::vector<DeviceDescription> devices;
-  std::vector<DeviceWork> work;
+  std::vector<RecordedWork> work;
   std::vector<ApiCall> calls;
   std::vector<HostSpan> steps;
   std::int64_t dropped_records = 0;  ///< that the tracer had no room for

@@ -78,13 +78,13 @@ const char* memory_kind(std::uint16_t kind) {
 
 /// What kernels, copies and sets have in common.
 template <typename Record>
-void add_work(const Record& record, decltype(trace::DeviceWork::shape) shape,
+void add_work(const Record& record, decltype(trace::RecordedWork::shape) shape,
               trace::DeviceActivity& activity) {
   if (record.start == 0 || record.end < record.start) {
     ++activity.dropped_records;
     return;
   }
-  trace::DeviceWork& work = activity.work.emplace_back();
+  trace::RecordedWork& work = activity.work.emplace_back();
   work.shape = std::move(shape);
   work.device = static_cast<std::int32_t>(record.deviceId);
   work.context = static_cast<std::int32_t>(record.contextId);

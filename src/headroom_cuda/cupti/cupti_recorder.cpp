@@ -70,7 +70,7 @@ std::vector<trace::DeviceDescription> describe_devices() {
 }
 
 void estimate_occupancy(trace::DeviceActivity& activity) {
-  for (trace::DeviceWork& work : activity.work) {
+  for (trace::RecordedWork& work : activity.work) {
     auto* const kernel = std::get_if<trace::KernelShape>(&work.shape);
     if (kernel == nullptr) continue;
     for (const trace::DeviceDescription& device : activity.devices) {
@@ -137,7 +137,7 @@ void CuptiRecorder::disable_all(std::size_t count) const {
 
 void CuptiRecorder::take_into_host_time() {
   const trace::ClockMap to_steady(started_, read_pair());
-  for (trace::DeviceWork& work : activity_.work) {
+  for (trace::RecordedWork& work : activity_.work) {
     work.start_ns = to_steady(work.start_ns);
     work.end_ns = to_steady(work.end_ns);
   }

@@ -50,7 +50,7 @@ CUpti_ActivityKernel9 kernel_record() {
 TEST(ActivityRecords, AKernel) {
   const trace::DeviceActivity activity = taken(kernel_record());
   ASSERT_EQ(activity.work.size(), 1U);
-  const trace::DeviceWork& work = activity.work.front();
+  const trace::RecordedWork& work = activity.work.front();
   EXPECT_EQ(work.name, "void headroom::cuda::gemv<signed char>(signed char const*, float*)");
   EXPECT_EQ(work.start_ns, 1'763'798'400'000'000'100);
   EXPECT_EQ(work.end_ns - work.start_ns, 7200);

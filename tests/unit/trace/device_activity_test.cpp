@@ -20,9 +20,9 @@ ApiCall call(const std::string& name, std::int64_t correlation, std::int64_t fro
   return {name, false, 211, 42, correlation, kStart + from_us * 1000, kStart + to_us * 1000};
 }
 
-DeviceWork work(std::variant<KernelShape, CopyShape, SetShape> shape, std::int64_t correlation,
-                std::int32_t stream, std::int64_t from_ns, std::int64_t to_ns) {
-  DeviceWork made;
+RecordedWork work(std::variant<KernelShape, CopyShape, SetShape> shape, std::int64_t correlation,
+                  std::int32_t stream, std::int64_t from_ns, std::int64_t to_ns) {
+  RecordedWork made;
   made.shape = std::move(shape);
   made.stream = stream;
   made.context = 1;
@@ -32,9 +32,9 @@ DeviceWork work(std::variant<KernelShape, CopyShape, SetShape> shape, std::int64
   return made;
 }
 
-DeviceWork kernel(const std::string& name, std::int64_t correlation, std::int32_t stream,
-                  std::int64_t from_ns, std::int64_t to_ns) {
-  DeviceWork made =
+RecordedWork kernel(const std::string& name, std::int64_t correlation, std::int32_t stream,
+                    std::int64_t from_ns, std::int64_t to_ns) {
+  RecordedWork made =
       work(KernelShape{{264, 1, 1}, {256, 1, 1}, 40, 1024, 6}, correlation, stream, from_ns, to_ns);
   made.name = name;
   return made;
