@@ -60,6 +60,7 @@ lint: build ## Check layers, tables, formatting, and run clang-tidy
 	@tools/setup.sh --check develop
 	$(PYTHON) tools/check_layers.py
 	$(PYTHON) tools/check_tables.py
+	$(PYTHON) tools/check_types.py
 	clang-format --dry-run --Werror $(SOURCES)
 	run-clang-tidy -quiet -p $(BUILD) '^$(CURDIR)/src/'
 

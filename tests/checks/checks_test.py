@@ -224,6 +224,22 @@ class Tables(Tree):
         self.assert_breach("check_tables.py", "src/cli/CMakeLists.txt:4: build: ")
 
 
+class Types(Tree):
+    def write_types(self, first, second):
+        for name, text in (("first", first), ("second", second)):
+            self.write(f"src/headroom/trace/{name}.h", f"namespace headroom::trace {{\n\n{text}\n}}  // namespace headroom::trace\n")
+
+    def test_one_name_for_two_types(self):
+        self.write_types("struct Work {\n  int a;\n};", "template <typename T>\nclass Work final : Base {\n};")
+        self.assert_breach("check_types.py", "src/headroom/trace/second.h:5: type: headroom::trace::Work is defined in "
+                           "src/headroom/trace/first.h too")
+
+    def test_names_that_are_apart(self):
+        self.write_types("struct Work;\nstruct Time {\n  struct Unit {\n  };\n};", "struct Work {\n  struct Unit {\n  };\n};")
+        self.write("src/cli/work.h", "namespace headroom::cli {\nstruct Work {\n};\n}  // namespace headroom::cli\n")
+        self.assert_clean("check_types.py")
+
+
 class Summary(unittest.TestCase):
     def summary_of(self, *cases):
         with tempfile.NamedTemporaryFile("w", suffix=".xml") as file:
