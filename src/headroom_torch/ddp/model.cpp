@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom_torch/ddp/model.h"
 
+#include <ATen/core/grad_mode.h>
+
 #include <algorithm>
 
 #include "headroom/base/error.h"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom_torch/ddp/sgd.h"
 
+#include <ATen/core/grad_mode.h>
+
 #include <ATen/Parallel.h>
 
 namespace headroom::torch_runner {
