@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# CUDA, where it is wanted and a toolkit of 12 or newer is found: sets HEADROOM_HAS_CUDA and makes headroom_cuda_runtime.
+# CUDA, where it is wanted and a toolkit of 12 or newer is found: sets HEADROOM_HAS_CUDA and makes headroom_cuda_headers,
+# and headroom_cuda_runtime, which is the runtime linked statically beside them.
 # What belongs to the driver or is large (libcuda, cuBLAS, CUPTI, NVML) is loaded when it is needed, never linked:
 # headroom-cuda starts on any machine, and says there what it lacks.
 set(HEADROOM_CUDA AUTO CACHE STRING "Build headroom-cuda: ON, OFF, or AUTO (where CUDA 12 or newer is found)")
@@ -47,11 +48,12 @@ if(HEADROOM_CUDA)
     set(CMAKE_CUDA_STANDARD 20)
     set(CMAKE_CUDA_EXTENSIONS OFF)
     find_package(CUDAToolkit REQUIRED)
-    add_library(headroom_cuda_runtime INTERFACE)
-    target_include_directories(headroom_cuda_runtime SYSTEM INTERFACE ${CUDAToolkit_INCLUDE_DIRS})
-    target_link_libraries(headroom_cuda_runtime INTERFACE CUDA::cudart_static)
+    add_library(headroom_cuda_headers INTERFACE)
+    target_include_directories(headroom_cuda_headers SYSTEM INTERFACE ${CUDAToolkit_INCLUDE_DIRS})
     # constexpr functions that the host's tests call are called by kernels too.
-    target_compile_options(headroom_cuda_runtime INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>)
+    target_compile_options(headroom_cuda_headers INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>)
+    add_library(headroom_cuda_runtime INTERFACE)
+    target_link_libraries(headroom_cuda_runtime INTERFACE headroom_cuda_headers CUDA::cudart_static)
     message(STATUS "headroom-cuda: CUDA ${CUDAToolkit_VERSION}")
   endif()
 endif()

@@ -30,8 +30,12 @@ LIBRARY = {
 }
 RUNNER_MAY = "base stats process record machine experiment runner workload trace"
 RUNNERS = ("headroom_native", "headroom_torch", "headroom_cuda")
-# What several runners say of the machine with the help of a library that the command line shall not load.
-BESIDE_RUNNERS = ("headroom_nvml",)
+# What several runners share with the help of a library that the command line shall not load, and who may include it.
+BESIDE_RUNNERS = {
+    "headroom_nvml": RUNNERS + ("headroom_cuda_device",),
+    "headroom_cuda_device": ("headroom_torch", "headroom_cuda"),
+}
+CUDA_FOLDERS = ("headroom_cuda_device", "headroom_cuda")
 # Programs of their own around the command line's parts, for a library that the command line shall not be linked with.
 PROGRAMS = ("headroom_mpi",)
 
@@ -136,8 +140,10 @@ def project_include_breach(kind, module, target):
         return f"only src/cli includes cli/: move what {module} needs into src/headroom"
     if parts[0] == module and kind in ("runner", "beside", "program"):
         return None
-    if parts[0] in BESIDE_RUNNERS and kind == "runner":
+    if module in BESIDE_RUNNERS.get(parts[0], ()):
         return None
+    if parts[0] in BESIDE_RUNNERS:
+        return f"only {', '.join(BESIDE_RUNNERS[parts[0]])} may include {parts[0]}: move the code there"
     if parts[0] in PROGRAMS:
         return f"{parts[0]} is a program of its own, which nothing else includes: move the shared code into src/headroom"
     return (f"{parts[0]} is a runner, a process of its own: {module or kind} reaches it over the runner's protocol, "
@@ -152,13 +158,13 @@ def include_breach(kind, module, quote, target):
             return None
         return "torch", f"{target}: only src/headroom_torch includes torch: move this code there"
     if CUDA.match(target):
-        if module == "headroom_cuda":
+        if module in CUDA_FOLDERS:
             return None
-        return "cuda", f"{target}: only src/headroom_cuda includes CUDA: move this code there"
+        return "cuda", f"{target}: only {' and '.join(CUDA_FOLDERS)} include CUDA: move this code there"
     if MPI.match(target):
         return None if module == "headroom_mpi" else (
             "mpi", f"{target}: only src/headroom_mpi includes MPI: move this code there")
-    if top in ("headroom", "cli") + RUNNERS + BESIDE_RUNNERS + PROGRAMS and "/" in target:
+    if top in ("headroom", "cli", *RUNNERS, *BESIDE_RUNNERS, *PROGRAMS) and "/" in target:
         breach = project_include_breach(kind, module, target)
         if breach:
             return "layer", breach

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "headroom/base/units.h"
-#include "headroom_cuda/cuda_check.h"
+#include "headroom_cuda_device/cuda_check.h"
 
 namespace headroom::cuda {
 namespace {

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "headroom/experiment/state.h"
-#include "headroom_cuda/device.h"
 #include "headroom_cuda/device_buffer.h"
-#include "headroom_cuda/launch.h"
+#include "headroom_cuda_device/device.h"
+#include "headroom_cuda_device/launch.h"
 
 namespace headroom::cuda {
 
@@ -25,9 +25,5 @@ void verify_on_device(State& state, Device& device, const Launch& launch, Device
   };
   state.verify(run, std::span(actual), expected, tolerance);
 }
-
-/// Gives samples of `launch` until the case is released, timed on the device (LaunchTimer), with the copies
-/// that State::rotate said.
-void measure_on_device(State& state, Device& device, const Launch& launch);
 
 }  // namespace headroom::cuda

@@ -5,11 +5,12 @@
 
 #include "headroom/workload/layer_norm_workload.h"
 #include "headroom/workload/oracle.h"
-#include "headroom_cuda/device.h"
 #include "headroom_cuda/device_case.h"
 #include "headroom_cuda/device_inputs.h"
 #include "headroom_cuda/kernel_plan.h"
 #include "headroom_cuda/kernels/norm.h"
+#include "headroom_cuda_device/device.h"
+#include "headroom_cuda_device/launch_samples.h"
 
 namespace headroom::cuda {
 

@@ -4,11 +4,12 @@
 #include <fmt/format.h>
 
 #include "headroom/workload/mlp_workload.h"
-#include "headroom_cuda/device.h"
 #include "headroom_cuda/device_case.h"
 #include "headroom_cuda/device_inputs.h"
 #include "headroom_cuda/kernels/linear.h"
 #include "headroom_cuda/peers/peers.h"
+#include "headroom_cuda_device/device.h"
+#include "headroom_cuda_device/launch_samples.h"
 
 namespace headroom::cuda {
 namespace {

@@ -86,7 +86,15 @@ class Layers(Tree):
     def test_runners_share_what_stands_beside_them(self):
         self.clean("src/headroom_nvml/gpu_meter.cpp", '#include "headroom_nvml/gpu_meter.h"\n#include "headroom/record/record.h"')
         self.clean("src/headroom_cuda/device.cpp", '#include "headroom_nvml/gpu_meter.h"')
-        self.breach_of("src/headroom_nvml/gpu_list.cpp", '#include "headroom_cuda/device.h"', "layer")
+        self.clean("src/headroom_cuda_device/device.cpp", '#include "headroom_nvml/gpu_meter.h"\n#include <cuda_runtime_api.h>')
+        self.clean("src/headroom_torch/cuda/cuda_case.cpp", '#include "headroom_cuda_device/device.h"')
+        self.breach_of("src/headroom_nvml/gpu_list.cpp", '#include "headroom_cuda/gemv.h"', "layer")
+
+    def test_what_stands_beside_runners_is_for_those_that_it_names(self):
+        self.breach_of("src/headroom_native/gemv.cpp", '#include "headroom_cuda_device/device.h"', "layer")
+
+    def test_what_stands_beside_runners_does_not_know_each_other_both_ways(self):
+        self.breach_of("src/headroom_nvml/gpu_meter.cpp", '#include "headroom_cuda_device/device.h"', "layer")
 
     def test_the_command_line_does_not_know_what_stands_beside_runners(self):
         self.breach_of("src/cli/main.cpp", '#include "headroom_nvml/gpu_meter.h"', "layer")

@@ -9,10 +9,10 @@
 #include <variant>
 
 #include "headroom/base/error.h"
-#include "headroom_cuda/cuda_check.h"
 #include "headroom_cuda/cupti/activity_records.h"
 #include "headroom_cuda/cupti/cupti_library.h"
 #include "headroom_cuda/cupti/resident_blocks.h"
+#include "headroom_cuda_device/cuda_check.h"
 
 namespace headroom::cuda {
 namespace {

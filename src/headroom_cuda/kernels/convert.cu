@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom_cuda/kernels/convert.h"
 
-#include "headroom_cuda/cuda_check.h"
 #include "headroom_cuda/kernels/convert_kernel.cuh"
+#include "headroom_cuda_device/cuda_check.h"
 
 namespace headroom::cuda {
 

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "headroom/base/error.h"
-#include "headroom_cuda/cuda_check.h"
 #include "headroom_cuda/kernels/gemv_kernels.cuh"
+#include "headroom_cuda_device/cuda_check.h"
 
 namespace headroom::cuda {
 namespace {

@@ -2,9 +2,9 @@
 #include "headroom_cuda/kernels/norm.h"
 
 #include "headroom/base/error.h"
-#include "headroom_cuda/cuda_check.h"
 #include "headroom_cuda/kernels/long_norm_kernel.cuh"
 #include "headroom_cuda/kernels/norm_kernels.cuh"
+#include "headroom_cuda_device/cuda_check.h"
 
 namespace headroom::cuda {
 namespace {

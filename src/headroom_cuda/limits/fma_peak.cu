@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom_cuda/cuda_check.h"
 #include "headroom_cuda/limits/peak_kernels.h"
+#include "headroom_cuda_device/cuda_check.h"
 
 namespace headroom::cuda {
 namespace {

@@ -6,8 +6,8 @@
 #include <memory>
 
 #include "headroom/experiment/state.h"
-#include "headroom_cuda/device.h"
 #include "headroom_cuda/device_buffer.h"
+#include "headroom_cuda_device/device.h"
 
 namespace headroom::cuda {
 

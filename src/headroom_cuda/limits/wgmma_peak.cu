@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiled for sm_90a only: other targets have no wgmma.
-#include "headroom_cuda/cuda_check.h"
 #include "headroom_cuda/limits/peak_kernels.h"
 #include "headroom_cuda/limits/wgmma.cuh"
+#include "headroom_cuda_device/cuda_check.h"
 
 namespace headroom::cuda {
 namespace {

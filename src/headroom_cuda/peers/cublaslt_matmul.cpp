@@ -8,7 +8,7 @@
 #include <bit>
 #include <limits>
 
-#include "headroom_cuda/launch_timer.h"
+#include "headroom_cuda_device/launch_timer.h"
 
 namespace headroom::cuda {
 namespace {

@@ -6,11 +6,11 @@
 #include <memory>
 #include <vector>
 
-#include "headroom_cuda/device.h"
 #include "headroom_cuda/device_buffer.h"
-#include "headroom_cuda/launch.h"
 #include "headroom_cuda/peers/cublas_library.h"
 #include "headroom_cuda/peers/peers.h"
+#include "headroom_cuda_device/device.h"
+#include "headroom_cuda_device/launch.h"
 
 namespace headroom::cuda {
 

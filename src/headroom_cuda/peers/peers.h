@@ -9,9 +9,9 @@
 
 #include "headroom/experiment/state.h"
 #include "headroom/workload/mlp_workload.h"
-#include "headroom_cuda/device.h"
 #include "headroom_cuda/device_inputs.h"
-#include "headroom_cuda/launch.h"
+#include "headroom_cuda_device/device.h"
+#include "headroom_cuda_device/launch.h"
 
 /// NVIDIA's libraries that do the same, on the same memory, as backends beside "cuda": "cublas" (what cuBLAS
 /// picks by itself) and "cublaslt" (the fastest, found by timing them, of the algorithms that cuBLASLt

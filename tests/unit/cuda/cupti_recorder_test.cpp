@@ -12,7 +12,7 @@
 #include "headroom/trace/read.h"
 #include "headroom/trace/seed_utilization.h"
 #include "headroom/trace/trace_checks.h"
-#include "headroom_cuda/cuda_check.h"
+#include "headroom_cuda_device/cuda_check.h"
 
 namespace headroom::cuda {
 namespace {

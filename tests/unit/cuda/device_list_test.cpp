@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom_cuda/device_list.h"
+#include "headroom_cuda_device/device_list.h"
 
 #include <gtest/gtest.h>
 

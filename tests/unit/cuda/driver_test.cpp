@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom_cuda/driver.h"
+#include "headroom_cuda_device/driver.h"
 
 #include <cuda.h>
 #include <gmock/gmock.h>

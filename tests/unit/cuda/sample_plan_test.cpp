@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom_cuda/sample_plan.h"
+#include "headroom_cuda_device/sample_plan.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

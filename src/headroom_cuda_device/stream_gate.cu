@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom_cuda/stream_gate.h"
+#include "headroom_cuda_device/stream_gate.h"
 
-#include "headroom_cuda/cuda_check.h"
+#include "headroom_cuda_device/cuda_check.h"
 
 namespace headroom::cuda {
 namespace {

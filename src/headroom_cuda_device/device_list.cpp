@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom_cuda/device_list.h"
+#include "headroom_cuda_device/device_list.h"
 
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
@@ -8,7 +8,7 @@
 #include <array>
 #include <cctype>
 
-#include "headroom_cuda/cuda_check.h"
+#include "headroom_cuda_device/cuda_check.h"
 #include "headroom_nvml/gpu_list.h"
 
 namespace headroom::cuda {

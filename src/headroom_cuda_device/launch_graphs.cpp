@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom_cuda/launch_graphs.h"
+#include "headroom_cuda_device/launch_graphs.h"
 
 #include <algorithm>
 
-#include "headroom_cuda/cuda_check.h"
+#include "headroom_cuda_device/cuda_check.h"
 
 namespace headroom::cuda {
 namespace {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom_cuda/device.h"
+#include "headroom_cuda_device/device.h"
 
 #include <cuda_runtime_api.h>
 
 #include <array>
 
-#include "headroom_cuda/cuda_check.h"
+#include "headroom_cuda_device/cuda_check.h"
 #include "headroom_nvml/gpu_meter.h"
 
 namespace headroom::cuda {

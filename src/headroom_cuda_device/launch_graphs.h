@@ -8,8 +8,8 @@
 #include <span>
 #include <type_traits>
 
-#include "headroom_cuda/launch.h"
-#include "headroom_cuda/sample_plan.h"
+#include "headroom_cuda_device/launch.h"
+#include "headroom_cuda_device/sample_plan.h"
 
 namespace headroom::cuda {
 

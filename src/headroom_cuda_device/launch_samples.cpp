@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom_cuda/device_case.h"
+#include "headroom_cuda_device/launch_samples.h"
 
 #include <cstdint>
 
-#include "headroom_cuda/launch_timer.h"
+#include "headroom_cuda_device/launch_timer.h"
 
 namespace headroom::cuda {
 

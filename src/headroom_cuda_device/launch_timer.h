@@ -5,10 +5,10 @@
 
 #include <cstdint>
 
-#include "headroom_cuda/device.h"
-#include "headroom_cuda/launch.h"
-#include "headroom_cuda/launch_graphs.h"
-#include "headroom_cuda/stream_gate.h"
+#include "headroom_cuda_device/device.h"
+#include "headroom_cuda_device/launch.h"
+#include "headroom_cuda_device/launch_graphs.h"
+#include "headroom_cuda_device/stream_gate.h"
 
 namespace headroom::cuda {
 
