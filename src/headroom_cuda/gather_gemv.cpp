@@ -55,9 +55,9 @@ void gather_gemv(State& state) {
 
   Launch launch;
   if (state.backend() == "cuda") {
-    const GemvPlan plan =
-        noted(state, gemv_plan(outputs, size * item_bytes(inputs->dtype),
-                               static_cast<unsigned>(device->multiprocessors()), state.variant()));
+    const GemvPlan plan = noted(state, *device,
+                                gemv_plan(outputs, size * item_bytes(inputs->dtype),
+                                          static_cast<unsigned>(device->multiprocessors()), state.variant()));
     launch = [=, &inputs = *inputs, &experts = *experts, pairs = chosen.as<const std::int64_t>(),
               from = x.as<std::uint16_t>(),
               to = y.as<std::uint16_t>()](std::size_t turn, cudaStream_t stream) {

@@ -25,9 +25,9 @@ void gemv(State& state) {
 
   Launch launch;
   if (state.backend() == "cuda") {
-    const GemvPlan plan =
-        noted(state, gemv_plan(size, size * item_bytes(inputs->dtype),
-                               static_cast<unsigned>(device->multiprocessors()), state.variant()));
+    const GemvPlan plan = noted(state, *device,
+                                gemv_plan(size, size * item_bytes(inputs->dtype),
+                                          static_cast<unsigned>(device->multiprocessors()), state.variant()));
     launch = [=, &inputs = *inputs, &weights = *weights, from = x.as<std::uint16_t>(),
               to = y.as<std::uint16_t>()](std::size_t copy, cudaStream_t stream) {
       const GemvMatrix matrix{weights.copy(copy), weights.end(copy), nullptr, size, size, size};

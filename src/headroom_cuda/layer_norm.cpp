@@ -30,9 +30,9 @@ void layer_norm(State& state) {
   problem.beta = beta.as<float>();
   DeviceBuffer y(state, x->stride() * inputs->y.copies());
 
-  const NormPlan plan =
-      noted(state, norm_plan(inputs->rows, inputs->columns, static_cast<unsigned>(device->multiprocessors()),
-                             state.variant()));
+  const NormPlan plan = noted(state, *device,
+                              norm_plan(inputs->rows, inputs->columns,
+                                        static_cast<unsigned>(device->multiprocessors()), state.variant()));
   const Launch launch = [&](std::size_t copy, cudaStream_t stream) {
     NormProblem of_copy = problem;
     of_copy.x = reinterpret_cast<const std::uint16_t*>(x->copy(copy));

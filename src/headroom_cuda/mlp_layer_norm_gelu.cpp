@@ -6,6 +6,7 @@
 #include "headroom/workload/mlp_workload.h"
 #include "headroom_cuda/device_case.h"
 #include "headroom_cuda/device_inputs.h"
+#include "headroom_cuda/kernel_plan.h"
 #include "headroom_cuda/kernels/linear.h"
 #include "headroom_cuda/peers/peers.h"
 #include "headroom_cuda_device/device.h"
@@ -16,6 +17,7 @@ namespace {
 
 constexpr const char* kBehindOther = "second launch behind the first";
 constexpr const char* kEarly = "second launch early";
+constexpr const char* kBothEarly = "both launches early";
 
 /// One layer's inputs on the device, and its result before the LayerNorm.
 struct DeviceLayer {
@@ -44,13 +46,17 @@ struct DeviceLayer {
   NormParameters norm() const { return {gamma.as<std::uint16_t>(), beta.as<std::uint16_t>()}; }
 };
 
-Start start_of(State& state, const Device& device) {
-  const bool early = state.variant() == kEarly;
-  if (early && device.compute_capability() < 90) {
-    state.skip("a launch starts early on devices of compute capability 9.0 and later only");
-  }
-  state.note("variant", early ? kEarly : kBehindOther);
-  return early ? Start::kEarly : Start::kBehindOther;
+struct Starts {
+  Start first = Start::kBehindOther, second = Start::kBehindOther;
+};
+
+Starts starts_of(State& state, const Device& device) {
+  Starts starts;
+  if (state.variant() == kBothEarly) starts.first = Start::kEarly;
+  if (state.variant() == kEarly || state.variant() == kBothEarly) starts.second = Start::kEarly;
+  require_start(state, device, starts.second);
+  state.note("variant", state.variant().empty() ? kBehindOther : state.variant());
+  return starts;
 }
 
 void measure(State& state, Device& device, const MlpWorkload& inputs, DeviceBuffer& y, Tolerance tolerance,
@@ -62,7 +68,7 @@ void measure(State& state, Device& device, const MlpWorkload& inputs, DeviceBuff
 }  // namespace
 
 std::vector<std::string> mlp_variants() {
-  return {kBehindOther, kEarly};
+  return {kBehindOther, kEarly, kBothEarly};
 }
 
 void mlp_layer_norm_gelu(State& state) {
@@ -83,13 +89,13 @@ void mlp_layer_norm_gelu(State& state) {
     measure(state, *device, *inputs, y, kPeerChainTolerance, peer_launch(state, *device, chain));
     return;
   }
-  const Start start = start_of(state, *device);
+  const Starts starts = starts_of(state, *device);
   measure(state, *device, *inputs, y, MlpWorkload::kTolerance, [&](std::size_t copy, cudaStream_t stream) {
     launch_linear({up.matrix(copy), x.as<std::uint16_t>(), up.bias.as<std::uint16_t>(), up.result()}, up.plan,
-                  stream);
+                  starts.first, stream);
     launch_normed_linear({down.matrix(copy), up.result(), up.norm(), down.bias.as<std::uint16_t>(),
                           down.result(), down.norm(), finished.as<std::uint32_t>(), y.as<std::uint16_t>()},
-                         down.plan, start, stream);
+                         down.plan, starts.second, stream);
   });
 }
 

@@ -23,7 +23,8 @@ constexpr unsigned kWarp = 32;
 
 #ifdef __CUDACC__
 
-/// Reads what is read once: it leaves the first-level cache to others, and asks for the sectors beside it.
+/// Reads what is read once and no launch writes: it leaves the first-level cache to others, and asks for the
+/// sectors beside it.
 __device__ inline Vector load_once(const void* from) {
   Vector read;
   asm volatile("ld.global.nc.L1::no_allocate.L2::256B.v4.u32 {%0, %1, %2, %3}, [%4];"
@@ -41,9 +42,30 @@ __device__ inline Vector load_common(const void* from) {
   return read;
 }
 
-/// Reads what another block has written: from the second-level cache.
+/// Reads what another block or the launch before this one has written: from the second-level cache. Never
+/// before a barrier or a wait that stands before it, as loads that are said to be of constant memory may be.
 __device__ inline float load_written(const float* from) {
   return __ldcg(from);
+}
+__device__ inline std::uint16_t load_written(const std::uint16_t* from) {
+  return __ldcg(from);
+}
+__device__ inline Vector load_written_vector(const void* from) {
+  Vector read;
+  asm volatile("ld.global.cg.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(read.words[0]), "=r"(read.words[1]), "=r"(read.words[2]), "=r"(read.words[3])
+               : "l"(from)
+               : "memory");
+  return read;
+}
+/// The same of what is read once: as load_once.
+__device__ inline Vector load_written_once(const void* from) {
+  Vector read;
+  asm volatile("ld.global.L1::no_allocate.L2::256B.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(read.words[0]), "=r"(read.words[1]), "=r"(read.words[2]), "=r"(read.words[3])
+               : "l"(from)
+               : "memory");
+  return read;
 }
 
 /// Writes what is not read again soon: first to leave the caches.
@@ -86,7 +108,9 @@ __device__ inline void wait_for_launch_before() {
 #else
 
 inline void let_next_launch_start() {}
-inline void wait_for_launch_before() {}
+inline void wait_for_launch_before() {
+  emulated::wait_for_launch_before();
+}
 inline Vector load_once(const void* from) {
   Vector read;
   std::memcpy(&read, from, sizeof read);
@@ -97,6 +121,15 @@ inline Vector load_common(const void* from) {
 }
 inline float load_written(const float* from) {
   return *from;
+}
+inline std::uint16_t load_written(const std::uint16_t* from) {
+  return *from;
+}
+inline Vector load_written_vector(const void* from) {
+  return load_once(from);
+}
+inline Vector load_written_once(const void* from) {
+  return load_once(from);
 }
 inline void store_once(void* to, const Vector& written) {
   std::memcpy(to, &written, sizeof written);

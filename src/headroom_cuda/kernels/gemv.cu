@@ -5,7 +5,7 @@
 
 #include "headroom/base/error.h"
 #include "headroom_cuda/kernels/gemv_kernels.cuh"
-#include "headroom_cuda_device/cuda_check.h"
+#include "headroom_cuda/kernels/launch_kernel.h"
 
 namespace headroom::cuda {
 namespace {
@@ -36,8 +36,8 @@ void launch_gemv(const GemvProblem& problem, std::string_view dtype, const GemvP
                  cudaStream_t stream) {
   const Kernel kernel = dtype == "int8" ? kernel_of<Int8Weights>(plan) : kernel_of<Bf16Weights>(plan);
   if (kernel == nullptr) throw Error("no gemv kernel has the form " + plan.name());
-  kernel<<<plan.blocks, plan.threads(), 0, stream>>>(problem, plan.team_threads);
-  check_launch("gemv_kernel");
+  launch_kernel("gemv_kernel", kernel, plan.blocks, plan.threads(), plan.start, stream, problem,
+                plan.team_threads);
 }
 
 }  // namespace headroom::cuda

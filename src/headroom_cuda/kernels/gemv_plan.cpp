@@ -17,16 +17,21 @@ constexpr unsigned kWarp = 32, kLarge = 512;
 
 struct Choice {
   GemvForm form;
-  GemvBlocks size;
+  GemvBlocks size = GemvBlocks::kLarge;
+  Start start = Start::kBehindOther;
 };
 
-/// Small blocks are for much to read: the forms with the most in flight.
+/// Small blocks are for much to read: the forms with the most in flight. Those that start early are for any
+/// size.
 const std::vector<Choice>& choices() {
   static const std::vector<Choice> all = [] {
     std::vector<Choice> made;
-    for (const GemvForm form : kGemvForms) made.push_back({form, GemvBlocks::kLarge});
+    for (const GemvForm form : kGemvForms) made.push_back({form});
     for (const GemvForm form : {GemvForm{1, 4}, GemvForm{2, 4}, GemvForm{4, 2}}) {
       made.push_back({form, GemvBlocks::kSmall});
+    }
+    for (const GemvForm form : {GemvForm{1, 1}, GemvForm{1, 4}, GemvForm{2, 4}, GemvForm{4, 2}}) {
+      made.push_back({form, GemvBlocks::kLarge, Start::kEarly});
     }
     return made;
   }();
@@ -34,7 +39,8 @@ const std::vector<Choice>& choices() {
 }
 
 std::string name_of(const Choice& choice) {
-  return name_of(choice.form) + (choice.size == GemvBlocks::kSmall ? ", small blocks" : "");
+  return name_of(choice.form) + (choice.size == GemvBlocks::kSmall ? ", small blocks" : "") +
+         (choice.start == Start::kEarly ? kEarlySuffix : "");
 }
 
 Choice named(std::string_view name) {
@@ -58,9 +64,9 @@ Choice fitting(std::size_t outputs, std::size_t row_bytes, unsigned processors) 
   const GemvForm most = in_block >= 4 ? GemvForm{4, 2} : in_block >= 2 ? GemvForm{2, 4} : GemvForm{1, 4};
   for (const GemvForm form : {most, GemvForm{1, 2}}) {
     const std::size_t teams = std::size_t{processors} * (kLarge / team_threads(row_bytes, form, kLarge));
-    if (outputs >= 2 * teams * static_cast<std::size_t>(form.rows)) return {form, GemvBlocks::kLarge};
+    if (outputs >= 2 * teams * static_cast<std::size_t>(form.rows)) return {form};
   }
-  return {{1, 1}, GemvBlocks::kLarge};
+  return {{1, 1}};
 }
 
 GemvPlan planned(std::size_t outputs, std::size_t row_bytes, unsigned processors, Choice choice) {
@@ -69,6 +75,7 @@ GemvPlan planned(std::size_t outputs, std::size_t row_bytes, unsigned processors
   plan.aligned = row_bytes % kVectorBytes == 0;
   plan.form = plan.aligned ? choice.form : kUnalignedForm;
   plan.size = choice.size;
+  plan.start = choice.start;
   plan.team_threads = team_threads(row_bytes, plan.form, plan.threads());
   const std::size_t in_turn = std::size_t{processors} * (kLarge / plan.threads());
   plan.blocks =
@@ -84,7 +91,7 @@ std::string name_of(GemvForm form) {
 }
 
 std::string GemvPlan::name() const {
-  return name_of(Choice{form, size});
+  return name_of(Choice{form, size, start});
 }
 
 std::vector<std::string> gemv_variants() {
@@ -100,7 +107,7 @@ GemvPlan gemv_plan(std::size_t outputs, std::size_t row_bytes, unsigned processo
 }
 
 GemvPlan linear_plan(std::size_t outputs, std::size_t row_bytes, unsigned processors) {
-  return planned(outputs, row_bytes, processors, {kLinearForm, GemvBlocks::kLarge});
+  return planned(outputs, row_bytes, processors, {kLinearForm});
 }
 
 }  // namespace headroom::cuda

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "headroom_cuda/kernels/launch_start.h"
+
 namespace headroom::cuda {
 
 /// What a thread of a gemv kernel has in flight: this many vectors of 16 bytes of each of so many rows.
@@ -30,12 +32,13 @@ enum class GemvBlocks : unsigned { kLarge = 512, kSmall = 256 };
 struct GemvPlan {
   GemvForm form;
   GemvBlocks size = GemvBlocks::kLarge;
+  Start start = Start::kBehindOther;
   unsigned team_threads = 0;  ///< that share a row: a power of two from 32 to threads()
   unsigned blocks = 0;
   bool aligned = true;  ///< every row begins at a multiple of 16 bytes
 
   unsigned threads() const { return static_cast<unsigned>(size); }  ///< of a block
-  std::string name() const;  ///< "4 rows, 2 vectors", "4 rows, 2 vectors, small blocks"
+  std::string name() const;  ///< "4 rows, 2 vectors", then ", small blocks" or ", early"
 };
 
 std::string name_of(GemvForm form);

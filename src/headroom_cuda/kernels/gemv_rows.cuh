@@ -51,6 +51,7 @@ struct MatrixRows {
         rows(matrix.rows),
         vectors(static_cast<unsigned>((row_bytes + kVectorBytes - 1) / kVectorBytes)) {
     if (matrix.chosen == nullptr) return;
+    wait_for_launch_before();  // which may have chosen them
     first += static_cast<std::size_t>(matrix.chosen[0]) * rows * row_bytes;
     second += static_cast<std::size_t>(matrix.chosen[1]) * rows * row_bytes;
   }

@@ -88,6 +88,7 @@ __device__ inline bool is_last_block(std::uint32_t* finished) {
 template <int kVectors, int kRows, bool kAligned>
 __global__ void __launch_bounds__(kGemvThreads, 1)
     normed_linear_kernel(NormedLinearProblem problem, unsigned team_threads) {
+  let_next_launch_start();
   NormedX x{problem.x, problem.inner, problem.matrix.columns};
   UnnormedResults results{problem.bias, problem.result};
   multiply_rows<Bf16Weights, kVectors, kRows, kAligned>(problem.matrix, team_threads, x, results);

@@ -2,9 +2,9 @@
 #include "headroom_cuda/kernels/norm.h"
 
 #include "headroom/base/error.h"
+#include "headroom_cuda/kernels/launch_kernel.h"
 #include "headroom_cuda/kernels/long_norm_kernel.cuh"
 #include "headroom_cuda/kernels/norm_kernels.cuh"
-#include "headroom_cuda_device/cuda_check.h"
 
 namespace headroom::cuda {
 namespace {
@@ -31,8 +31,7 @@ Kernel kernel_of(const NormPlan& plan) {
 void launch_norm(const NormProblem& problem, const NormPlan& plan, cudaStream_t stream) {
   const Kernel kernel = kernel_of(plan);
   if (kernel == nullptr) throw Error("no LayerNorm kernel has the form " + plan.name());
-  kernel<<<plan.blocks, plan.threads, 0, stream>>>(problem);
-  check_launch("norm_kernel");
+  launch_kernel("norm_kernel", kernel, plan.blocks, plan.threads, plan.start, stream, problem);
 }
 
 }  // namespace headroom::cuda

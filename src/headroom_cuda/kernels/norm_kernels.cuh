@@ -52,8 +52,13 @@ struct NormRow {
 #pragma unroll
     for (unsigned v = 0; v < kVectors; ++v) {
       const bool inside = row < problem.rows && columns.vector(v) < columns.vectors;
-      vectors[v] =
-          inside ? row_vector<kAligned>(x + row * row_bytes, row_bytes, columns.vector(v), end) : Vector{};
+      if (!inside) {
+        vectors[v] = Vector{};
+      } else if constexpr (kAligned) {
+        vectors[v] = load_written_once(x + row * row_bytes + std::size_t{kVectorBytes} * columns.vector(v));
+      } else {
+        vectors[v] = row_vector<false>(x + row * row_bytes, row_bytes, columns.vector(v), end);
+      }
     }
   }
 
@@ -166,14 +171,23 @@ __device__ inline void load_parameters(const float* from, unsigned element, unsi
 template <int kVectors, bool kAligned>
 __global__ void __launch_bounds__(norm_form(kVectors).threads, norm_form(kVectors).blocks)
     norm_kernel(NormProblem problem) {
+  let_next_launch_start();
   const NormColumns<kVectors> columns(problem, 0);
   float gamma[kVectors][kNormLength], beta[kVectors][kNormLength];
   NormRow<kVectors, kAligned> current, next;
-  current.load(problem, columns, blockIdx.x);
+  // Where a load takes more registers, there are none left beside gamma and beta: those come later.
+  if constexpr (!kAligned) {
+    wait_for_launch_before();
+    current.load(problem, columns, blockIdx.x);
+  }
 #pragma unroll
   for (unsigned v = 0; v < kVectors; ++v) {
     load_parameters(problem.gamma, columns.vector(v) * kNormLength, columns.length(v), gamma[v]);
     load_parameters(problem.beta, columns.vector(v) * kNormLength, columns.length(v), beta[v]);
+  }
+  if constexpr (kAligned) {
+    wait_for_launch_before();
+    current.load(problem, columns, blockIdx.x);
   }
   BlockStatistics statistics(columns.count(), static_cast<float>(problem.columns), problem.epsilon);
   const std::size_t row_bytes = std::size_t{problem.columns} * sizeof(std::uint16_t);

@@ -14,14 +14,32 @@ constexpr std::size_t kLength = 8;  // of a vector
 constexpr unsigned kWarp = 32;
 constexpr unsigned kMostBlocks = 32;  // of a multiprocessor
 
-std::string name_of(const NormForm& form) {
-  if (form.vectors == 0) return "long rows";
-  return std::to_string(form.vectors) + (form.vectors == 1 ? " vector" : " vectors");
+struct Choice {
+  NormForm form;
+  Start start = Start::kBehindOther;
+};
+
+/// Rows that begin anywhere are read as if no launch wrote them, and do not start early.
+const std::vector<Choice>& choices() {
+  static const std::vector<Choice> all = [] {
+    std::vector<Choice> made;
+    for (const Start start : {Start::kBehindOther, Start::kEarly}) {
+      for (const NormForm& form : kNormForms) made.push_back({form, start});
+    }
+    return made;
+  }();
+  return all;
 }
 
-NormForm named(std::string_view name) {
-  for (const NormForm& form : kNormForms) {
-    if (name_of(form) == name) return form;
+std::string name_of(const Choice& choice) {
+  if (choice.form.vectors == 0) return "long rows";
+  return std::to_string(choice.form.vectors) + (choice.form.vectors == 1 ? " vector" : " vectors") +
+         (choice.start == Start::kEarly ? kEarlySuffix : "");
+}
+
+Choice named(std::string_view name) {
+  for (const Choice& choice : choices()) {
+    if (name_of(choice) == name) return choice;
   }
   throw Error("no variant " + in_quotes(std::string(name)) + " of this kernel");
 }
@@ -40,21 +58,23 @@ NormForm fitting(std::size_t columns) {
 }  // namespace
 
 std::string NormPlan::name() const {
-  return name_of(form);
+  return name_of(Choice{form, start});
 }
 
 std::vector<std::string> norm_variants() {
   std::vector<std::string> names;
-  for (const NormForm& form : kNormForms) names.push_back(name_of(form));
+  for (const Choice& choice : choices()) names.push_back(name_of(choice));
   return names;
 }
 
 NormPlan norm_plan(std::size_t rows, std::size_t columns, unsigned processors, std::string_view variant) {
   NormPlan plan;
   plan.aligned = columns % kLength == 0;
-  plan.form = variant.empty() ? fitting(columns) : named(variant);
+  const Choice choice = variant.empty() ? Choice{fitting(columns)} : named(variant);
+  plan.form = choice.form;
   const bool too_large = !plan.aligned && plan.form.vectors == kNormForms[2].vectors;
   if (too_large || !holds(plan.form, columns)) plan.form = fitting(columns);
+  if (plan.aligned && plan.form.vectors != 0) plan.start = choice.start;
   plan.threads = plan.form.threads;
   if (plan.form.vectors != 0) {
     const std::size_t in_thread = kLength * static_cast<std::size_t>(plan.form.vectors);

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "headroom_cuda/kernels/launch_start.h"
 #include "headroom_cuda/kernels/norm_problem.h"
 
 namespace headroom::cuda {
@@ -13,11 +14,12 @@ namespace headroom::cuda {
 /// How a LayerNorm is launched.
 struct NormPlan {
   NormForm form = kLongNormForm;
+  Start start = Start::kBehindOther;
   unsigned threads = 0;  ///< of a block, which has a row: a power of two from 32 on
   unsigned blocks = 0;
   bool aligned = true;  ///< every row begins at a multiple of 16 bytes
 
-  std::string name() const;  ///< "4 vectors", "long rows"
+  std::string name() const;  ///< "4 vectors", "4 vectors, early", "long rows"
 };
 
 std::vector<std::string> norm_variants();

@@ -9,6 +9,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/common_interface_defs.h>
@@ -89,6 +90,8 @@ class Block {
 };
 
 Block* running = nullptr;
+/// What the launch before has still to do when it is waited for.
+std::function<void()> end_of_launch_before;
 
 void Block::enter() {
   StackSwitch arrived;
@@ -208,6 +211,19 @@ std::uint32_t exchange(std::uint32_t value, unsigned with_lane) {
   thread.partner = with_lane;
   running->suspend(Waits::kForWarp);
   return thread.received;
+}
+
+void wait_for_launch_before() {
+  if (end_of_launch_before) std::exchange(end_of_launch_before, nullptr)();
+}
+
+void launch_early(unsigned blocks, unsigned threads, Order order, const std::function<void()>& end,
+                  const std::function<void()>& kernel) {
+  end_of_launch_before = end;
+  launch(blocks, threads, order, kernel);
+  if (std::exchange(end_of_launch_before, nullptr)) {
+    throw std::logic_error("no thread waited for the launch before");
+  }
 }
 
 void launch(unsigned blocks, unsigned threads, Order order, const std::function<void()>& kernel) {

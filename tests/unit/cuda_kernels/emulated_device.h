@@ -26,6 +26,14 @@ enum class Order { kForward, kBackward };
 /// where threads wait for each other in vain.
 void launch(unsigned blocks, unsigned threads, Order order, const std::function<void()>& kernel);
 
+/// A launch that starts before the one before it has ended: `end` is called, once, when a thread first waits
+/// for that one, and does what it still had to do. Throws std::logic_error where no thread waits.
+void launch_early(unsigned blocks, unsigned threads, Order order, const std::function<void()>& end,
+                  const std::function<void()>& kernel);
+
+/// griddepcontrol.wait; called by a kernel.
+void wait_for_launch_before();
+
 /// __syncthreads and an exchange of 32 bits with another lane of the warp; called by a kernel.
 void wait_for_block();
 std::uint32_t exchange(std::uint32_t value, unsigned with_lane);

@@ -54,6 +54,25 @@ TEST(EmulatedDevice, LanesOfAWarpExchange) {
   for (unsigned i = 0; i < 64; ++i) EXPECT_EQ(sums[i], i < 32 ? 496 : 1520);
 }
 
+TEST(EmulatedDevice, AnEarlyLaunchFindsWhatTheOneBeforeWroteOnceItHasWaited) {
+  int early = 0, later = 0, written = 0;
+  launch_early(
+      2, 64, Order::kForward, [&] { written = 1; },
+      [&] {
+        if (threadIdx.x == 0 && blockIdx.x == 0) early = written;
+        wait_for_launch_before();
+        later += written;
+      });
+  EXPECT_EQ(early, 0);
+  EXPECT_EQ(later, 2 * 64);
+  EXPECT_THAT(
+      [] {
+        launch_early(
+            1, 32, Order::kForward, [] {}, [] {});
+      },
+      ThrowsMessage<std::logic_error>(HasSubstr("no thread waited")));
+}
+
 TEST(EmulatedDevice, SharedMemoryHoldsNansWhenABlockStarts) {
   std::vector<float> found;
   launch(2, 32, Order::kForward, [&] {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdlib>
+#include <functional>
 #include <new>
 #include <span>
 #include <vector>
@@ -27,6 +28,16 @@ class ExactMemory {
   ~ExactMemory() { std::free(data_); }
   ExactMemory(const ExactMemory&) = delete;
   ExactMemory& operator=(const ExactMemory&) = delete;
+
+  /// As the launch before leaves it, which has not ended: poison here until the answer is called.
+  std::function<void()> written_later() const {
+    const std::vector<std::byte> values(begin(), end());
+    std::fill_n(data_, bytes_, std::byte{0xff});
+    return [this, values] { std::ranges::copy(values, data_); };
+  }
+  bool is_untouched() const {
+    return std::all_of(begin(), end(), [](std::byte byte) { return byte == std::byte{0xff}; });
+  }
 
   template <typename T>
   T* as() const {

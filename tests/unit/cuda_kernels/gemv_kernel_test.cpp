@@ -54,6 +54,7 @@ struct GemvCase {
 template <typename T>
 using WeightsOf = std::conditional_t<sizeof(T) == 1, Int8Weights, Bf16Weights>;
 
+/// As an early launch: x, and which matrices are chosen, come from the launch before.
 template <typename T, GemvForm kForm, bool kAligned>
 void run(const GemvCase<T>& of, unsigned team_threads, unsigned blocks, Order order,
          unsigned threads = kGemvThreads) {
@@ -69,7 +70,13 @@ void run(const GemvCase<T>& of, unsigned team_threads, unsigned blocks, Order or
                     static_cast<std::uint32_t>(outputs)};
   problem.x = x.as<std::uint16_t>();
   problem.y = y.as<std::uint16_t>();
-  emulated::launch(blocks, threads, order, [&] {
+  const auto end_of_x = x.written_later(), end_of_choice = chosen.written_later();
+  const auto end = [&] {
+    EXPECT_TRUE(y.is_untouched());
+    end_of_x();
+    end_of_choice();
+  };
+  emulated::launch_early(blocks, threads, order, end, [&] {
     gemv_kernel<WeightsOf<T>, kForm.vectors, kForm.rows, kAligned>(problem, team_threads);
   });
   SCOPED_TRACE(testing::Message() << of.dtype() << " [" << of.rows << "," << of.columns << "] by "

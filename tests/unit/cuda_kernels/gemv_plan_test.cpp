@@ -35,6 +35,13 @@ TEST(GemvPlan, SmallBlocksAreFourTimesAsManyAsRunAtOnce) {
   EXPECT_EQ(gemv_plan(100, 16384, kH200, "2 rows, 4 vectors, small blocks").blocks, 100U);
 }
 
+TEST(GemvPlan, WhatStartsEarlySaysSo) {
+  const GemvPlan plan = gemv_plan(16384, 16384, kH200, "4 rows, 2 vectors, early");
+  EXPECT_EQ(plan.start, Start::kEarly);
+  EXPECT_EQ(plan.name(), "4 rows, 2 vectors, early");
+  EXPECT_EQ(gemv_plan(16384, 16384, kH200, "").start, Start::kBehindOther);
+}
+
 TEST(GemvPlan, OneThreadOfAWarpDoesForAShortRow) {
   EXPECT_EQ(gemv_plan(1, 1, kH200, "").team_threads, 32U);
   EXPECT_EQ(gemv_plan(7, 16, kH200, "4 rows, 2 vectors").team_threads, 32U);

@@ -81,9 +81,9 @@ struct Chain {
   }
 };
 
-/// The second layer with teams of `team_threads`.
+/// Both as early launches, each reading what the one before it wrote. The second layer with teams of
+/// `team_threads`.
 template <GemvForm kForm, bool kAligned>
-
 void run(const Chain& of, unsigned team_threads, unsigned blocks, Order order, int times = 1) {
   const DeviceLayer up(of.up, blocks), down(of.down, blocks);
   const ExactMemory x(of.x), finished(std::vector<std::uint32_t>{0}), y(of.x.size() * sizeof(Bf16));
@@ -97,10 +97,23 @@ void run(const Chain& of, unsigned team_threads, unsigned blocks, Order order, i
                                    finished.as<std::uint32_t>(),
                                    y.as<std::uint16_t>()};
   for (int time = 0; time < times; ++time) {
-    std::fill(y.begin(), y.end(), std::byte{0xff});
-    emulated::launch(blocks, kGemvThreads, order,
-                     [&] { linear_kernel<kForm.vectors, kForm.rows, kAligned>(first, kWarp); });
-    emulated::launch(blocks, kGemvThreads, order, [&] {
+    for (const ExactMemory* made : {&y, &up.values, &up.moments, &down.values, &down.moments}) {
+      std::fill(made->begin(), made->end(), std::byte{0xff});
+    }
+    const auto end_of_x = x.written_later();
+    const auto before_first = [&] {
+      EXPECT_TRUE(up.values.is_untouched() && up.moments.is_untouched());
+      end_of_x();
+    };
+    emulated::launch_early(blocks, kGemvThreads, order, before_first,
+                           [&] { linear_kernel<kForm.vectors, kForm.rows, kAligned>(first, kWarp); });
+    const auto end_of_values = up.values.written_later(), end_of_moments = up.moments.written_later();
+    const auto before_second = [&] {
+      EXPECT_TRUE(down.values.is_untouched() && down.moments.is_untouched() && y.is_untouched());
+      end_of_values();
+      end_of_moments();
+    };
+    emulated::launch_early(blocks, kGemvThreads, order, before_second, [&] {
       normed_linear_kernel<kForm.vectors, kForm.rows, kAligned>(second, team_threads);
     });
     SCOPED_TRACE(testing::Message() << of.x.size() << " to " << of.up.outputs << ", " << blocks

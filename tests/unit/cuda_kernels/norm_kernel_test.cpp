@@ -34,7 +34,7 @@ struct NormCase {
   }
 };
 
-/// kVectors 0: the kernel for long rows.
+/// kVectors 0: the kernel for long rows. The others as early launches, x coming from the launch before.
 template <int kVectors, bool kAligned>
 void run(const NormCase& of, unsigned threads, unsigned blocks, Order order) {
   const ExactMemory x(of.x), gamma(of.gamma), beta(of.beta), y(of.x.size() * sizeof(Bf16));
@@ -45,13 +45,16 @@ void run(const NormCase& of, unsigned threads, unsigned blocks, Order order) {
                             static_cast<std::uint32_t>(of.rows),
                             static_cast<std::uint32_t>(of.columns),
                             kNormEpsilon};
-  emulated::launch(blocks, threads, order, [&] {
-    if constexpr (kVectors == 0) {
-      long_norm_kernel<kAligned>(problem);
-    } else {
-      norm_kernel<kVectors, kAligned>(problem);
-    }
-  });
+  if constexpr (kVectors == 0) {
+    emulated::launch(blocks, threads, order, [&] { long_norm_kernel<kAligned>(problem); });
+  } else {
+    const auto end_of_x = x.written_later();
+    const auto end = [&] {
+      EXPECT_TRUE(y.is_untouched());
+      end_of_x();
+    };
+    emulated::launch_early(blocks, threads, order, end, [&] { norm_kernel<kVectors, kAligned>(problem); });
+  }
   SCOPED_TRACE(testing::Message() << "[" << of.rows << "," << of.columns << "] by " << threads
                                   << " threads of " << kVectors << " vectors, " << blocks << " blocks"
                                   << (order == Order::kForward ? ", forward" : ", backward"));

@@ -33,6 +33,15 @@ TEST(NormPlan, WhatDoesNotFitHasAnotherName) {
   EXPECT_EQ(norm_plan(4096, 1025, kH200, "4 vectors").name(), "2 vectors");
 }
 
+TEST(NormPlan, OnlyRowsInRegistersThatAreAlignedStartEarly) {
+  EXPECT_EQ(norm_plan(4096, 4096, kH200, "4 vectors, early").name(), "4 vectors, early");
+  EXPECT_EQ(norm_plan(4096, 4096, kH200, "4 vectors, early").start, Start::kEarly);
+  EXPECT_EQ(norm_plan(4096, 4096, kH200, "").start, Start::kBehindOther);
+  EXPECT_EQ(norm_plan(4096, 1025, kH200, "2 vectors, early").start, Start::kBehindOther);
+  EXPECT_EQ(norm_plan(4096, 40000, kH200, "4 vectors, early").name(), "long rows");
+  EXPECT_EQ(norm_plan(4096, 40000, kH200, "4 vectors, early").start, Start::kBehindOther);
+}
+
 TEST(NormPlan, FewRowsTakeFewBlocks) {
   EXPECT_EQ(norm_plan(1, 1, kH200, "").blocks, 1U);
   EXPECT_EQ(norm_plan(1, 1, kH200, "").threads, 32U);
