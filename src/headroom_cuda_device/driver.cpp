@@ -3,12 +3,12 @@
 
 #include <cuda.h>
 #include <cuda_runtime_api.h>
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <cstdlib>
 
 #include "headroom/base/error.h"
+#include "headroom/base/loaded_library.h"
 
 namespace headroom::cuda {
 namespace {
@@ -16,15 +16,10 @@ namespace {
 constexpr const char* kDriver = "libcuda.so.1";
 constexpr int kLeastComputeCapability = 80;
 
-template <typename Function>
-Function* function_of(void* library, const char* name) {
-  return reinterpret_cast<Function*>(dlsym(library, name));
-}
-
-void ask_first_device(void* library, DriverAnswers& answers) {
-  const auto get = function_of<decltype(cuDeviceGet)>(library, "cuDeviceGet");
-  const auto name_of = function_of<decltype(cuDeviceGetName)>(library, "cuDeviceGetName");
-  const auto attribute_of = function_of<decltype(cuDeviceGetAttribute)>(library, "cuDeviceGetAttribute");
+void ask_first_device(const LoadedLibrary& library, DriverAnswers& answers) {
+  const auto get = library.function<decltype(cuDeviceGet)>("cuDeviceGet");
+  const auto name_of = library.function<decltype(cuDeviceGetName)>("cuDeviceGetName");
+  const auto attribute_of = library.function<decltype(cuDeviceGetAttribute)>("cuDeviceGetAttribute");
   CUdevice device = 0;
   if (get == nullptr || name_of == nullptr || attribute_of == nullptr || get(&device, 0) != CUDA_SUCCESS)
     return;
@@ -51,25 +46,14 @@ std::string no_visible_device(const std::optional<std::string>& visible) {
       *visible);
 }
 
-}  // namespace
-
-DriverAnswers ask_driver() {
-  DriverAnswers answers;
-  if (const char* visible = std::getenv("CUDA_VISIBLE_DEVICES")) answers.visible = visible;
-  // Not closed again: the runtime loads the same one.
-  void* library = dlopen(kDriver, RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    const char* reason = dlerror();
-    answers.load_error = reason == nullptr ? "unknown reason" : reason;
-    return answers;
-  }
-  const auto version = function_of<decltype(cuDriverGetVersion)>(library, "cuDriverGetVersion");
-  const auto init = function_of<decltype(cuInit)>(library, "cuInit");
-  const auto count = function_of<decltype(cuDeviceGetCount)>(library, "cuDeviceGetCount");
-  const auto error_name = function_of<decltype(cuGetErrorName)>(library, "cuGetErrorName");
+void ask(const LoadedLibrary& library, DriverAnswers& answers) {
+  const auto version = library.function<decltype(cuDriverGetVersion)>("cuDriverGetVersion");
+  const auto init = library.function<decltype(cuInit)>("cuInit");
+  const auto count = library.function<decltype(cuDeviceGetCount)>("cuDeviceGetCount");
+  const auto error_name = library.function<decltype(cuGetErrorName)>("cuGetErrorName");
   if (version == nullptr || init == nullptr || count == nullptr) {
     answers.load_error = "it lacks cuInit, cuDriverGetVersion or cuDeviceGetCount";
-    return answers;
+    return;
   }
   version(&answers.version);
   const CUresult status = init(0);
@@ -78,10 +62,25 @@ DriverAnswers ask_driver() {
     const char* name = nullptr;
     if (error_name != nullptr) error_name(status, &name);
     answers.init_error = name != nullptr ? name : fmt::format("error {}", answers.init_status);
-    return answers;
+    return;
   }
   count(&answers.devices);
   if (answers.devices > 0) ask_first_device(library, answers);
+}
+
+}  // namespace
+
+DriverAnswers ask_driver() {
+  DriverAnswers answers;
+  if (const char* visible = std::getenv("CUDA_VISIBLE_DEVICES")) answers.visible = visible;
+  try {
+    LoadedLibrary library(kDriver);
+    // The runtime loads the same one.
+    library.keep();
+    ask(library, answers);
+  } catch (const Error& error) {
+    answers.load_error = error.what();
+  }
   return answers;
 }
 

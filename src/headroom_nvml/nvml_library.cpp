@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom_nvml/nvml_library.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -22,9 +21,9 @@ std::vector<std::string> candidates() {
 
 /// The first of `names` that the library exports; the newer name stands first.
 template <typename Function>
-void find(void* library, Function& function, std::initializer_list<const char*> names) {
+void find(const LoadedLibrary& library, Function*& function, std::initializer_list<const char*> names) {
   for (const char* name : names) {
-    function = reinterpret_cast<Function>(dlsym(library, name));
+    function = library.function<Function>(name);
     if (function != nullptr) return;
   }
 }
@@ -34,55 +33,53 @@ void find(void* library, Function& function, std::initializer_list<const char*> 
 Library::Library() {
   std::string problem;
   for (const std::string& candidate : candidates()) {
-    handle_ = dlopen(candidate.c_str(), RTLD_NOW | RTLD_LOCAL);
     path_ = candidate;
-    if (handle_ != nullptr) break;
-    if (problem.empty()) problem = dlerror();
+    try {
+      library_.emplace(candidate);
+      break;
+    } catch (const Error& error) {
+      if (problem.empty()) problem = error.what();
+    }
   }
-  if (handle_ == nullptr) {
-    throw Error(fmt::format("NVML was not found ({}); it comes with NVIDIA's driver", problem));
-  }
+  if (!library_) throw Error(fmt::format("NVML was not found ({}); it comes with NVIDIA's driver", problem));
   find_functions();
   const Result result = call(functions_.init);
   if (result == Result::kSuccess) return;
   const char* text = functions_.error_string != nullptr ? functions_.error_string(result) : "no NVML";
-  problem = fmt::format("NVML cannot be used: {} (error {} of {})", text, static_cast<int>(result), path_);
-  dlclose(handle_);
-  throw Error(problem);
+  throw Error(fmt::format("NVML cannot be used: {} (error {} of {})", text, static_cast<int>(result), path_));
 }
 
 Library::~Library() {
   call(functions_.shutdown);
-  dlclose(handle_);
 }
 
 void Library::find_functions() {
   Functions& f = functions_;
-  find(handle_, f.init, {"nvmlInit_v2"});
-  find(handle_, f.shutdown, {"nvmlShutdown"});
-  find(handle_, f.error_string, {"nvmlErrorString"});
-  find(handle_, f.driver_version, {"nvmlSystemGetDriverVersion"});
-  find(handle_, f.cuda_version, {"nvmlSystemGetCudaDriverVersion_v2", "nvmlSystemGetCudaDriverVersion"});
-  find(handle_, f.count, {"nvmlDeviceGetCount_v2"});
-  find(handle_, f.handle_by_index, {"nvmlDeviceGetHandleByIndex_v2"});
-  find(handle_, f.handle_by_bus, {"nvmlDeviceGetHandleByPciBusId_v2"});
-  find(handle_, f.name, {"nvmlDeviceGetName"});
-  find(handle_, f.uuid, {"nvmlDeviceGetUUID"});
-  find(handle_, f.pci_info, {"nvmlDeviceGetPciInfo_v3"});
-  find(handle_, f.memory, {"nvmlDeviceGetMemoryInfo"});
-  find(handle_, f.memory_bus_bits, {"nvmlDeviceGetMemoryBusWidth"});
-  find(handle_, f.compute_capability, {"nvmlDeviceGetCudaComputeCapability"});
-  find(handle_, f.cores, {"nvmlDeviceGetNumGpuCores"});
-  find(handle_, f.clock_mhz, {"nvmlDeviceGetClockInfo"});
-  find(handle_, f.max_clock_mhz, {"nvmlDeviceGetMaxClockInfo"});
-  find(handle_, f.power_mw, {"nvmlDeviceGetPowerUsage"});
-  find(handle_, f.power_limit_mw, {"nvmlDeviceGetEnforcedPowerLimit"});
-  find(handle_, f.field_values, {"nvmlDeviceGetFieldValues"});
-  find(handle_, f.temperature_c, {"nvmlDeviceGetTemperature"});
-  find(handle_, f.throttle_reasons,
+  find(*library_, f.init, {"nvmlInit_v2"});
+  find(*library_, f.shutdown, {"nvmlShutdown"});
+  find(*library_, f.error_string, {"nvmlErrorString"});
+  find(*library_, f.driver_version, {"nvmlSystemGetDriverVersion"});
+  find(*library_, f.cuda_version, {"nvmlSystemGetCudaDriverVersion_v2", "nvmlSystemGetCudaDriverVersion"});
+  find(*library_, f.count, {"nvmlDeviceGetCount_v2"});
+  find(*library_, f.handle_by_index, {"nvmlDeviceGetHandleByIndex_v2"});
+  find(*library_, f.handle_by_bus, {"nvmlDeviceGetHandleByPciBusId_v2"});
+  find(*library_, f.name, {"nvmlDeviceGetName"});
+  find(*library_, f.uuid, {"nvmlDeviceGetUUID"});
+  find(*library_, f.pci_info, {"nvmlDeviceGetPciInfo_v3"});
+  find(*library_, f.memory, {"nvmlDeviceGetMemoryInfo"});
+  find(*library_, f.memory_bus_bits, {"nvmlDeviceGetMemoryBusWidth"});
+  find(*library_, f.compute_capability, {"nvmlDeviceGetCudaComputeCapability"});
+  find(*library_, f.cores, {"nvmlDeviceGetNumGpuCores"});
+  find(*library_, f.clock_mhz, {"nvmlDeviceGetClockInfo"});
+  find(*library_, f.max_clock_mhz, {"nvmlDeviceGetMaxClockInfo"});
+  find(*library_, f.power_mw, {"nvmlDeviceGetPowerUsage"});
+  find(*library_, f.power_limit_mw, {"nvmlDeviceGetEnforcedPowerLimit"});
+  find(*library_, f.field_values, {"nvmlDeviceGetFieldValues"});
+  find(*library_, f.temperature_c, {"nvmlDeviceGetTemperature"});
+  find(*library_, f.throttle_reasons,
        {"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"});
-  find(handle_, f.ecc_mode, {"nvmlDeviceGetEccMode"});
-  find(handle_, f.mig_mode, {"nvmlDeviceGetMigMode"});
+  find(*library_, f.ecc_mode, {"nvmlDeviceGetEccMode"});
+  find(*library_, f.mig_mode, {"nvmlDeviceGetMigMode"});
 }
 
 }  // namespace headroom::nvml

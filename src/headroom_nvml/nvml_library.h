@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
+#include <optional>
 #include <string>
+
+#include "headroom/base/loaded_library.h"
 
 namespace headroom::nvml {
 
@@ -101,7 +103,7 @@ class Library {
   void find_functions();
 
   std::string path_;
-  void* handle_ = nullptr;
+  std::optional<LoadedLibrary> library_;
   Functions functions_{};
 };
 

@@ -2,55 +2,37 @@
 #include "headroom_cuda/cupti/cupti_library.h"
 
 #include <cuda_runtime_api.h>
-#include <dlfcn.h>
 
 #include <cstdlib>
 
 #include "headroom/base/error.h"
+#include "headroom/base/loaded_library.h"
 #include "headroom/base/text.h"
 
 namespace headroom::cuda {
 namespace {
 
-/// A library that stays open unless something was missing in it.
-class OpenLibrary {
- public:
-  explicit OpenLibrary(const std::string& path) : handle_(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {
-    const char* reason = handle_ == nullptr ? dlerror() : nullptr;
-    if (handle_ == nullptr) throw Error(reason == nullptr ? path + " cannot be loaded" : reason);
-  }
-  ~OpenLibrary() {
-    if (handle_ != nullptr) dlclose(handle_);
-  }
-  OpenLibrary(const OpenLibrary&) = delete;
-  OpenLibrary& operator=(const OpenLibrary&) = delete;
-
-  template <typename Function>
-  void find(Function& function, const char* name) const {
-    function = reinterpret_cast<Function>(dlsym(handle_, name));
-    if (function == nullptr) throw Error(std::string("it has no ") + name);
-  }
-  void keep() { handle_ = nullptr; }
-
- private:
-  void* handle_;
-};
+template <typename Function>
+void find(const LoadedLibrary& library, Function*& function, const char* name) {
+  function = library.function<Function>(name);
+  if (function == nullptr) throw Error(std::string("it has no ") + name);
+}
 
 CuptiLibrary load(const std::string& path) {
-  OpenLibrary library(path);
+  LoadedLibrary library(path);
   CuptiLibrary made;
   made.path = path;
-  library.find(made.get_version, "cuptiGetVersion");
-  library.find(made.get_result_string, "cuptiGetResultString");
-  library.find(made.get_timestamp, "cuptiGetTimestamp");
-  library.find(made.get_callback_name, "cuptiGetCallbackName");
-  library.find(made.set_thread_id_type, "cuptiSetThreadIdType");
-  library.find(made.register_callbacks, "cuptiActivityRegisterCallbacks");
-  library.find(made.enable, "cuptiActivityEnable");
-  library.find(made.disable, "cuptiActivityDisable");
-  library.find(made.flush_all, "cuptiActivityFlushAll");
-  library.find(made.next_record, "cuptiActivityGetNextRecord");
-  library.find(made.dropped_records, "cuptiActivityGetNumDroppedRecords");
+  find(library, made.get_version, "cuptiGetVersion");
+  find(library, made.get_result_string, "cuptiGetResultString");
+  find(library, made.get_timestamp, "cuptiGetTimestamp");
+  find(library, made.get_callback_name, "cuptiGetCallbackName");
+  find(library, made.set_thread_id_type, "cuptiSetThreadIdType");
+  find(library, made.register_callbacks, "cuptiActivityRegisterCallbacks");
+  find(library, made.enable, "cuptiActivityEnable");
+  find(library, made.disable, "cuptiActivityDisable");
+  find(library, made.flush_all, "cuptiActivityFlushAll");
+  find(library, made.next_record, "cuptiActivityGetNextRecord");
+  find(library, made.dropped_records, "cuptiActivityGetNumDroppedRecords");
   made.check(made.get_version(&made.version), "cuptiGetVersion");
   // It hooks into the driver, and is not made to be unloaded.
   library.keep();

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom_cuda/peers/shared_library.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -27,13 +26,15 @@ SharedLibrary::SharedLibrary(const std::vector<std::string>& names) {
   std::string refusal;
   for (const std::string& name : names) {
     for (const std::string& folder : folders()) {
-      // One library may need the other: global, so that the second finds the first.
-      handle_ = dlopen((folder + name).c_str(), RTLD_NOW | RTLD_GLOBAL);
-      if (handle_ != nullptr) {
+      try {
+        // One library may need the other: global, so that the second finds the first.
+        library_ = std::make_shared<LoadedLibrary>(folder + name, LoadedLibrary::Scope::kGlobal);
+        library_->keep();
         name_ = name;
         return;
+      } catch (const Error& error) {
+        if (refusal.empty()) refusal = error.what();
       }
-      if (refusal.empty()) refusal = dlerror();
     }
   }
   throw Error(
@@ -42,10 +43,8 @@ SharedLibrary::SharedLibrary(const std::vector<std::string>& names) {
                   fmt::join(names, ", "), folders().back(), refusal));
 }
 
-void* SharedLibrary::address(const char* function) const {
-  void* const found = dlsym(handle_, function);
-  if (found == nullptr) throw Error(fmt::format("{} has no function {}", name_, function));
-  return found;
+void SharedLibrary::throw_without(const char* function) const {
+  throw Error(fmt::format("{} has no function {}", name_, function));
 }
 
 }  // namespace headroom::cuda

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
+
+#include "headroom/base/loaded_library.h"
 
 namespace headroom::cuda {
 
@@ -16,15 +19,16 @@ class SharedLibrary {
   /// A function of it: find("cublasCreate_v2", create). Throws Error where it is not there.
   template <typename Function>
   void find(const char* function, Function*& found) const {
-    found = reinterpret_cast<Function*>(address(function));
+    found = library_->function<Function>(function);
+    if (found == nullptr) throw_without(function);
   }
   const std::string& name() const { return name_; }
 
  private:
-  void* address(const char* function) const;
+  [[noreturn]] void throw_without(const char* function) const;
 
   std::string name_;
-  void* handle_ = nullptr;
+  std::shared_ptr<LoadedLibrary> library_;
 };
 
 }  // namespace headroom::cuda
