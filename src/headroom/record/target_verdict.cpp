@@ -18,6 +18,11 @@ TargetVerdict judge(double value, const std::optional<Interval>& interval, doubl
   return interval && interval->contains(target) ? TargetVerdict::kUnclear : TargetVerdict::kMissed;
 }
 
+bool is_above_limit(const Record& record) {
+  if (!record.limit) return false;
+  return record.limit->interval ? record.limit->interval->low > 1 : record.limit->fraction > 1;
+}
+
 void apply(Record& record, const Target& target) {
   if (target.kind == Target::Kind::kValue) {
     record.metric.target = target.value;
@@ -40,8 +45,10 @@ void apply_targets(std::vector<Record>& records, std::span<const Target> targets
 
 TargetVerdict target_verdict(const Record& record) {
   if (!record.metric.target || record.outcome.kind != Outcome::Kind::kMeasured) return TargetVerdict::kNone;
-  const bool above_limit = record.limit && record.limit->interval && record.limit->interval->low > 1;
-  if (above_limit) return TargetVerdict::kMissed;
+  if (is_above_limit(record)) {
+    const bool certain = record.limit->interval && !record.limit->unstable;
+    return certain ? TargetVerdict::kMissed : TargetVerdict::kUnclear;
+  }
   const auto share = record.metric.extra_info.find(kShare);
   if (share != record.metric.extra_info.end() && record.limit) {
     // A record from a file may hold any text there.

@@ -18,7 +18,8 @@ enum class TargetVerdict {
   kNone,     ///< no target, or no measurement
   kReached,  ///< the estimate is on the good side
   kMissed,  ///< the whole interval is on the bad side, or the result is above its limit (an accounting error)
-  kUnclear  ///< the estimate is on the bad side, but the interval contains the target
+  kUnclear  ///< the estimate is on the bad side, but the interval contains the target; or the result is above
+            ///< a limit that moved, or of which too few samples tell
 };
 
 /// A share target is judged by the paired ratio to the limit, not by the metric.

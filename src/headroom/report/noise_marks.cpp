@@ -72,7 +72,9 @@ struct Mark {
 };
 
 constexpr std::array<Mark, 9> kMarks{{
-    {'A', above_limit, "above its limit: the accounting of bytes or FLOPs is wrong, not a success"},
+    {'A', above_limit,
+     "above its limit, which is no success: the accounting of bytes or FLOPs is wrong or, beside B, S or U, "
+     "the limit was held up"},
     {'B', busy, "busy: other programs were at work on these CPUs before measuring began"},
     {'U', limit_unstable, "the limit itself moved by more than 10 % between its quartiles"},
     {'S', stolen, "the hypervisor gave time to others during at least 10 % of the samples"},

@@ -20,6 +20,10 @@ constexpr double kPatternSlack = 1.15;
 constexpr double kResourceShare = 0.125;
 /// A part of the traffic below this share does not move the floor beyond what is measured.
 constexpr double kNegligibleShare = 0.02;
+/// What at its best needs less than this share of the time that the other needs at its best is not what
+/// binds; in rounds in which it looks slower, its sample was disturbed: short ones lose most to a busy
+/// machine.
+constexpr double kMayBind = 0.25;
 
 struct LimitKind {
   const char* experiment;
@@ -140,6 +144,19 @@ std::string binding_name(const BestPatterns& best, bool compute_bound) {
   return name;
 }
 
+/// `traffic` without what cannot bind it: its FLOPs or its bytes.
+Traffic binding_part(Traffic traffic, const BestPatterns& best) {
+  Rates rates;
+  for (const auto& [resource, limit] : best) {
+    const Series series = steady_series(limit->track.readings);
+    set_rate(rates, resource, rate(*limit, std::ranges::min(series.values)));
+  }
+  const double memory = memory_floor_seconds(traffic, rates), compute = compute_floor_seconds(traffic, rates);
+  if (compute < kMayBind * memory) traffic.flops = 0;
+  if (memory < kMayBind * compute) traffic.bytes_read = traffic.bytes_written = 0;
+  return traffic;
+}
+
 /// The rates of the rounds in which every one of `best` was sampled.
 std::map<std::uint32_t, Rates> rates_by_round(const BestPatterns& best) {
   std::map<std::uint32_t, Rates> rates;
@@ -220,7 +237,7 @@ std::optional<Floor> floor_of(const std::vector<LimitTrack>& limits, const Work&
   const BestPatterns best = best_patterns(limits);
   if (best.empty()) return std::nullopt;
   const std::map<std::uint32_t, Rates> rates = rates_by_round(best);
-  const Traffic traffic = traffic_of(work);
+  const Traffic traffic = binding_part(traffic_of(work), best);
   Floor floor;
   double memory_total = 0, compute_total = 0;
   std::optional<std::uint32_t> epoch;

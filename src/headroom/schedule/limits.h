@@ -26,7 +26,9 @@ void drop_loose_candidates(std::vector<LimitTrack>& limits, const Work& work, bo
 /// The limits that are those of `device`.
 std::vector<LimitTrack> limits_of_device(const std::vector<LimitTrack>& limits, const std::string& device);
 
-/// The floor of `work` in each round, in ns per iteration, by the best pattern (by median) of each resource.
+/// The floor of `work` in each round, in ns per iteration, by the best pattern (by median) of each resource
+/// that may bind: by the fastest samples one of memory and peak may be far from it, and is left out of the
+/// maximum.
 struct Floor {
   Series series;
   Series peak_flops;  ///< FLOP/s of the peak in each round; empty where it was not sampled

@@ -137,8 +137,9 @@ std::vector<std::string> noise_notes(const Track& track, const std::optional<Lim
   if (limit && limit->unstable)
     notes.push_back("limit unstable: it moved by more than 10 % between its quartiles");
   if (limit && limit->interval && limit->interval->low > 1) {
-    notes.push_back(fmt::format("above its limit ({}): its bytes or FLOPs are counted wrong",
-                                format_percent(limit->fraction)));
+    notes.push_back(fmt::format("above its limit ({}): {}its bytes or FLOPs are counted wrong",
+                                format_percent(limit->fraction),
+                                limit->unstable ? "the limit was held up, or " : ""));
   }
   if (stop == StopReason::kMaxTime) notes.push_back("time cap: stopped before the precision goal");
   return notes;

@@ -51,6 +51,11 @@ TEST(TargetVerdict, AResultAboveItsLimitIsNoSuccess) {
   record.limit->fraction = 1.2;
   record.limit->interval = Interval{1.1, 1.3, 0.95};
   EXPECT_EQ(against(record, Target::Kind::kShareOfLimit, 0.9), TargetVerdict::kMissed);
+  record.limit->unstable = true;
+  EXPECT_EQ(against(record, Target::Kind::kShareOfLimit, 0.9), TargetVerdict::kUnclear) << "held up, perhaps";
+  record.limit->unstable = false;
+  record.limit->interval.reset();
+  EXPECT_EQ(against(record, Target::Kind::kShareOfLimit, 0.9), TargetVerdict::kUnclear) << "too few samples";
 }
 
 TEST(TargetVerdict, IsNoneWithoutAMeasurementATargetOrALimit) {

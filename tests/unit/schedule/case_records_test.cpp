@@ -285,7 +285,10 @@ TEST(NoiseNotes, SayWhereTheResultIsInDoubt) {
   EXPECT_THAT(notes, Contains(HasSubstr("3 leading samples are kept")));
   EXPECT_THAT(notes, Contains(HasSubstr("processes differ")));
   EXPECT_THAT(notes, Contains(HasSubstr("limit unstable")));
-  EXPECT_THAT(notes, Contains(HasSubstr("above its limit (120 %)")));
+  EXPECT_THAT(notes, Contains(HasSubstr("above its limit (120 %): the limit was held up, or its bytes")));
+  limit.unstable = false;
+  EXPECT_THAT(noise_notes(track, limit, StopReason::kPrecision),
+              Contains("above its limit (120 %): its bytes or FLOPs are counted wrong"));
 }
 
 }  // namespace

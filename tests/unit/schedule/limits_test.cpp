@@ -175,6 +175,22 @@ TEST(Floor, IsTheRooflineOfEachRound) {
   EXPECT_EQ(floor->name, "read linear") << "memory bound in total";
 }
 
+TEST(Floor, ShortSamplesThatABusyMachineHeldUpDoNotBind) {
+  // 10 bytes and 100 FLOPs per ns; in most rounds the peak's samples, shorter than a time slice, lost one.
+  const std::vector<LimitTrack> limits{limit(Resource::kRead, "linear", 1000, {100, 110, 120}),
+                                       limit(Resource::kPeak, "f32", 1000, {9000, 10, 4000})};
+  const auto memory_bound = floor_of(limits, {.flops = 400, .bytes = 1000, .dtype = "f32"});
+  ASSERT_TRUE(memory_bound);
+  EXPECT_THAT(memory_bound->series.values,
+              ElementsAre(testing::DoubleNear(100, 1e-9), testing::DoubleNear(110, 1e-9),
+                          testing::DoubleNear(120, 1e-9)));
+  EXPECT_EQ(memory_bound->name, "read linear");
+  EXPECT_THAT(memory_bound->peak_flops.values, testing::SizeIs(3));
+  const auto either = floor_of(limits, {.flops = 4000, .bytes = 1000, .dtype = "f32"});
+  ASSERT_TRUE(either);
+  EXPECT_NEAR(either->series.values.at(0), 36'000, 1e-6) << "40 ns at its best: it may bind";
+}
+
 TEST(Floor, SplitsReadsAndCopies) {
   // 2000 bytes read and 1000 written: 2000 at the copy rate of 4 per ns, 1000 at the read rate of 10 per ns.
   const std::vector<LimitTrack> limits{limit(Resource::kRead, "r", 1000, {100}),
