@@ -34,6 +34,16 @@ class DiffBadInputTest(CommandLineTest):
         for operands in ((self.good, path), (path, self.good)):
             self.assert_refused(headroom("diff", *operands), "bad.json", *words)
 
+    def test_byte_order_marks(self):
+        google = ('{"context": {}, "benchmarks": [{"name": "a", "run_type": "iteration", "real_time": 1, '
+                  '"cpu_time": 1, "time_unit": "ns", "iterations": 1}]}')
+        for text in (self.good.read_text(), google):
+            path = self.folder / "marked.json"
+            path.write_text(text, encoding="utf-8-sig")
+            self.assert_exit(headroom("diff", path, path), 0)
+            path.write_text(text, encoding="utf-16")
+            self.assert_refused(headroom("diff", path, path), "marked.json: is UTF-16", "write it as UTF-8")
+
     def test_text_cut_at_every_kind_of_place_names_the_byte(self):
         text = self.good.read_text()
         for cut in (len(text) - 1, text.index('"values"') + 15, text.index('"unit"') + 3, text.index("b") + 1, 60):

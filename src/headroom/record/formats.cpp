@@ -65,7 +65,8 @@ const Format& format_named(std::string_view name) {
     if (name == format.name) return format;
     known.emplace_back(format.name);
   }
-  throw Error("no format " + in_quotes(name) + did_you_mean(name, known) + "; there are: " + names(false));
+  throw Error("no format " + in_quotes(name) + did_you_mean(name, known) +
+              "; there are: " + join(known, ", "));
 }
 
 const Format* format_of_file_name(const std::filesystem::path& path) {
@@ -109,8 +110,16 @@ std::vector<Record> records_from_text(const PaddedText& text, const std::string&
   if (trimmed(text.view().substr(0, 4096)).empty() && trimmed(text.view()).empty()) {
     throw Error(source + ": is empty; there is nothing to read");
   }
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  if (text.view().starts_with(kByteOrderMark)) {
+    return records_from_text(PaddedText(text.view().substr(kByteOrderMark.size())), source);
+  }
   const Format* format = format_of_text(text.view());
   if (format == nullptr) {
+    if (text.view().starts_with("\xFF\xFE") || text.view().starts_with("\xFE\xFF")) {
+      throw Error(source +
+                  ": is UTF-16, as PowerShell's > writes it; write it as UTF-8 (iconv -f UTF-16 -t UTF-8)");
+    }
     throw Error(source + ": not a file of results that headroom knows; it reads: " + names(true));
   }
   return format->read(text, source);
