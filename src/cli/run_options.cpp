@@ -135,9 +135,12 @@ std::vector<RunnerCommand> runner_commands(const RawOptions& raw, const std::vec
     command.path = runner.path;
     command.may_refuse = !runner.is_asked_for;
     command.arguments = arguments;
+    // Ours are known to be runners: what takes time is reading their libraries from a disk for the first
+    // time.
+    if (raw.runners.empty()) command.hello_timeout = command.reply_timeout;
     if (!raw.timeout.empty()) {
       command.reply_timeout = std::chrono::milliseconds(static_cast<long>(parse_time_ns(raw.timeout) / 1e6));
-      command.hello_timeout = std::min(command.hello_timeout, command.reply_timeout);
+      command.hello_timeout = command.reply_timeout;
     }
     commands.push_back(std::move(command));
   }

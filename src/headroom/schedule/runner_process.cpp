@@ -67,8 +67,10 @@ void RunnerProcess::greet() {
     // What its arguments ask for, it does before it greets: reading a module of gigabytes.
     line = await_line(command_.arguments.empty() ? command_.hello_timeout : command_.reply_timeout);
   } catch (const RunnerLost& lost) {
-    throw Error(in_quotes(command_.path) + " is not a headroom runner: it " + lost.reason +
-                "; a runner is a program that links headroom::runner");
+    throw Error(
+        in_quotes(command_.path) + " is not a headroom runner: it " + lost.reason +
+        "; a runner is a program that links headroom::runner (one whose libraries take longer to load: "
+        "--timeout)");
   }
   std::string refusal;
   with_context(in_quotes(command_.path) + " is not a headroom runner", [&] {
