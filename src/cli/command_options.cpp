@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/command_options.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
@@ -46,6 +48,7 @@ struct RawOptions {
   std::vector<std::string> steps;
   StopOptions stop;
   std::string margin, timeout;
+  std::size_t min_rounds = 0, max_rounds = 0;  ///< 0: not given
   bool quick = false, no_store = false;
 };
 
@@ -89,11 +92,12 @@ void declare_measuring(CLI::App& app, RawOptions& raw, CommandOptions& options, 
   app.add_option("--min-time", raw.stop.min_time, "least time of measuring (default 2s)");
   app.add_option("--max-time", raw.stop.max_time,
                  "most time of measuring, once --min-rounds are over (default 60s)");
-  app.add_option("--min-rounds", options.min_rounds,
-                 "least number of rounds (default 6: an interval needs six)")
+  app.add_option("-r,--runs,--num-samples", raw.stop.num_samples,
+                 "runs of each command, exactly so many (default: until the interval is narrow)")
       ->check(CLI::PositiveNumber);
-  app.add_option("--max-rounds", options.stop.max_samples, "most rounds (default 10000)")
+  app.add_option("--min-rounds", raw.min_rounds, "least number of rounds (default 6: an interval needs six)")
       ->check(CLI::PositiveNumber);
+  app.add_option("--max-rounds", raw.max_rounds, "most rounds (default 10000)")->check(CLI::PositiveNumber);
   app.add_flag("--quick", raw.quick, "a first look: precision 2%, at most 5 s");
   app.add_option("--seed", options.seed, "of the random order");
 }
@@ -114,6 +118,19 @@ StopRule stop_rule(const RawOptions& raw, StopRule rule) {
   return stop_rule_with(rule, raw.stop);
 }
 
+void settle_rounds(const RawOptions& raw, CommandOptions& options) {
+  const bool bounded = raw.min_rounds > 0 || raw.max_rounds > 0;
+  if (raw.stop.num_samples > 0 && bounded) {
+    throw Error("--runs says exactly how many: leave --min-rounds and --max-rounds away, or --runs");
+  }
+  if (raw.max_rounds > 0 && raw.min_rounds > raw.max_rounds) {
+    throw Error(fmt::format("--min-rounds {} is more than --max-rounds {}", raw.min_rounds, raw.max_rounds));
+  }
+  if (raw.stop.num_samples > 0) options.min_rounds = raw.stop.num_samples;
+  if (raw.min_rounds > 0) options.min_rounds = raw.min_rounds;
+  if (raw.max_rounds > 0) options.stop.max_samples = raw.max_rounds;
+}
+
 void understand(const RawOptions& raw, CommandOptions& options) {
   for (const auto& [name, values] : raw.lists) options.parameters.push_back(listed_parameter(name, values));
   for (std::size_t at = 0; at + 3 < raw.steps.size(); at += 4) {
@@ -121,6 +138,7 @@ void understand(const RawOptions& raw, CommandOptions& options) {
         stepped_parameter(raw.steps[at], raw.steps[at + 1], raw.steps[at + 2], raw.steps[at + 3]));
   }
   options.stop = stop_rule(raw, options.stop);
+  settle_rounds(raw, options);
   if (!raw.margin.empty()) options.margin = parse_margin(raw.margin);
   if (!raw.timeout.empty()) {
     options.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(parse_time_ns(raw.timeout) / 1e6));

@@ -2,8 +2,12 @@
 #include "cli/command_plan.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
 #include <set>
 
 #include "headroom/base/error.h"
@@ -93,8 +97,19 @@ void require_program(const PlannedCommand& command) {
   if (!command.setup.empty() || !command.prepare.empty()) return;
   const std::string& program = command.spec.arguments.front();
   if (find_program(program, command.spec.folder)) return;
+  const bool is_path = program.find('/') != std::string::npos;
   throw Error(fmt::format("command {}: there is no program {}{}", in_quotes(command.line), in_quotes(program),
-                          program.find('/') == std::string::npos ? " in PATH" : ""));
+                          is_path ? "" : " in PATH; what is built into a shell needs --shell"));
+}
+
+/// As a program that is not there; nobody can make it before --setup, and --prepare may for each run.
+void require_input(const PlannedCommand& command) {
+  if (command.spec.input.empty() || !command.setup.empty() || !command.prepare.empty()) return;
+  const std::string input = command.spec.input.string();
+  if (std::filesystem::is_directory(input)) throw Error("--input " + in_quotes(input) + ": is a folder");
+  if (::access(input.c_str(), R_OK) != 0) {
+    throw Error("--input " + in_quotes(input) + ": cannot be read: " + std::strerror(errno));
+  }
 }
 
 PlannedCommand planned_command(const GivenCommand& given, const AxisValues& point,
@@ -120,6 +135,7 @@ PlannedCommand planned_command(const GivenCommand& given, const AxisValues& poin
     command.spec.output_file = filled(options.output);
   }
   require_program(command);
+  require_input(command);
   return command;
 }
 

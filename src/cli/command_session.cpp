@@ -11,7 +11,9 @@
 #include "cli/interrupt.h"
 #include "cli/record_files.h"
 #include "cli/terminal_progress.h"
+#include "headroom/base/error.h"
 #include "headroom/base/files.h"
+#include "headroom/base/text.h"
 #include "headroom/command/command_records.h"
 #include "headroom/command/command_rounds.h"
 #include "headroom/compare/verdict.h"
@@ -39,7 +41,13 @@ class CommandFiles {
  public:
   explicit CommandFiles(const CommandOptions& options) : files_(options.json, options.oss) {
     for (const auto& [format, file] : options.exports) {
-      exports_.push_back({&format_named(format), file == "-" ? kStdout : file});
+      const std::string path = file == "-" ? kStdout : file;
+      const auto same = [&](const Export& other) { return other.path == path && !other.format->appends; };
+      if (file == options.json || file == options.oss || std::ranges::any_of(exports_, same)) {
+        throw Error("--export " + format + " names the same file as another output, " + in_quotes(file) +
+                    ": give each its own");
+      }
+      exports_.push_back({&format_named(format), path});
       require_writable(exports_.back().path);
     }
   }

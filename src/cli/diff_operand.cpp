@@ -62,7 +62,7 @@ OperandRecords records_of_folder(const fs::path& folder) {
 OperandRecords records_of_operand(const std::string& operand, const std::string& store) {
   OperandRecords found;
   if (operand.starts_with("@")) {
-    const auto history = open_store(store, StoreAccess::kRead);
+    const auto history = open_store(store.empty() ? default_store() : store, StoreAccess::kRead);
     found.records = history->records(history->find_run(operand));
   } else if (fs::is_directory(operand)) {
     found = records_of_folder(operand);

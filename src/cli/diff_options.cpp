@@ -76,7 +76,6 @@ void understand(DiffOptions& options, const Texts& texts) {
   }
   if (!options.confirm.empty() && !options.gate)
     throw Error("--confirm reruns what a gate flags: give --gate too");
-  if (options.store.empty()) options.store = default_store();
   if (!options.ddp_form) return;
   if (options.tests.size() != 1) throw Error("--format ddp compares two files, not more");
   if (options.gate || !options.json.empty() || options.markdown || !options.percentiles.empty()) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/standard_streams.h"
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
 
@@ -54,8 +55,9 @@ ExitCode dispatch(const Arguments& arguments) {
 }  // namespace headroom::cli
 
 int main(int argc, char** argv) {
+  headroom::cli::open_closed_streams();
   try {
-    return static_cast<int>(headroom::cli::dispatch({argv + 1, argv + argc}));
+    return static_cast<int>(headroom::cli::after_output(headroom::cli::dispatch({argv + 1, argv + argc})));
   } catch (const std::exception& error) {
     std::fprintf(stderr, "headroom: %s\n", error.what());
     return static_cast<int>(headroom::ExitCode::kCannot);

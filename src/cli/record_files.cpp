@@ -5,6 +5,7 @@
 
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
+#include "headroom/base/text.h"
 #include "headroom/history/store.h"
 #include "headroom/record/formats.h"
 
@@ -21,6 +22,9 @@ std::string path_or_stdout(const std::string& path) {
 
 RecordFiles::RecordFiles(const std::string& json, const std::string& oss)
     : json_(path_or_stdout(json)), oss_(path_or_stdout(oss)) {
+  if (!json_.empty() && json_ == oss_) {
+    throw Error("--json and --oss name the same file, " + in_quotes(json) + ": give each its own");
+  }
   for (const std::string& path : {json_, oss_}) {
     if (!path.empty()) require_writable(path);
   }

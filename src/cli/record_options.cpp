@@ -2,7 +2,9 @@
 #include "cli/record_options.h"
 
 #include <CLI/CLI.hpp>
+#include <cstdio>
 
+#include "headroom/base/error.h"
 #include "headroom/history/store.h"
 
 namespace headroom::cli {
@@ -21,7 +23,12 @@ void settle_store(std::string& store, bool no_store) {
   if (no_store) {
     store.clear();
   } else if (store.empty()) {
-    store = default_store();
+    try {
+      store = default_store();
+    } catch (const Error& error) {
+      std::fprintf(stderr, "headroom: no history is kept: %s, or give --store FILE or --no-store\n",
+                   error.what());
+    }
   }
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "cli/commands/run.h"
+#include "cli/standard_streams.h"
 #include "headroom/base/files.h"
 #include "headroom/runner/serve.h"
 
@@ -22,6 +23,7 @@ std::string runner_name(const std::filesystem::path& executable) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  headroom::cli::open_closed_streams();
   try {
     const std::filesystem::path self = headroom::this_executable();
     if (auto channel = headroom::inherited_channel()) {
@@ -30,7 +32,7 @@ int main(int argc, char** argv) {
     }
     headroom::cli::Arguments arguments{"--runner", self.string()};
     arguments.insert(arguments.end(), argv + 1, argv + argc);
-    return static_cast<int>(headroom::cli::run(arguments));
+    return static_cast<int>(headroom::cli::after_output(headroom::cli::run(arguments)));
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s: %s\n", argv[0], error.what());
     return static_cast<int>(headroom::ExitCode::kCannot);

@@ -20,6 +20,9 @@ StopRule stop_rule_with(StopRule rule, const StopOptions& given) {
   if (!given.max_time.empty()) rule.max_time_ns = parse_time_ns(given.max_time);
   if (rule.precision <= 0) throw Error("--precision must be above 0, for example 1%");
   if (rule.max_time_ns <= 0) throw Error("--max-time must be above 0, for example 5s");
+  if (!given.min_time.empty() && !given.max_time.empty() && rule.min_time_ns > rule.max_time_ns) {
+    throw Error("--min-time " + given.min_time + " is more than --max-time " + given.max_time);
+  }
   if (given.num_samples > 0) {
     rule.min_samples = rule.max_samples = given.num_samples;
     rule.min_time_ns = 0;

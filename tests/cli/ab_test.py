@@ -162,6 +162,13 @@ class RunningTest(CommandLineTest):
         self.assert_exit(headroom(*run, f"--shell={bash}", "echo ${BASH_VERSION:+bash}"), 0)
         self.assertEqual(out.read_text(), "bash\n")
 
+    def test_exactly_so_many_runs(self):
+        path = self.folder / "records.json"
+        for option in ("-r", "--runs", "--num-samples"):
+            self.assert_exit(headroom("ab", "--no-store", "true", "sleep 0.001", option, "7", "--json", path), 0)
+            self.assertEqual({len(record["samples"][0]["values"]) for record in records_of(path)
+                              if record["metric"]["name"] == "latency"}, {7})
+
     def test_input_and_output(self):
         text = self.folder / "in"
         text.write_text("from a file")
@@ -169,7 +176,8 @@ class RunningTest(CommandLineTest):
         self.assert_exit(ab("cat", "cat -", "--input", text, "--output", out), 0)
         self.assertEqual(out.read_text(), "from a file")
         self.assert_exit(ab("cat", "cat -", "--output", "pipe"), 0)
-        result = ab("cat", "cat -", "--input", self.folder / "absent")
+        self.assert_refused(ab("cat", "cat -", "--input", self.folder / "absent"), "No such file")
+        result = ab("cat", "cat -", "--input", self.folder / "absent", "--setup", "true")
         self.assert_exit(result, 1)
         self.assertIn("No such file", result.stdout)
 

@@ -37,20 +37,16 @@ struct MachineOptions {
   std::string json;
 };
 
-void print_topology(const Topology& topology, const std::string& fingerprint) {
-  std::printf("%s\n", fingerprint.c_str());
-  std::fputs(fmt::format("  {}\n  {} cores, {} hardware threads, {} packages, {} NUMA nodes, {} of memory\n",
-                         topology.cpu_model, topology.cores, topology.processing_units, topology.packages,
-                         topology.numa_nodes, format_bytes(static_cast<double>(total_memory_bytes())))
-                 .c_str(),
-             stdout);
+std::string topology_text(const Topology& topology, const std::string& fingerprint) {
+  std::string text = fingerprint + "\n";
+  text += fmt::format("  {}\n  {} cores, {} hardware threads, {} packages, {} NUMA nodes, {} of memory\n",
+                      topology.cpu_model, topology.cores, topology.processing_units, topology.packages,
+                      topology.numa_nodes, format_bytes(static_cast<double>(total_memory_bytes())));
   for (const Cache& cache : topology.caches) {
-    std::fputs(fmt::format("  L{} {}: {} x {}\n", cache.level, cache.type, cache.instances,
-                           format_bytes(static_cast<double>(cache.bytes)))
-                   .c_str(),
-               stdout);
+    text += fmt::format("  L{} {}: {} x {}\n", cache.level, cache.type, cache.instances,
+                        format_bytes(static_cast<double>(cache.bytes)));
   }
-  std::fputs(fmt::format("  {}\n", join(topology.isa, " ")).c_str(), stdout);
+  return text + fmt::format("  {}\n", join(topology.isa, " "));
 }
 
 std::vector<Record> measure(const MachineOptions& options, const Arguments& arguments,
@@ -99,18 +95,25 @@ MachineOptions parse(const Arguments& arguments, std::optional<ExitCode>& done) 
   app.add_flag("--stored", options.stored, "show the last measurement of this machine");
   app.add_option("--threads", options.threads, "threads of the second column (default: all CPUs)")
       ->check(CLI::Range(1, 4096));
-  app.add_option("--json", options.json, "also write the records to this file");
+  app.add_option("--json", options.json,
+                 "also write the records to this file ('-': to standard output alone)");
   done = parse_arguments(app, arguments);
+  if (options.topology_only && (options.stored || !options.json.empty())) {
+    throw Error("--topology measures nothing: leave --stored and --json away, or --topology");
+  }
   return options;
 }
 
 ExitCode show(const MachineOptions& options, const Arguments& arguments) {
-  if (!options.json.empty()) require_writable(options.json);
+  const bool json_alone = options.json == "-";
+  const std::string json = json_alone ? "/dev/stdout" : options.json;
+  std::FILE* const shown = json_alone ? stderr : stdout;
+  if (!json.empty()) require_writable(json);
   const std::string fingerprint = machine_fingerprint();
-  print_topology(read_topology(), fingerprint);
+  std::fputs(topology_text(read_topology(), fingerprint).c_str(), shown);
   const std::atomic<bool>& interrupted = interrupt_flag();
   const MachineDevices devices = find_devices(interrupted);
-  std::fputs(devices_text(devices).c_str(), stdout);
+  std::fputs(devices_text(devices).c_str(), shown);
   if (options.topology_only) return ExitCode::kFine;
 
   const std::filesystem::path path = stored_sweep(fingerprint);
@@ -124,11 +127,11 @@ ExitCode show(const MachineOptions& options, const Arguments& arguments) {
     // A sweep that was cut short must not take the place of a whole one.
     if (!interrupted) write_records(path, format_named("headroom-json"), records);
   }
-  if (!options.json.empty()) write_records(options.json, format_named("headroom-json"), records);
+  if (!json.empty()) write_records(json, format_named("headroom-json"), records);
   const std::string gpu = devices.devices.empty() ? "" : devices.devices.front().name;
-  std::fputs(sweep_text(sweep_points(records), gpu).c_str(), stdout);
+  std::fputs(sweep_text(sweep_points(records), gpu).c_str(), shown);
   if (interrupted) return ExitCode::kInterrupted;
-  if (!options.stored) std::printf("\nstored in %s\n", path.c_str());
+  if (!options.stored) std::fprintf(shown, "\nstored in %s\n", path.c_str());
   return ExitCode::kFine;
 }
 

@@ -59,6 +59,17 @@ std::vector<Record> records_of(const std::string& operand, const std::string& st
   return std::move(found.records);
 }
 
+/// Empty where there are none, or no folder where they could be.
+std::filesystem::path stored_limits(const std::string& fingerprint) {
+  if (fingerprint.empty()) return {};
+  try {
+    const std::filesystem::path stored = stored_sweep(fingerprint);
+    return std::filesystem::exists(stored) ? stored : std::filesystem::path{};
+  } catch (const Error&) {
+    return {};
+  }
+}
+
 std::vector<Record> limits_of(const RooflineOptions& options, const std::string& fingerprint) {
   if (!options.limits.empty()) {
     std::vector<Record> limits = records_of(options.limits, options.store);
@@ -69,9 +80,8 @@ std::vector<Record> limits_of(const RooflineOptions& options, const std::string&
     }
     return limits;
   }
-  const std::filesystem::path stored = stored_sweep(fingerprint);
-  if (fingerprint.empty() || !std::filesystem::exists(stored)) return {};
-  return read_records(stored);
+  const std::filesystem::path stored = stored_limits(fingerprint);
+  return stored.empty() ? std::vector<Record>{} : read_records(stored);
 }
 
 Roofline read_roofline(const RooflineOptions& options) {
@@ -116,7 +126,6 @@ ExitCode roofline(const Arguments& arguments) {
                  "also write its numbers to this file ('-': to standard output alone)");
   app.add_option("--store", options.store, "history of @last (default: HEADROOM_STORE, or the user's)");
   if (const auto done = parse_arguments(app, arguments)) return *done;
-  if (options.store.empty()) options.store = default_store();
   return show(options);
 }
 

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every command says of options that are not there, lack a value, or do not go together."""
+import time
+import unittest
+
+from command_line import CommandLineTest, headroom
+
+
+class ArgumentsTest(CommandLineTest):
+    def test_an_option_that_is_not_there(self):
+        self.assert_refused(headroom("run", "--presicion", "1%"),
+                            "headroom: there is no option '--presicion'; did you mean '--precision'?",
+                            "headroom run --help")
+        self.assert_refused(headroom("trace", "kernels", "--thread=3"), "no option '--thread'", "'--threads'")
+        self.assert_refused(headroom("diff", "a", "b", "-z"), "headroom: there is no option '-z' (headroom diff --help")
+        self.assert_refused(headroom("machine", "now"), "headroom: one argument too many: 'now'")
+
+    def test_a_value_that_is_not_there(self):
+        self.assert_refused(headroom("time", "true", "--max-time"), "--max-time needs a value: most time of measuring")
+        self.assert_refused(headroom("time", "true", "--export", "hyperfine"), "--export needs 2 values: FORMAT FILE: hyperfine")
+        self.assert_refused(headroom("run", "--threads", "0"), "headroom: --threads: Value 0 not in range 1 to 4096")
+        self.assert_refused(headroom("diff", "a"), "headroom: BASELINE TEST: At least 2 required", "headroom diff --help")
+
+    def test_bounds_that_exclude_each_other(self):
+        self.assert_refused(headroom("time", "true", "--min-time", "10s", "--max-time", "1s"),
+                            "--min-time 10s is more than --max-time 1s")
+        self.assert_refused(headroom("run", "gemv", "--min-time", "10s", "--max-time", "1s"), "--min-time 10s is more")
+        self.assert_refused(headroom("ab", "true", "echo", "--min-rounds", "20", "--max-rounds", "10"),
+                            "--min-rounds 20 is more than --max-rounds 10")
+        self.assert_refused(headroom("time", "true", "--runs", "20", "--max-rounds", "10"), "--runs says exactly how many")
+        self.assert_refused(headroom("machine", "--topology", "--json", self.folder / "m.json"), "--topology measures nothing")
+
+    def test_one_file_for_two_outputs(self):
+        path = self.folder / "both.json"
+        self.assert_refused(headroom("time", "true", "--json", path, "--oss", path), "--json and --oss name the same file")
+        self.assert_refused(headroom("time", "true", "--json", "-", "--oss", "-"), "--json and --oss name the same file")
+        self.assert_refused(headroom("time", "true", "--json", path, "--export", "hyperfine", path), "same file as another")
+        self.assertFalse(path.exists())
+
+    def test_an_input_that_cannot_be_read_is_said_before_anything_runs(self):
+        start = time.monotonic()
+        self.assert_refused(headroom("time", "cat", "--input", self.folder / "none"), "--input", "No such file")
+        self.assert_refused(headroom("time", "cat", "--input", self.folder), "is a folder")
+        self.assert_refused(headroom("time", "ulimit -n"), "no program 'ulimit' in PATH", "needs --shell")
+        self.assertLess(time.monotonic() - start, 20)
+
+
+if __name__ == "__main__":
+    unittest.main()
