@@ -1,101 +1,211 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Checks headroom-cuda on a machine with a GPU and closes with a short table. The programs are those beside this script
-# (tools/pack_for_device.sh makes such a folder), or those of BUILD (default build/release), built first where they are
-# not there.
-#   check_device.sh [STEP...]      steps: device tests sanitize limits experiments trace table (default: all, in this order)
-# Results, logs and traces go to OUT (default device_results). Exits with 1 when a step failed; the others still run.
+# Checks headroom-cuda on a machine with a GPU, what matters most first, within BUDGET seconds (default 570; no step is begun
+# that has less than 10 left). The programs are those beside this script (tools/pack_for_device.sh makes such a folder), or
+# those of BUILD (default build/release), built first where they are not there.
+#   check_device.sh [STEP...]     default: device smoke show trace sanitize experiments limits tests table, in this order
+#     device       what the driver and the programs say of the machine
+#     smoke        the unit tests that use the GPU, and one case of each kind
+#     show         gemv, gather_gemv and layer_norm at the sizes that are to reach their limits, beside cuBLAS (and ATen)
+#     trace        traces by CUPTI, read by headroom trace and by PyTorch's own function, which must agree
+#     sanitize     compute-sanitizer's memcheck over every kernel at small sizes; where it is installed
+#     racecheck    the same with racecheck; not among the default
+#     experiments  all sizes of all experiments
+#     limits       bandwidths by working set, and arithmetic peaks
+#     tests        tests/device
+#     table        what was measured, and what of it is as it must be
+# OUT (default: .) receives device_results.tar.gz, with logs, records and traces, and device_results.txt, the summary; both
+# are written anew after each step, so that nothing is lost when the machine is. BACKENDS (default: ours and those of NVIDIA's
+# and PyTorch's libraries that are there) are compared. Exits with 1 when a step failed or had no time; the others still run.
+# The steps are functions that are called by their names.
+# shellcheck disable=SC2317
 set -uo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-OUT=${OUT:-device_results}
-mkdir -p "$OUT"
-OUT=$(cd "$OUT" && pwd)
+script=$here/$(basename "${BASH_SOURCE[0]}")
+known="device smoke show trace sanitize racecheck experiments limits tests table"
+default="device smoke show trace sanitize experiments limits tests table"
+# Seconds that a step may take.
+declare -A most=([device]=40 [smoke]=90 [show]=170 [trace]=60 [sanitize]=150 [racecheck]=200 [experiments]=150 [limits]=90
+  [tests]=300 [table]=20)
 
-if [[ -x $here/bin/headroom ]]; then
-  bin=$here/bin tests=$here/tests
-else
+find_programs() {
+  if [[ -x $here/bin/headroom ]]; then
+    bin=$here/bin tests=$here/tests tools=$here
+    return
+  fi
   root=$(cd "$here/.." && pwd)
   build=${BUILD:-$root/build/release}
-  bin=$build/bin tests=$root/tests/device
-  if [[ ! -x $bin/headroom-cuda ]]; then
-    cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DHEADROOM_CUDA=ON -DHEADROOM_TORCH=OFF &&
-      cmake --build "$build" --target headroom_programs unit_cuda ||
-      { echo "check_device: the build failed; without the packages of packages/ use tools/pack_for_device.sh elsewhere" >&2; exit 2; }
+  bin=$build/bin tests=$root/tests/device tools=$root/tools
+  [[ ! -x $bin/headroom-cuda ]] || return 0
+  if ! cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DHEADROOM_CUDA=ON -DHEADROOM_TORCH=OFF ||
+    ! cmake --build "$build" --target headroom_programs unit_cuda; then
+    echo "check_device: the build failed; without the packages of packages/ use tools/pack_for_device.sh elsewhere" >&2
+    exit 2
   fi
-fi
-headroom=$bin/headroom
-options="--no-store --processes 1 --threads 1"
+}
+
+# cuBLAS is the toolkit's, or comes with a PyTorch of Python's package index.
+find_cublas() {
+  ldconfig -p 2>/dev/null | grep -q 'libcublas\.so\.1[23]' && return
+  local site folder
+  site=$(python3 -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])' 2>/dev/null) || return 0
+  for folder in "${CUDA_HOME:-/usr/local/cuda}"/lib64 "$site"/nvidia/cu13/lib "$site"/nvidia/cublas/lib; do
+    if compgen -G "$folder/libcublas.so.1[23]" >/dev/null; then
+      export LD_LIBRARY_PATH=$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+      return
+    fi
+  done
+}
+
+# Those of the wanted backends that a runner here has.
+backends() {
+  local offered wanted=${BACKENDS:-cuda,cublas,cublaslt,aten_cuda}
+  offered=$("$headroom" run --list --json - 2>/dev/null) || offered='[]'
+  OFFERED=$offered python3 - "$wanted" <<'PYTHON'
+import json, os, sys
+offered = {name for runner in json.loads(os.environ["OFFERED"]) for one in runner["experiments"] for name in one["backends"]}
+wanted = sys.argv[1].split(",")
+print(",".join(name for name in wanted if name in offered) or wanted[0])
+PYTHON
+}
+
+# Times GPU cases: one process, the inputs made by all CPUs.
+measure() {
+  "$headroom" run "$@" --no-store --processes 1
+}
 
 device() {
   nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.max.sm,clocks.max.memory,power.limit --format=csv
+  nvidia-smi -q -d CLOCK,POWER,PERFORMANCE 2>/dev/null | head -n 60
   "$headroom" --version
-  "$headroom" run --list --backend cuda
+  "$headroom" run --list --backend cuda || return 1
+  echo "backends compared: $(backends)"
+  ldd "$bin/headroom-cuda" | grep 'not found' && return 1
+  return 0
 }
 
-tests() {
-  "$bin/unit_cuda" --gtest_brief=1 && HEADROOM_BIN=$bin python3 "$tests/cuda_device_test.py"
+smoke() {
+  "$bin/unit_cuda" --gtest_brief=1 || return 1
+  measure limit.read limit.copy --backend cuda -a bytes=1073741824 --quick --json "$OUT/smoke_limits.json" || return 1
+  measure limit.peak --backend cuda -a dtype=bf16,fp8,int8 --quick --json "$OUT/smoke_peaks.json" || return 1
+  measure gemv layer_norm mlp_layer_norm_gelu --backend cuda -a D=4096 --quick --json "$OUT/smoke_cases.json"
 }
 
-# Every kernel once under the checker, on its own small sizes. A launch waits there for its end, and takes a hundred times
-# as long, so the times mean nothing.
-sanitize() {
-  command -v compute-sanitizer >/dev/null || { echo "compute-sanitizer is not here: nothing checked"; return 0; }
-  local tool=${1:-memcheck} failed=0
-  local checked="compute-sanitizer --tool $tool --target-processes all --error-exitcode 9 --launch-timeout 600"
-  # shellcheck disable=SC2086
-  $checked "$headroom" run limit.read limit.write limit.copy --backend cuda -a bytes=1048576 --num-samples 1 $options \
-    --no-limits --timeout 600s || failed=1
-  # shellcheck disable=SC2086
-  $checked "$headroom" run limit.peak --backend cuda --num-samples 1 $options --no-limits --timeout 600s || failed=1
-  # shellcheck disable=SC2086
-  $checked "$headroom" run gemv gather_gemv layer_norm mlp_layer_norm_gelu --backend cuda -a D=1000 --num-samples 1 \
-    $options --no-limits --timeout 600s || failed=1
-  return $failed
-}
-
-limits() {
-  # shellcheck disable=SC2086
-  "$headroom" run limit.read limit.write limit.copy --backend cuda -a bytes=16777216,67108864,1073741824,4294967296 $options \
-    --json "$OUT/limits.json" &&
-    "$headroom" run limit.read limit.write limit.copy --backend cuda -a bytes=1048576,8388608,33554432 --hot $options \
-      --json "$OUT/limits_hot.json" &&
-    "$headroom" run limit.peak --backend cuda $options --json "$OUT/peaks.json"
-}
-
-experiments() {
-  mkdir -p "$OUT/means"
-  # shellcheck disable=SC2086
-  "$headroom" run --backend cuda,cublas,cublaslt $options --json "$OUT/experiments.json" --output "$OUT/means/means.csv"
+show() {
+  local with
+  with=$(backends)
+  measure gemv gather_gemv --backend "$with" -a D=16384 --json "$OUT/show_gemv.json" &&
+    measure layer_norm --backend "$with" -a D=4096,8192,16384 --json "$OUT/show_layer_norm.json"
 }
 
 trace() {
-  # shellcheck disable=SC2086
-  "$headroom" run gemv layer_norm --backend cuda -a D=4096 --quick $options --trace "$OUT/traces" || return 1
+  # Not the chain: where its second launch starts early, two kernels overlap on a stream, which validate calls wrong.
+  measure gemv layer_norm --backend "$(backends)" -a D=4096 --quick --trace "$OUT/traces" --json "$OUT/traced.json" || return 1
   local file
-  for file in "$OUT"/traces/*; do "$headroom" trace utilization "$file" || return 1; done
+  for file in "$OUT"/traces/*; do
+    "$headroom" trace validate "$file" >/dev/null && "$headroom" trace utilization "$file" --no-store || return 1
+  done
+  python3 "$tools/compare_utilization.py" "$headroom" "$OUT"/traces/*
+}
+
+# Every kernel under the checker, on its own small sizes, in all variants. A launch waits there for its end, and takes a
+# hundred times as long, so the times mean nothing.
+sanitize() {
+  local tool=${1:-memcheck} log=$OUT/sanitizer.${1:-memcheck}.txt failed=0
+  command -v compute-sanitizer >/dev/null || { echo "compute-sanitizer is not here: nothing checked"; return 77; }
+  : >"$log"
+  # The command line itself never touches CUDA, its runner does.
+  local checker=(compute-sanitizer --target-processes all --require-cuda-init no --error-exitcode 9 --launch-timeout 120)
+  "${checker[@]}" bash -c '"$0" --gtest_also_run_disabled_tests --gtest_filter="PlantedError.*"; exit 0' "$bin/unit_cuda" >/dev/null
+  [[ $? -eq 9 ]] || { echo "the checker does not find an error that is there, in a process of a process"; return 1; }
+  checked() {
+    "${checker[@]}" --tool "$tool" "$headroom" run "$@" --backend cuda --num-samples 1 --no-store --processes 1 --no-limits \
+      --timeout 600s 2>&1 | tee -a "$log"
+    [[ ${PIPESTATUS[0]} -eq 0 ]] || failed=1
+  }
+  checked gemv gather_gemv layer_norm mlp_layer_norm_gelu -a D=1000,1001
+  checked limit.peak
+  checked limit.read limit.write limit.copy -a bytes=1048576
+  ! grep -E '(ERROR|RACECHECK) SUMMARY: [1-9]' "$log" || failed=1
+  return "$failed"
+}
+
+racecheck() {
+  sanitize racecheck
+}
+
+experiments() {
+  measure --backend "$(backends)" --output "$OUT/means.csv" --json "$OUT/experiments.json"
+}
+
+limits() {
+  measure limit.read limit.write limit.copy --backend cuda -a bytes=16777216,67108864,1073741824,4294967296 --max-time 1s \
+    --json "$OUT/limits.json" &&
+    measure limit.read limit.write limit.copy --backend cuda -a bytes=1048576,8388608,33554432 --hot --max-time 1s \
+      --json "$OUT/limits_hot.json" &&
+    measure limit.peak --backend cuda --max-time 1s --json "$OUT/peaks.json"
+}
+
+tests() {
+  HEADROOM_BIN=$bin python3 -u "$tests/cuda_device_test.py" -v
 }
 
 table() {
-  python3 "$here/device_table.py" "$OUT"
+  python3 "$tools/device_table.py" "$OUT"
 }
 
-[[ $# -gt 0 ]] || set -- device tests sanitize limits experiments trace table
+# One step in a process of its own, which the loop below can end; OUT is then the folder of its files.
+if [[ ${1:-} == --inner ]]; then
+  find_programs
+  find_cublas
+  headroom=$bin/headroom
+  if [[ $2 != device && $2 != table ]] && ! "$headroom" run --list --backend cuda >/dev/null; then
+    exit 77
+  fi
+  "$2"
+  exit
+fi
+
+[[ $# -gt 0 ]] || read -ra default_steps <<<"$default"
+[[ $# -gt 0 ]] || set -- "${default_steps[@]}"
+for step in "$@"; do
+  [[ " $known " == *" $step "* ]] || { echo "check_device: no step '$step'; steps: $known" >&2; exit 2; }
+done
+find_programs
+mkdir -p "${OUT:=.}"
+results=$(mktemp -d)
+trap 'rm -rf "$results"' EXIT
+
+keep_results() {
+  tar -C "$results" -czf "$OUT/device_results.tar.gz.new" . && mv "$OUT/device_results.tar.gz.new" "$OUT/device_results.tar.gz"
+  cp "$results/summary.txt" "$OUT/device_results.txt"
+}
+
 status=0
 for step in "$@"; do
-  case $step in
-    device|tests|sanitize|limits|experiments|trace|table) ;;
-    *) echo "check_device: no step '$step'; steps: device tests sanitize limits experiments trace table" >&2; exit 2 ;;
-  esac
-  echo "== $step"
+  left=$((${BUDGET:-570} - SECONDS))
+  limit=$((left < most[$step] ? left : most[$step]))
+  if [[ $limit -lt 10 ]]; then
+    echo "== $step: not run, the time is up" | tee -a "$results/summary.txt"
+    status=1
+    continue
+  fi
+  echo "== $step, at most $limit s"
   started=$SECONDS
-  "$step" 2>&1 | tee "$OUT/$step.log"
+  # What was measured until then is written when the interrupt comes.
+  OUT=$results timeout --signal=INT --kill-after=8 "$limit" bash "$script" --inner "$step" 2>&1 | tee "$results/$step.log"
   result=${PIPESTATUS[0]}
   case $result in
     0) said=fine ;;
-    77) said=skipped ;;
+    77) said="skipped: $(tail -n 1 "$results/$step.log")" ;;
+    124 | 137) said="OUT OF TIME" status=1 ;;
     *) said="FAILED ($result)" status=1 ;;
   esac
-  echo "== $step: $said, $((SECONDS - started)) s"
+  echo "== $step: $said, $((SECONDS - started)) s" | tee -a "$results/summary.txt"
+  [[ $step != table ]] || cat "$results/table.log" >>"$results/summary.txt"
+  keep_results
 done
+echo "== all steps"
+grep '^==' "$results/summary.txt"
 exit $status

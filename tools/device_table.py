@@ -1,17 +1,34 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Prints what tools/check_device.sh measured, one line a case: its headline with the interval, and its share of the limit.
+"""Prints what tools/check_device.sh measured, and which of the goals of docs/cuda.md it reaches.
 
     tools/device_table.py FOLDER        with the record files (*.json) of a run
+
+One line a case: its headline with the interval, its share of the limit, and its time as a ratio to that of the first backend
+of the same rounds. Then one line for each goal. Exits with 1 where a goal is missed or was not measured.
 """
 import json
 import pathlib
 import sys
 
+# Experiment, axes, and the share of the limit of its device that the backend cuda is to reach there.
+GOALS = [(name, {"D": "16384", "dtype": dtype}, 0.92) for name in ("gemv", "gather_gemv") for dtype in ("int8", "bf16")]
+GOALS += [("layer_norm", {"D": size}, 0.90) for size in ("4096", "8192", "16384")]
+OURS = "cuda"
+
+
+def records_of(path):
+    """Of a file of headroom's records; nothing where it is another file, or was cut off."""
+    try:
+        return json.loads(path.read_text())["records"]
+    except (ValueError, KeyError, TypeError) as error:
+        print(f"device_table: {path.name} is left out, it holds no records ({error})", file=sys.stderr)
+        return []
+
 
 def headlines(folder):
     for path in sorted(pathlib.Path(folder).glob("*.json")):
-        for record in json.loads(path.read_text())["records"]:
+        for record in records_of(path):
             if record["metric"].get("extra_info", {}).get("headline") == "true":
                 yield path.stem, record
 
@@ -33,25 +50,86 @@ def value_of(record):
     return text
 
 
+def ratio_of(record):
+    """Time as a ratio to the other's: (ratio, low, high, whose), None where there is none."""
+    extra = record["metric"].get("extra_info", {})
+    if "ratio" not in extra or "ratio_to" not in extra:
+        return None
+    ratio = float(extra["ratio"])
+    return ratio, float(extra.get("ratio_low", ratio)), float(extra.get("ratio_high", ratio)), extra["ratio_to"]
+
+
+def ratio_text(record):
+    found = ratio_of(record)
+    return "" if found is None else f"{found[0]:.3f} [{found[1]:.3f}, {found[2]:.3f}] x {found[3]}"
+
+
+def row_of(name, record):
+    limit = record.get("limit")
+    share = f"{100 * limit['fraction']:.1f} % of {limit['name']}" if limit else ""
+    backend = record["model"]["backend"]
+    variant = record["model"].get("extra_info", {}).get("variant", "")
+    return (name, case_of(record), f"{backend} ({variant})" if variant else backend, value_of(record), share,
+            ratio_text(record))
+
+
+def is_case(record, name, axes):
+    return record["model"]["name"] == name and all(record["axes"].get(axis) == value for axis, value in axes.items())
+
+
+def measured(found, name, axes):
+    return [record for _, record in found if is_case(record, name, axes) and record["outcome"]["kind"] == "measured"]
+
+
+def goal_lines(found):
+    """Whether each goal is reached, in words: (reached, line)."""
+    for name, axes, least in GOALS:
+        title = " ".join([name, *(f"{axis}={value}" for axis, value in axes.items())])
+        cases = measured(found, name, axes)
+        ours = [record for record in cases if record["model"]["backend"] == OURS and record.get("limit")]
+        if not ours:
+            yield False, f"NOT MEASURED  {title}: {100 * least:.0f} % of its limit"
+            continue
+        # The same case may have been measured twice: all of them are to reach it.
+        share = min(record["limit"]["fraction"] for record in ours)
+        is_verified = all(record["verified"] for record in ours)
+        reached = share >= least and is_verified
+        yield reached, (f"{'reached' if reached else 'MISSED'}  {title}: {100 * share:.1f} % of its limit, {100 * least:.0f} % is "
+                        f"the goal{'' if is_verified else ', NOT VERIFIED'}")
+        yield from ahead_lines(title, cases)
+
+
+def ahead_lines(title, cases):
+    for record in cases:
+        backend, ratio = record["model"]["backend"], ratio_of(record)
+        if backend == OURS or ratio is None or ratio[3].split("@")[0] != OURS:
+            continue
+        ahead = ratio[1] > 1
+        yield ahead, f"{'reached' if ahead else 'MISSED'}  {title}: {backend} takes {ratio_text(record)}"
+
+
+def print_table(rows):
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    for row in rows:
+        print("  ".join(text.ljust(width) for text, width in zip(row, widths)).rstrip())
+
+
 def main(arguments):
     if len(arguments) != 1:
         print(__doc__.strip())
         return 2
-    rows = [("file", "case", "backend", "median [95 %]", "of limit")]
-    devices = set()
-    for name, record in headlines(arguments[0]):
-        limit = record.get("limit")
-        share = f"{100 * limit['fraction']:.1f} % of {limit['name']}" if limit else ""
-        rows.append((name, case_of(record), record["model"]["backend"], value_of(record), share))
-        devices.add(record["benchmark"]["extra_info"].get("arch", ""))
-    if len(rows) == 1:
+    found = list(headlines(arguments[0]))
+    if not found:
         print(f"device_table: no records in {arguments[0]}", file=sys.stderr)
         return 1
-    print("device:", ", ".join(sorted(devices - {""})) or "unknown")
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    for row in rows:
-        print("  ".join(text.ljust(width) for text, width in zip(row, widths)).rstrip())
-    return 0
+    devices = {record["benchmark"]["extra_info"].get("arch", "") for _, record in found} - {""}
+    print("device:", ", ".join(sorted(devices)) or "unknown")
+    print_table([("file", "case", "backend", "median [95 %]", "of limit", "time"), *(row_of(*one) for one in found)])
+    lines = list(goal_lines(found))
+    print("goals:")
+    for _, line in lines:
+        print(" ", line)
+    return 0 if all(reached for reached, _ in lines) else 1
 
 
 if __name__ == "__main__":

@@ -14,7 +14,8 @@ folder=${1:-$build/headroom_device}
 loaded_later="libsimdjson.so"
 programs="headroom headroom-native headroom-cuda unit_cuda"
 
-# The older kind of RPATH is what libraries of libraries are found by too. shellcheck disable=SC2016
+# The older kind of RPATH is what libraries of libraries are found by too.
+# shellcheck disable=SC2016
 "${CMAKE:-cmake}" -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DHEADROOM_CUDA=ON -DHEADROOM_TORCH=OFF \
   -DHEADROOM_PEERS=OFF -DHEADROOM_EXAMPLES=OFF '-DCMAKE_BUILD_RPATH=$ORIGIN/../lib' \
   -DCMAKE_EXE_LINKER_FLAGS=-Wl,--disable-new-dtags >/dev/null
@@ -44,7 +45,7 @@ for cupti in "$toolkit"/{lib64,extras/CUPTI/lib64}/libcupti.so.[0-9][0-9]; do
 done
 
 cp "$root/tests/device/cuda_device_test.py" "$folder/tests/"
-cp "$root/tools/check_device.sh" "$root/tools/device_table.py" "$folder/"
+cp "$root"/tools/{check_device.sh,device_table.py,compare_utilization.py} "$folder/"
 size=$(du -sm "$folder" | cut -f 1)
 echo "$folder: $size MiB"
 # What such a machine is sent in one piece.
