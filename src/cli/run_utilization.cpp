@@ -9,6 +9,7 @@
 #include "headroom/base/text.h"
 #include "headroom/record/gpu_shares.h"
 #include "headroom/runner/protocol.h"
+#include "headroom/trace/reading_notes.h"
 #include "headroom/trace/seed_utilization.h"
 
 namespace headroom::cli {
@@ -21,7 +22,10 @@ trace::SeedUtilization busy_us(const std::string& file) {
   trace::ReadOptions options;
   options.needs = trace::kSeedUtilizationNeeds;
   const double length_s = kMicroseconds * static_cast<double>(kTracedIterations);
-  return trace::seed_utilization(trace::read(file, options), length_s);
+  const trace::Trace trace = trace::read(file, options);
+  // It was recorded a moment ago: what is missing of it is missing in its figures.
+  if (std::string missing = trace::what_is_missing(trace); !missing.empty()) throw Error(missing);
+  return trace::seed_utilization(trace, length_s);
 }
 
 /// The record of a share of the time that `latency` measured.

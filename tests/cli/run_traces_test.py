@@ -98,6 +98,19 @@ class RunTracesTest(CommandLineTest):
         self.assertFalse(set(SHARES) & set(self.records("on_paper")))
         self.assertIn("no GPU utilisation of on_paper", result.stderr)
 
+    def test_a_trace_that_lacks_records_has_no_shares_and_every_analysis_says_so(self):
+        result = self.run_traced("on_gpu_in_part")
+        self.assertFalse(set(SHARES) & set(self.records("on_gpu_in_part")))
+        self.assertIn("no GPU utilisation of on_gpu_in_part", result.stderr)
+        self.assertIn("5 records were dropped", result.stderr)
+        file = self.traces / "on_gpu_in_part.native.json"
+        for name in [entry["name"] for entry in json.loads(headroom("trace", "--list", "--json", "-").stdout)]:
+            asked = headroom("trace", name, "--no-store", file)
+            self.assertIn("5 records were dropped while this was recorded", asked.stderr + asked.stdout, name)
+        pair = headroom("trace", "utilization", "--pytorch-compat", "--length", "1e-4", "--no-store", file)
+        self.assertIn("5 records were dropped", pair.stderr)
+        self.assertIn("5 records were dropped", headroom("trace", "summary", "--json", "-", "--no-store", file).stdout)
+
     def test_the_trace_is_read_by_headroom_trace(self):
         self.run_traced("on_gpu")
         file = self.traces / "on_gpu.native.json"

@@ -34,6 +34,11 @@ void on_paper(State& state) {
 }
 HEADROOM_EXPERIMENT(on_paper);
 
+void on_gpu_in_part(State& state) {
+  state.measure(spin);
+}
+HEADROOM_EXPERIMENT(on_gpu_in_part);
+
 headroom::trace::RecordedWork kernel(const std::string& name, std::int64_t from_ns, std::int64_t to_ns) {
   headroom::trace::RecordedWork work;
   work.shape = headroom::trace::KernelShape{};
@@ -46,7 +51,7 @@ headroom::trace::RecordedWork kernel(const std::string& name, std::int64_t from_
 }
 
 /// Two streams that overlap from 30 to 40 us, and a gap: busy for 10 to 60 and 70 to 75 us.
-void write_trace(const std::string& file, bool has_gpu) {
+void write_trace(const std::string& file, bool has_gpu, bool is_whole) {
   headroom::trace::DeviceActivity activity;
   activity.program = "tracing_runner";
   activity.recorded_by = "tracing_runner";
@@ -59,6 +64,7 @@ void write_trace(const std::string& file, bool has_gpu) {
                      kernel("softmax", 70'000, 75'000)};
     activity.work[1].stream = 13;
   }
+  activity.dropped_records = is_whole ? 0 : 5;
   headroom::trace::write_device_activity(file, activity);
 }
 
@@ -67,7 +73,8 @@ void record(const std::string& file, const std::function<void()>& run) {
   if (file.find("on_paper") != std::string::npos) {
     std::ofstream(file) << "this is no trace\n";
   } else {
-    write_trace(file, file.find("on_gpu") != std::string::npos);
+    const bool is_whole = file.find("in_part") == std::string::npos;
+    write_trace(file, file.find("on_gpu") != std::string::npos, is_whole);
   }
 }
 

@@ -198,6 +198,9 @@ TEST_F(Written, DroppedRecordsAreSaid) {
   written(activity);
   EXPECT_EQ(json().at("dropped_records"), 12);
   EXPECT_EQ(events("i", "").at(0).at("name"), "12 records of the device were dropped");
+  const Problems problems = read(file).problems;
+  EXPECT_EQ(problems.count, 1U);
+  EXPECT_THAT(problems.first.at(0).what, testing::HasSubstr("12 records were dropped"));
 }
 
 TEST_F(Written, PackedWhereTheNameSaysSo) {

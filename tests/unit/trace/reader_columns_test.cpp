@@ -154,6 +154,19 @@ TEST(ReaderColumns, MembersBesideTheEvents) {
   }
 }
 
+TEST(ReaderColumns, DroppedRecordsAreAProblem) {
+  const auto said = [](const std::string& value) {
+    const Trace trace = read_text(R"({"traceEvents": [], "dropped_records": )" + value + "}", "test.json");
+    return trace.problems.count == 0 ? std::string() : trace.problems.first.at(0).what;
+  };
+  EXPECT_EQ(said("0"), "");
+  EXPECT_EQ(said("1").find("1 record was dropped"), 0U) << said("1");
+  EXPECT_EQ(said("12").find("12 records were dropped"), 0U) << said("12");
+  for (const char* wrong : {"-1", "\"many\"", "[]"}) {
+    EXPECT_NE(said(wrong).find("no number of records"), std::string::npos) << wrong;
+  }
+}
+
 TEST(ReaderColumns, RankFromTheFilesName) {
   EXPECT_EQ(read_text("[]", "logs/run_rank12.json").rank, 12);
   EXPECT_EQ(read_text("[]", "logs/rank-3_iter16.pt.trace.json").rank, 3);

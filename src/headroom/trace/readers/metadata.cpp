@@ -53,11 +53,19 @@ void read_distributed(const Json& info, Trace& trace) {
   trace.communication_backend = text(info, "backend");
 }
 
+/// headroom's recorders count what they had no room or no times for.
+std::string dropped_records_text(std::int64_t dropped) {
+  return fmt::format(
+      "{} {} dropped while this was recorded: work of the device is missing, its times are too short and its "
+      "gaps too long",
+      dropped, dropped == 1 ? "record was" : "records were");
+}
+
 }  // namespace
 
 bool is_metadata_key(std::string_view key) {
   return key == "deviceProperties" || key == "computeProperties" || key == "distributedInfo" ||
-         key == "baseTimeNanoseconds" || key == "schemaVersion";
+         key == "baseTimeNanoseconds" || key == "schemaVersion" || key == "dropped_records";
 }
 
 void read_metadata(std::string_view key, std::string_view value, std::uint64_t offset, Trace& trace) {
@@ -66,6 +74,10 @@ void read_metadata(std::string_view key, std::string_view value, std::uint64_t o
   };
   if (key == "schemaVersion") {
     trace.schema_version = parse_whole(value);
+  } else if (key == "dropped_records") {
+    const auto dropped = parse_whole(value);
+    if (!dropped || *dropped < 0) return amiss("no number of records, and left out");
+    if (*dropped > 0) append(trace.problems, {1, 0, {{offset, dropped_records_text(*dropped)}}});
   } else if (key == "baseTimeNanoseconds") {
     const auto base = parse_whole(value);
     if (!base || *base > kMostNs || *base < -kMostNs) return amiss("not a time; times have no base");
