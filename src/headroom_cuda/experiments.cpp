@@ -71,7 +71,7 @@ std::vector<std::string> ours_and(const std::vector<std::string>& peers) {
 
 void register_cuda_experiments(Registry& registry) {
   registry.require_with(require_device);
-  registry.trace_with(trace_call);
+  registry.trace_with(trace::record_call<CuptiRecorder>);
   registry.describe_devices_with(describe_devices);
   add_seed_experiments(registry,
                        {{gemv, ours_and(gemv_peers()), {{"cuda", gemv_variants()}}},

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string>
 
-#include "headroom/base/units.h"
+#include "headroom/workload/limit_bytes.h"
 
 namespace headroom::native {
 namespace {
@@ -32,13 +32,8 @@ std::shared_ptr<Buffer> arena(State& state, std::size_t bytes) {
 }  // namespace
 
 LimitPlan plan_limit(State& state, std::size_t unit) {
-  const auto asked = static_cast<std::size_t>(state.integer("bytes"));
   LimitPlan plan;
-  plan.bytes = asked / unit * unit;
-  if (plan.bytes == 0) {
-    state.skip("bytes=" + std::to_string(asked) + " is less than the " + std::to_string(unit) +
-               " bytes that this limit moves at once");
-  }
+  plan.bytes = limit_bytes(state, unit);
   // Checked before rounding up: a wrapped sum would look small.
   state.require_memory(plan.bytes);
   const bool hot = state.caches() == Caches::kHot;

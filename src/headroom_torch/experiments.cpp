@@ -20,7 +20,7 @@ void register_torch_experiments(Registry& registry) {
       {{gemv, backends}, {gather_gemv, backends}, {layer_norm, backends}, {mlp_layer_norm_gelu, backends}});
   add_llm_experiments(registry, llm_decode, {"aten", "aten_out"});
   registry.take_arguments_with(offer_modules);
-  registry.trace_with(trace_call);
+  registry.trace_with(trace::record_call<OpRecorder>);
 }
 
 }  // namespace headroom::torch_runner

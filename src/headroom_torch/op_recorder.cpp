@@ -122,11 +122,4 @@ void OpRecorder::write() const {
   file.finish();
 }
 
-void trace_call(const std::string& file, const std::function<void()>& run) {
-  OpRecorder recorder(file);
-  recorder.start();
-  run();
-  recorder.stop();
-}
-
 }  // namespace headroom::torch_runner

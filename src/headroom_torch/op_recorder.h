@@ -72,7 +72,4 @@ class OpRecorder final : public trace::Recorder, private OpListener {
   std::vector<RecordedCollective> collectives_;
 };
 
-/// Registry::Tracer: one call of a case as a trace. What `run` throws comes through, and nothing is written.
-void trace_call(const std::string& file, const std::function<void()>& run);
-
 }  // namespace headroom::torch_runner

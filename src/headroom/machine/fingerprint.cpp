@@ -62,9 +62,8 @@ Environment::Runner describe(const MachineFacts& facts) {
   const std::int64_t memory = total_memory_bytes();
   runner.mem_info = format_bytes(static_cast<double>(memory));
   runner.avail_mem_in_gb = static_cast<std::uint32_t>(static_cast<double>(memory) / kGibibyte);
-  const GpuFiles gpus = read_gpu_files();
-  runner.gpu_count = static_cast<std::uint32_t>(gpus.kinds.size());
-  if (!gpus.names.empty()) runner.gpu_info = gpus.names.front();
+  runner.gpu_count = static_cast<std::uint32_t>(facts.gpus.size());
+  runner.gpu_info = facts.first_gpu_name;
   runner.extra_info["hostname"] = facts.host;
   runner.extra_info["cores"] = std::to_string(facts.cores);
   runner.extra_info["caches"] = cache_list(facts.cache_bytes);
@@ -93,7 +92,9 @@ MachineFacts read_machine_facts() {
   if (!cpus.empty()) facts.cache_bytes = folder.cache_bytes(cpus.front());
   facts.last_level_cache_bytes = folder.last_level_cache_bytes(cpus);
   facts.memory_bytes = fitted_memory_bytes("/");
-  facts.gpus = read_gpu_files().kinds;
+  GpuFiles gpus = read_gpu_files();
+  facts.gpus = std::move(gpus.kinds);
+  if (!gpus.names.empty()) facts.first_gpu_name = std::move(gpus.names.front());
   facts.host = host_name();
   return facts;
 }

@@ -26,6 +26,7 @@ struct MachineFacts {
   std::int64_t memory_bytes = 0;            ///< fitted
   std::vector<std::string> gpus;            ///< their kinds (gpu_files.h)
   std::string host;                         ///< HEADROOM_MACHINE, else the host name
+  std::string first_gpu_name = {};          ///< as the driver calls it; no part of the fingerprint
 };
 
 MachineFacts read_machine_facts();

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
+#include <string>
 #include <variant>
 
 #include "headroom/trace/trace.h"
@@ -21,5 +23,15 @@ class Recorder {
   /// Ends what start() began; called once for each start(), also when what was recorded threw.
   virtual Recording stop() = 0;
 };
+
+/// For Registry::trace_with: one call of `run`, which a recorder of that type, made for `file`, records. What
+/// `run` throws comes through; the recorder's destructor then ends the recording, and nothing is written.
+template <typename FileRecorder>
+void record_call(const std::string& file, const std::function<void()>& run) {
+  FileRecorder recorder(file);
+  recorder.start();
+  run();
+  recorder.stop();
+}
 
 }  // namespace headroom::trace

@@ -17,6 +17,7 @@ namespace {
 // as the one before it does: read are the oldest.
 using KernelRecord = CUpti_ActivityKernel9;
 using CopyRecord = CUpti_ActivityMemcpy5;
+using PeerCopyRecord = CUpti_ActivityMemcpyPtoP4;
 using SetRecord = CUpti_ActivityMemset4;
 #if CUPTI_API_VERSION >= 130000
 static_assert(offsetof(CUpti_ActivityKernel10, graphId) == offsetof(KernelRecord, graphId));
@@ -78,7 +79,7 @@ const char* memory_kind(std::uint16_t kind) {
 
 /// What kernels, copies and sets have in common.
 template <typename Record>
-void add_work(const Record& record, decltype(trace::RecordedWork::shape) shape,
+void add_work(const Record& record, decltype(trace::RecordedWork::shape) shape, std::string name,
               trace::DeviceActivity& activity) {
   if (record.start == 0 || record.end < record.start) {
     ++activity.dropped_records;
@@ -86,6 +87,7 @@ void add_work(const Record& record, decltype(trace::RecordedWork::shape) shape,
   }
   trace::RecordedWork& work = activity.work.emplace_back();
   work.shape = std::move(shape);
+  work.name = std::move(name);
   work.device = static_cast<std::int32_t>(record.deviceId);
   work.context = static_cast<std::int32_t>(record.contextId);
   work.stream = static_cast<std::int32_t>(record.streamId);
@@ -102,10 +104,16 @@ void add_kernel(const KernelRecord& record, trace::DeviceActivity& activity) {
   shape.registers_per_thread = record.registersPerThread;
   shape.shared_memory_bytes =
       std::int64_t{record.staticSharedMemory} + std::int64_t{record.dynamicSharedMemory};
-  const std::size_t before = activity.work.size();
-  add_work(record, shape, activity);
-  if (activity.work.size() > before)
-    activity.work.back().name = kernel_name(record.name == nullptr ? "" : record.name);
+  add_work(record, shape, kernel_name(record.name == nullptr ? "" : record.name), activity);
+}
+
+/// Within a device or between two of them.
+template <typename Record>
+void add_copy(const Record& copy, trace::DeviceActivity& activity) {
+  add_work(copy,
+           trace::CopyShape{copy_kind(copy.copyKind), memory_kind(copy.srcKind), memory_kind(copy.dstKind),
+                            static_cast<std::int64_t>(copy.bytes)},
+           "", activity);
 }
 
 void add_call(const CUpti_ActivityAPI& record, const CallName& name_of, trace::DeviceActivity& activity) {
@@ -131,17 +139,14 @@ void add_record(const CUpti_Activity& record, const CallName& name_of, trace::De
     case CUPTI_ACTIVITY_KIND_KERNEL:
     case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
       return add_kernel(reinterpret_cast<const KernelRecord&>(record), activity);
-    case CUPTI_ACTIVITY_KIND_MEMCPY: {
-      const auto& copy = reinterpret_cast<const CopyRecord&>(record);
-      return add_work(copy,
-                      trace::CopyShape{copy_kind(copy.copyKind), memory_kind(copy.srcKind),
-                                       memory_kind(copy.dstKind), static_cast<std::int64_t>(copy.bytes)},
-                      activity);
-    }
+    case CUPTI_ACTIVITY_KIND_MEMCPY:
+      return add_copy(reinterpret_cast<const CopyRecord&>(record), activity);
+    case CUPTI_ACTIVITY_KIND_MEMCPY2:
+      return add_copy(reinterpret_cast<const PeerCopyRecord&>(record), activity);
     case CUPTI_ACTIVITY_KIND_MEMSET: {
       const auto& set = reinterpret_cast<const SetRecord&>(record);
       return add_work(set, trace::SetShape{memory_kind(set.memoryKind), static_cast<std::int64_t>(set.bytes)},
-                      activity);
+                      "", activity);
     }
     case CUPTI_ACTIVITY_KIND_RUNTIME:
     case CUPTI_ACTIVITY_KIND_DRIVER:

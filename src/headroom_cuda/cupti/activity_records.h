@@ -13,8 +13,9 @@ namespace headroom::cuda {
 
 /// The kinds of records that are asked for, and that add_record() knows.
 inline constexpr CUpti_ActivityKind kRecordedKinds[] = {
-    CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMSET,
-    CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_ACTIVITY_KIND_DRIVER};
+    CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
+    CUPTI_ACTIVITY_KIND_MEMCPY2,           CUPTI_ACTIVITY_KIND_MEMSET,
+    CUPTI_ACTIVITY_KIND_RUNTIME,           CUPTI_ACTIVITY_KIND_DRIVER};
 
 /// The name of a function of CUDA's runtime or driver by its number; empty where it is not known.
 using CallName = std::function<std::string(CUpti_CallbackDomain domain, std::uint32_t function)>;

@@ -61,7 +61,7 @@ trace::DeviceDescription describe(int device) {
   return made;
 }
 
-std::vector<trace::DeviceDescription> describe_devices() {
+std::vector<trace::DeviceDescription> devices_of_trace() {
   int count = 0;
   check(cudaGetDeviceCount(&count), "cudaGetDeviceCount");
   std::vector<trace::DeviceDescription> devices;
@@ -89,7 +89,7 @@ void CuptiRecorder::start() {
   if (buffers_) throw Error("the recorder of " + file_.string() + " was started twice");
   const CuptiLibrary& library = cupti();
   activity_ = {};
-  activity_.devices = describe_devices();
+  activity_.devices = devices_of_trace();
   activity_.program = "headroom-cuda";
   activity_.recorded_by = fmt::format("headroom-cuda, CUDA {}.{}, CUPTI API {}", CUDART_VERSION / 1000,
                                       CUDART_VERSION % 1000 / 10, library.version);
@@ -145,13 +145,6 @@ void CuptiRecorder::take_into_host_time() {
     call.start_ns = to_steady(call.start_ns);
     call.end_ns = to_steady(call.end_ns);
   }
-}
-
-void trace_call(const std::string& file, const std::function<void()>& run) {
-  CuptiRecorder recorder(file);
-  recorder.start();
-  run();
-  recorder.stop();
 }
 
 }  // namespace headroom::cuda

@@ -4,9 +4,7 @@
 #include <cupti.h>
 
 #include <filesystem>
-#include <functional>
 #include <memory>
-#include <string>
 #include <utility>
 
 #include "headroom/trace/device_activity.h"
@@ -46,9 +44,5 @@ class CuptiRecorder final : public trace::Recorder {
   trace::DeviceActivity activity_;
   trace::ClockPair started_;
 };
-
-/// Registry::Tracer: one call of a case as a trace, with the wait for the device that ends it. What `run`
-/// throws comes through, and nothing is written.
-void trace_call(const std::string& file, const std::function<void()>& run);
 
 }  // namespace headroom::cuda

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "headroom/workload/limit_bytes.h"
 #include "headroom_cuda/limits/bandwidth_kernels.h"
 
 namespace headroom::cuda {
@@ -25,13 +26,8 @@ std::shared_ptr<DeviceBuffer> arena(State& state, std::size_t bytes) {
 }  // namespace
 
 LimitPlan plan_limit(State& state, std::size_t unit) {
-  const auto asked = static_cast<std::size_t>(state.integer("bytes"));
   LimitPlan plan;
-  plan.bytes = asked / unit * unit;
-  if (plan.bytes == 0) {
-    state.skip("bytes=" + std::to_string(asked) + " is less than the " + std::to_string(unit) +
-               " bytes that this limit moves at once");
-  }
+  plan.bytes = limit_bytes(state, unit);
   const bool hot = state.caches() == Caches::kHot;
   plan.passes = std::max<std::size_t>(1, kBytesPerIteration / plan.bytes);
   const std::size_t copies = state.rotate(plan.bytes * plan.passes);

@@ -113,6 +113,26 @@ TEST(ActivityRecords, ACopyAndASet) {
   EXPECT_EQ(std::get<trace::SetShape>(filled.work.front().shape).memory, "Managed");
 }
 
+TEST(ActivityRecords, ACopyBetweenDevices) {
+  CUpti_ActivityMemcpyPtoP4 copy{};
+  copy.kind = CUPTI_ACTIVITY_KIND_MEMCPY2;
+  copy.copyKind = CUPTI_ACTIVITY_MEMCPY_KIND_PTOP;
+  copy.srcKind = copy.dstKind = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
+  copy.bytes = 4096;
+  copy.start = 10;
+  copy.end = 20;
+  copy.deviceId = 1;
+  copy.streamId = 13;
+  copy.correlationId = 5;
+  const trace::DeviceActivity copied = taken(copy);
+  ASSERT_EQ(copied.work.size(), 1U);
+  EXPECT_EQ(copied.work[0].device, 1);
+  EXPECT_EQ(copied.work[0].stream, 13);
+  EXPECT_EQ(copied.work[0].correlation, 5);
+  EXPECT_EQ(std::get<trace::CopyShape>(copied.work[0].shape).kind, "PtoP");
+  EXPECT_EQ(std::get<trace::CopyShape>(copied.work[0].shape).bytes, 4096);
+}
+
 TEST(ActivityRecords, CallsByTheirNamesWithoutVersions) {
   CUpti_ActivityAPI call{};
   call.kind = CUPTI_ACTIVITY_KIND_RUNTIME;

@@ -40,7 +40,8 @@ TEST_F(Recorded, WithoutADeviceItSaysSoEachTimeAndWritesNothing) {
     EXPECT_THAT(test::message_of([&] { recorder.start(); }),
                 AnyOf(HasSubstr("cudaGetDeviceCount failed"), HasSubstr("CUPTI, which records")));
   }
-  EXPECT_THAT(test::message_of([&] { trace_call(file.string(), [] {}); }), HasSubstr("CU"));
+  EXPECT_THAT(test::message_of([&] { trace::record_call<CuptiRecorder>(file.string(), [] {}); }),
+              HasSubstr("CU"));
   EXPECT_FALSE(std::filesystem::exists(file));
 }
 
@@ -60,7 +61,7 @@ TEST_F(Recorded, WorkIsFoundWithItsCallsWithinTheStep) {
   std::vector<char> host(1 << 16);
   void* memory = nullptr;
   check(cudaMalloc(&memory, host.size()), "cudaMalloc");
-  trace_call(file.string(), [&] { fill_and_fetch(memory, host); });
+  trace::record_call<CuptiRecorder>(file.string(), [&] { fill_and_fetch(memory, host); });
   check(cudaFree(memory), "cudaFree");
   const trace::Trace trace = trace::read(file, {});
   for (const trace::TraceCheck& one : trace::trace_checks(trace))

@@ -23,7 +23,7 @@ class Recorded : public testing::Test {
   ~Recorded() override { std::filesystem::remove(file); }
 
   Json record(const std::function<void()>& run) {
-    trace_call(file.string(), run);
+    trace::record_call<OpRecorder>(file.string(), run);
     return parse_json(read_file(file), "trace");
   }
   /// Events of one name.
@@ -86,7 +86,7 @@ TEST_F(Recorded, ForwardAndBackwardShareASequenceNumber) {
 }
 
 TEST_F(Recorded, WhatThrowsLeavesNoFileAndNoListener) {
-  EXPECT_THROW(trace_call(file.string(), [] { throw Error("stop"); }), Error);
+  EXPECT_THROW(trace::record_call<OpRecorder>(file.string(), [] { throw Error("stop"); }), Error);
   EXPECT_FALSE(std::filesystem::exists(file));
   const Json trace = record([] { at::ones({2}).neg(); });
   EXPECT_EQ(calls(trace, "aten::neg").size(), 1U);
