@@ -72,6 +72,7 @@ std::vector<std::string> ours_and(const std::vector<std::string>& peers) {
 void register_cuda_experiments(Registry& registry) {
   registry.require_with(require_device);
   registry.trace_with(trace::record_call<CuptiRecorder>);
+  registry.end_where_lost_with(lost_context);
   registry.describe_devices_with(describe_devices);
   add_seed_experiments(registry,
                        {{gemv, ours_and(gemv_peers()), {{"cuda", gemv_variants()}}},

@@ -40,6 +40,12 @@ void Device::synchronize() const {
   check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize");
 }
 
+std::string lost_context() {
+  const cudaError_t status = cudaDeviceSynchronize();
+  if (status == cudaSuccess) return {};
+  return std::string("CUDA can do nothing more in this process (") + cudaGetErrorName(status) + ")";
+}
+
 std::shared_ptr<Device> device_of(State& state) {
   // Each case has a thread of its own, and CUDA's current device is a thread's.
   check(cudaSetDevice(kDevice), "cudaSetDevice");

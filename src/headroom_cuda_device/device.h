@@ -48,6 +48,10 @@ class Device {
   std::function<DeviceNoise()> watch_;
 };
 
+/// For Registry::end_where_lost_with: some failures (an illegal address, a trap of the device) leave every
+/// later call of the process failing.
+std::string lost_context();
+
 /// The device of a runner's cases. From then on State::rotate goes by its L2, the record names it, and has
 /// its clocks beside each sample. Call it before the inputs are made.
 std::shared_ptr<Device> device_of(State& state);

@@ -18,6 +18,7 @@ class Registry {
   /// Calls `run` once and writes a trace of what it did to `file`, whole or not at all. Throws Error.
   using Tracer = std::function<void(const std::string& file, const std::function<void()>& run)>;
   using Require = std::function<void()>;
+  using Lost = std::function<std::string()>;
   /// Adds to the registry what the runner's command line asks for. Throws Error.
   using TakeArguments = std::function<void(Registry&, const std::vector<std::string>& arguments)>;
 
@@ -35,6 +36,11 @@ class Registry {
     if (require_) require_();
   }
 
+  /// `lost` answers, after a case failed, why no case of this process can be measured any more; empty: it
+  /// can. The runner then ends, and who drives it starts another for what is left.
+  void end_where_lost_with(Lost lost) { lost_ = std::move(lost); }
+  std::string lost() const { return lost_ ? lost_() : std::string(); }
+
   /// How one call of a case is recorded; empty: this runner cannot.
   void trace_with(Tracer tracer) { tracer_ = std::move(tracer); }
   const Tracer& tracer() const { return tracer_; }
@@ -51,6 +57,7 @@ class Registry {
  private:
   std::deque<Experiment> experiments_;
   Require require_;
+  Lost lost_;
   Tracer tracer_;
   DescribeDevices describe_devices_;
   TakeArguments take_arguments_;

@@ -33,6 +33,8 @@ namespace headroom {
 ///   {"do": "trace", "case": 7, "file": "/full/path.json"}     -> {"traced": "/full/path.json"}
 ///                                                                or {"untraced": "reason"}
 ///   {"do": "release", "case": 7}                              -> {"released": 7}
+///   Where a failure leaves the process unable to go on (Registry::end_where_lost_with), any of these is
+///   answered with {"error": "reason"}, and the runner ends.
 ///   {"do": "quit"}                                            (the runner ends; so it does when the socket
 ///   closes)
 inline constexpr int kProtocolVersion = 1;

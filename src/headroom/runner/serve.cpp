@@ -21,6 +21,11 @@
 namespace headroom {
 namespace {
 
+/// A failure after which this process can measure nothing more.
+struct ProcessLost : Error {
+  using Error::Error;
+};
+
 /// One conversation: the cases that are prepared now, by number.
 class Session {
  public:
@@ -58,6 +63,8 @@ class Session {
     const int id = case_of(request);
     cases_.erase(id);
     auto made = std::make_unique<CaseThread>(*experiment, std::move(spec), shared_);
+    const Outcome& outcome = made->prepared().outcome;
+    if (outcome.kind == Outcome::Kind::kFailed) require_survival(outcome.reason);
     Json reply = to_json(made->prepared());
     if (made->prepared().outcome.kind == Outcome::Kind::kMeasured) cases_.emplace(id, std::move(made));
     return reply;
@@ -68,7 +75,9 @@ class Session {
     if (found == cases_.end()) throw Error("that case is not prepared");
     const SampleRequest wanted{json_integer<std::uint64_t>(request, "iterations", "request", 1),
                                json_integer<std::uint64_t>(request, "lead_in", "request")};
-    return to_json(found->second->sample(wanted));
+    const SampleReply reply = found->second->sample(wanted);
+    if (!reply.failure.empty()) require_survival(reply.failure);
+    return to_json(reply);
   }
 
   /// Records one call of the case. That it cannot be recorded ends neither the case nor the run.
@@ -87,6 +96,7 @@ class Session {
     };
     const SampleReply reply = found->second->sample({kTracedIterations, 0, &surround});
     if (!reply.failure.empty()) problem = reply.failure;
+    if (!problem.empty()) require_survival(problem);
     if (!problem.empty()) return {{"untraced", problem}};
     return {{"traced", file}};
   }
@@ -95,6 +105,11 @@ class Session {
     const int id = case_of(request);
     cases_.erase(id);
     return {{"released", id}};
+  }
+
+  void require_survival(const std::string& failure) const {
+    const std::string lost = registry_.lost();
+    if (!lost.empty()) throw ProcessLost(failure + "; " + lost);
   }
 
   const Registry& registry_;
@@ -138,6 +153,9 @@ void serve(Channel channel, Registry& registry, const std::string& name,
       const Json request = parse_json(line, "request");
       if (request.is_object() && request.value("do", "") == "quit") return;
       reply = session.answer(request);
+    } catch (const ProcessLost& lost) {
+      channel.write_line(dump_json({{"error", lost.what()}}));
+      return;
     } catch (const std::exception& error) {
       reply = {{"error", error.what()}};
     }

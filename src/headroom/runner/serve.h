@@ -17,7 +17,8 @@ std::optional<Channel> inherited_channel();
 
 /// Serves `registry` as runner `name` over `channel` until it closes or says quit: executes, decides nothing.
 /// Requests that it does not understand are answered with {"error": reason}; so is the command line, in place
-/// of a greeting, where the registry misses what it requires or cannot take its `arguments`.
+/// of a greeting, where the registry misses what it requires or cannot take its `arguments`; and a case whose
+/// failure the process does not survive (Registry::end_where_lost_with), after which this returns.
 void serve(Channel channel, Registry& registry, const std::string& name,
            const std::vector<std::string>& arguments = {});
 

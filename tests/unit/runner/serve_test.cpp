@@ -112,6 +112,30 @@ TEST_F(Served, TellsHowACaseFailed) {
   EXPECT_EQ(sample_reply_from_json(sample(3, 1)).failure, "boom in sample");
 }
 
+TEST_F(Served, EndsWhereAFailureLeavesTheProcessLost) {
+  bool is_lost = false;
+  registry_.end_where_lost_with([&] { return is_lost ? "the device is gone" : ""; });
+  prepare(1, "throws in sample");
+  prepare(2, "well");
+  sample(1, 1);
+  EXPECT_EQ(sample_reply_from_json(sample(1, 1)).failure, "boom in sample") << "what the process survives";
+  is_lost = true;
+  EXPECT_TRUE(sample_reply_from_json(sample(2, 1)).failure.empty()) << "asked after failures only";
+  prepare(3, "skips");
+  EXPECT_THAT(json_string(sample(1, 1), "error", ""),
+              AllOf(HasSubstr("boom in sample"), HasSubstr("is gone")));
+  std::string line;
+  EXPECT_EQ(ours_.read_line(line, milliseconds(10'000)), Channel::Status::kClosed);
+}
+
+TEST_F(Served, EndsWhereACaseIsLostInPreparing) {
+  registry_.end_where_lost_with([] { return "the device is gone"; });
+  EXPECT_THAT(json_string(prepare(1, "throws"), "error", ""),
+              AllOf(HasSubstr("boom in prepare"), HasSubstr("is gone")));
+  std::string line;
+  EXPECT_EQ(ours_.read_line(line, milliseconds(10'000)), Channel::Status::kClosed);
+}
+
 TEST_F(Served, AnswersWhatItDoesNotUnderstandAndGoesOn) {
   EXPECT_THAT(error_of("{nonsense"), HasSubstr("not JSON"));
   EXPECT_THAT(error_of("[1]"), HasSubstr("expected an object"));
