@@ -57,7 +57,7 @@ void add_limits(Registry& registry) {
       .metric(kBandwidth);
   limit("limit.peak", limit_peak)
       .summary("arithmetic peak")
-      .axis("dtype", {"f32", "f16", "bf16", "fp8", "int8"})
+      .axis("dtype", {"f64", "f32", "f16", "bf16", "fp8", "int8"})
       .axis("pattern", {"fma", "mma", "wgmma"});
 }
 

@@ -21,7 +21,7 @@ CUOBJDUMP = os.environ.get("HEADROOM_CUOBJDUMP") or shutil.which(
 FILES = {
     "bandwidth_kernels.cu": ("90", ["ld.global.nc.L1::no_allocate.L2::256B.v4.u32", "st.global.cs.v4.u32"],
                              [r"LDG\.E\.\S*128", r"STG\.E\.128", r"STG\.E\.EF\.128"]),
-    "fma_peak.cu": ("90", ["fma.rn.f32"], [r"FFMA"]),
+    "fma_peak.cu": ("90", ["fma.rn.f32", "fma.rn.f64"], [r"FFMA", r"DFMA"]),
     "mma_peak.cu": ("80", ["mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32",
                            "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"], [r"HMMA\.16816\.F32\.BF16", r"IMMA\.16832\.S8\.S8"]),
     "wgmma_peak.cu": ("90a", ["wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16",

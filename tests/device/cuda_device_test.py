@@ -133,6 +133,7 @@ class CudaDeviceTest(unittest.TestCase):
         for (_, _, dtype, _), record in found.items():
             best[dtype] = max(best.get(dtype, 0), record["metric"]["value"])
         self.assertGreater(best["bf16"], 4 * best["f32"])
+        self.assertGreater(best["f32"], 1.5 * best["f64"])
         self.assertGreater(best["int8"], 1.5 * best["bf16"])
 
     def test_experiments_are_verified_and_below_the_limits_of_their_device(self):

@@ -5,8 +5,9 @@
 namespace headroom::cuda {
 namespace {
 
-__global__ void __launch_bounds__(kFmaThreads) fma_kernel(unsigned rounds, float x, float y, float* out) {
-  float chains[kFmaChains];
+template <typename T>
+__global__ void __launch_bounds__(kFmaThreads) fma_kernel(unsigned rounds, T x, T y, T* out) {
+  T chains[kFmaChains];
 #pragma unroll
   for (unsigned i = 0; i < kFmaChains; ++i) chains[i] = fma_start(threadIdx.x % 32, i);
 #pragma unroll 1
@@ -14,10 +15,10 @@ __global__ void __launch_bounds__(kFmaThreads) fma_kernel(unsigned rounds, float
 #pragma unroll
     for (unsigned i = 0; i < kFmaRoundsAtOnce; ++i) {
 #pragma unroll
-      for (unsigned chain = 0; chain < kFmaChains; ++chain) chains[chain] = fmaf(chains[chain], x, y);
+      for (unsigned chain = 0; chain < kFmaChains; ++chain) chains[chain] = fma(chains[chain], x, y);
     }
   }
-  float sum = 0;
+  T sum = 0;
 #pragma unroll
   for (unsigned i = 0; i < kFmaChains; ++i) sum += chains[i];
   out[blockIdx.x * kFmaThreads + threadIdx.x] = sum;
@@ -25,9 +26,12 @@ __global__ void __launch_bounds__(kFmaThreads) fma_kernel(unsigned rounds, float
 
 }  // namespace
 
-void fma_chains(unsigned blocks, unsigned rounds, float x, float y, float* out, cudaStream_t stream) {
-  fma_kernel<<<blocks, kFmaThreads, 0, stream>>>(rounds, x, y, out);
+template <typename T>
+void fma_chains(unsigned blocks, unsigned rounds, T x, T y, T* out, cudaStream_t stream) {
+  fma_kernel<T><<<blocks, kFmaThreads, 0, stream>>>(rounds, x, y, out);
   check_launch("fma_kernel");
 }
+template void fma_chains(unsigned, unsigned, float, float, float*, cudaStream_t);
+template void fma_chains(unsigned, unsigned, double, double, double*, cudaStream_t);
 
 }  // namespace headroom::cuda

@@ -21,16 +21,17 @@ constexpr unsigned kFmaVerified = 2 * kFmaRoundsAtOnce, kMatrixVerified = kWgmma
 /// Tensor cores of fp8 add with fewer bits than float32 has.
 constexpr double kFp8Tolerance = 2e-2;
 
-/// f32 with ordinary instructions. Verified with a, a + 1/32, a + 2/32, …, whose end tells how many rounds it
-/// were; timed with a, 8 - a, a, 8 - a, …, in which every bit of a changes in every round.
+/// f32 or f64 with ordinary instructions. Verified with a, a + 1/32, a + 2/32, …, whose end tells how many
+/// rounds it were; timed with a, 8 - a, a, 8 - a, …, in which every bit of a changes in every round.
+template <typename T>
 void fma_peak(State& state) {
-  constexpr float kStep = 0.03125F;
+  constexpr T kStep = 0.03125;
   const auto device = device_of(state);
   const auto blocks = static_cast<unsigned>(4 * device->multiprocessors());
   const std::size_t threads = std::size_t{blocks} * kFmaThreads;
-  DeviceBuffer out(state, threads * sizeof(float));
+  DeviceBuffer out(state, threads * sizeof(T));
   const Launch verified = [&](std::size_t, cudaStream_t stream) {
-    fma_chains(blocks, kFmaVerified, 1, kStep, out.as<float>(), stream);
+    fma_chains(blocks, kFmaVerified, T{1}, kStep, out.as<T>(), stream);
   };
   std::vector<double> expected(threads, 0.0);
   for (std::size_t thread = 0; thread < threads; ++thread) {
@@ -38,11 +39,12 @@ void fma_peak(State& state) {
       expected[thread] += fma_start(static_cast<unsigned>(thread % 32), chain) + double{kStep} * kFmaVerified;
     }
   }
-  verify_on_device<float>(state, *device, verified, out, expected, {1e-6, 0});
-  state.work({.flops = 2.0 * static_cast<double>(threads) * kFmaChains * kFmaRounds, .dtype = "f32"});
-  state.note("instruction", "FFMA");
+  verify_on_device<T>(state, *device, verified, out, expected, {1e-6, 0});
+  state.work(
+      {.flops = 2.0 * static_cast<double>(threads) * kFmaChains * kFmaRounds, .dtype = state.text("dtype")});
+  state.note("instruction", sizeof(T) == 4 ? "FFMA" : "DFMA");
   measure_on_device(state, *device, [&](std::size_t, cudaStream_t stream) {
-    fma_chains(blocks, kFmaRounds, -1, 8, out.as<float>(), stream);
+    fma_chains(blocks, kFmaRounds, T{-1}, T{8}, out.as<T>(), stream);
   });
 }
 
@@ -148,10 +150,12 @@ void wgmma_peak(State& state) {
 }  // namespace
 
 void limit_peak(State& state) {
-  const bool is_f32 = state.text("dtype") == "f32";
+  const std::string& dtype = state.text("dtype");
   const std::string& pattern = state.text("pattern");
-  if (is_f32 != (pattern == "fma")) state.skip("no " + pattern + " of " + state.text("dtype"));
-  if (pattern == "fma") return fma_peak(state);
+  const bool is_scalar = dtype == "f64" || dtype == "f32";
+  if (is_scalar != (pattern == "fma")) state.skip("no " + pattern + " of " + dtype);
+  if (dtype == "f64") return fma_peak<double>(state);
+  if (dtype == "f32") return fma_peak<float>(state);
   return pattern == "mma" ? mma_peak(state) : wgmma_peak(state);
 }
 

@@ -15,8 +15,10 @@ constexpr unsigned kFmaRoundsAtOnce = 32;  ///< `rounds` is a multiple of it
 constexpr float fma_start(unsigned lane, unsigned chain) {
   return 1.0F + 0.03125F * static_cast<float>(lane) + 0.5F * static_cast<float>(chain);
 }
-/// out[thread] becomes the sum of the thread's chains after `rounds` rounds, in the order of the chains.
-void fma_chains(unsigned blocks, unsigned rounds, float x, float y, float* out, cudaStream_t stream);
+/// out[thread] becomes the sum of the thread's chains after `rounds` rounds, in the order of the chains. T is
+/// float or double.
+template <typename T>
+void fma_chains(unsigned blocks, unsigned rounds, T x, T y, T* out, cudaStream_t stream);
 
 /// What the matrix instructions multiply. All of them take 32 bytes of each row and column at a time.
 enum class MatrixType { kF16, kBf16, kFp8, kInt8 };
