@@ -29,6 +29,9 @@ default="device smoke show trace sanitize experiments limits tests table"
 declare -A most=([device]=40 [smoke]=90 [show]=170 [trace]=60 [sanitize]=150 [racecheck]=200 [experiments]=150 [limits]=90
   [tests]=300 [table]=20)
 
+# Installers put neither the toolkit's programs nor the driver's into every PATH.
+PATH=$PATH:${CUDA_HOME:-/usr/local/cuda}/bin:/usr/local/nvidia/bin
+
 find_programs() {
   if [[ -x $here/bin/headroom ]]; then
     bin=$here/bin tests=$here/tests tools=$here
@@ -117,6 +120,7 @@ sanitize() {
   : >"$log"
   # The command line itself never touches CUDA, its runner does.
   local checker=(compute-sanitizer --target-processes all --require-cuda-init no --error-exitcode 9 --launch-timeout 120)
+  # shellcheck disable=SC2016
   "${checker[@]}" bash -c '"$0" --gtest_also_run_disabled_tests --gtest_filter="PlantedError.*"; exit 0' "$bin/unit_cuda" >/dev/null
   [[ $? -eq 9 ]] || { echo "the checker does not find an error that is there, in a process of a process"; return 1; }
   checked() {

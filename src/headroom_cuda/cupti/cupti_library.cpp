@@ -8,6 +8,7 @@
 #include "headroom/base/error.h"
 #include "headroom/base/loaded_library.h"
 #include "headroom/base/text.h"
+#include "headroom_cuda/toolkit_roots.h"
 
 namespace headroom::cuda {
 namespace {
@@ -53,12 +54,7 @@ void CuptiLibrary::check(CUptiResult status, const char* call) const {
 std::vector<std::string> cupti_candidates() {
   const char* named = std::getenv("HEADROOM_CUPTI");
   if (named != nullptr && *named != '\0') return {named};
-  std::vector<std::string> roots;
-  for (const char* variable : {"CUDA_HOME", "CUDA_PATH"}) {
-    const char* root = std::getenv(variable);
-    if (root != nullptr && *root != '\0') roots.emplace_back(root);
-  }
-  roots.emplace_back("/usr/local/cuda");
+  const std::vector<std::string> roots = toolkit_roots();
   std::vector<std::string> candidates;
   for (const int major : {CUDART_VERSION / 1000, CUDART_VERSION / 1000 == 12 ? 13 : 12}) {
     const std::string name = "libcupti.so." + std::to_string(major);

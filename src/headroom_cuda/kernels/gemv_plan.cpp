@@ -33,6 +33,9 @@ const std::vector<Choice>& choices() {
     for (const GemvForm form : {GemvForm{1, 1}, GemvForm{1, 4}, GemvForm{2, 4}, GemvForm{4, 2}}) {
       made.push_back({form, GemvBlocks::kLarge, Start::kEarly});
     }
+    for (const GemvForm form : {GemvForm{2, 4}, GemvForm{4, 2}}) {
+      made.push_back({form, GemvBlocks::kSmall, Start::kEarly});
+    }
     return made;
   }();
   return all;

@@ -38,7 +38,7 @@ struct GemvPlan {
   bool aligned = true;  ///< every row begins at a multiple of 16 bytes
 
   unsigned threads() const { return static_cast<unsigned>(size); }  ///< of a block
-  std::string name() const;  ///< "4 rows, 2 vectors", then ", small blocks" or ", early"
+  std::string name() const;  ///< "4 rows, 2 vectors", then ", small blocks", ", early", or both
 };
 
 std::string name_of(GemvForm form);

@@ -4,19 +4,15 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <cstdlib>
-
 #include "headroom/base/error.h"
+#include "headroom_cuda/toolkit_roots.h"
 
 namespace headroom::cuda {
 namespace {
 
 std::vector<std::string> folders() {
   std::vector<std::string> found{""};
-  if (const char* home = std::getenv("CUDA_HOME"); home != nullptr && *home != '\0') {
-    found.push_back(std::string(home) + "/lib64/");
-  }
-  found.emplace_back("/usr/local/cuda/lib64/");
+  for (const std::string& root : toolkit_roots()) found.push_back(root + "/lib64/");
   return found;
 }
 

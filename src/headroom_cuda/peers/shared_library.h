@@ -12,8 +12,8 @@ namespace headroom::cuda {
 /// A library that is loaded while the program runs, and stays loaded.
 class SharedLibrary {
  public:
-  /// The first of `names` that is found: by the loader (LD_LIBRARY_PATH, ld.so.conf), then in CUDA_HOME and
-  /// /usr/local/cuda. Throws Error, saying what was looked for.
+  /// The first of `names` that is found: by the loader (LD_LIBRARY_PATH, ld.so.conf), then in CUDA_HOME,
+  /// CUDA_PATH and /usr/local/cuda. Throws Error, saying what was looked for.
   explicit SharedLibrary(const std::vector<std::string>& names);
 
   /// A function of it: find("cublasCreate_v2", create). Throws Error where it is not there.

@@ -3,6 +3,9 @@
 
 #include <gmock/gmock.h>
 
+#include <set>
+#include <string>
+
 #include "headroom/base/error.h"
 
 namespace headroom::cuda {
@@ -39,7 +42,18 @@ TEST(GemvPlan, WhatStartsEarlySaysSo) {
   const GemvPlan plan = gemv_plan(16384, 16384, kH200, "4 rows, 2 vectors, early");
   EXPECT_EQ(plan.start, Start::kEarly);
   EXPECT_EQ(plan.name(), "4 rows, 2 vectors, early");
+  const GemvPlan small = gemv_plan(16384, 16384, kH200, "4 rows, 2 vectors, small blocks, early");
+  EXPECT_EQ(small.start, Start::kEarly);
+  EXPECT_EQ(small.size, GemvBlocks::kSmall);
   EXPECT_EQ(gemv_plan(16384, 16384, kH200, "").start, Start::kBehindOther);
+}
+
+TEST(GemvPlan, EachVariantHasANameOfItsOwnThatFindsIt) {
+  std::set<std::string> names;
+  for (const std::string& name : gemv_variants()) {
+    EXPECT_TRUE(names.insert(name).second) << name;
+    EXPECT_EQ(gemv_plan(16384, 32768, kH200, name).name(), name);
+  }
 }
 
 TEST(GemvPlan, OneThreadOfAWarpDoesForAShortRow) {
