@@ -76,6 +76,17 @@ class GateTest(CommandLineTest):
         result = headroom("diff", before, after, "--metric", "latency", "--gate", "3%", env=self.environment)
         self.assert_exit(result, 0)
 
+    def test_a_gate_that_cannot_compare_says_so_beside_its_json(self):
+        before, after = self.before_and_after(1.0)
+        text = json.loads(after.read_text())
+        for record in text["records"]:
+            record["metric"]["unit"] = "GB/s"
+        after.write_text(json.dumps(text))
+        result = headroom("diff", before, after, "--gate", "20%", "--json", "-", env=self.environment)
+        self.assert_exit(result, 2)
+        self.assertIn("headroom: gate: no case could be compared: fine", result.stderr)
+        self.assertEqual(json.loads(result.stdout)["gate"]["exit"], 2)
+
     def test_confirm_needs_a_gate(self):
         path = self.folder / "base.json"
         self.run_fine("--json", path)

@@ -116,6 +116,14 @@ DiffReport make_report(const Side& baseline, const std::vector<Side>& tests, con
   return report;
 }
 
+void say_why_nothing_was_compared(const DiffReport& report) {
+  const auto first =
+      std::ranges::find_if(report.comparisons, [](const Comparison& c) { return !c.problem.empty(); });
+  const std::string why =
+      first == report.comparisons.end() ? "" : ": " + case_name(*first->baseline) + ": " + first->problem;
+  std::fprintf(stderr, "headroom: gate: %s%s\n", report.gate->sentence.c_str(), why.c_str());
+}
+
 void print_report(const DiffReport& report, bool markdown) {
   const auto show = [&](const Table& table) {
     if (table.size() > 0) print((markdown ? table.markdown() : table.text()) + "\n");
@@ -158,7 +166,9 @@ ExitCode diff(const Arguments& arguments) {
   if (report.comparisons.empty()) {
     throw Error("no case of " + report.baseline + " is in what it is compared with: nothing was compared");
   }
-  return report.gate ? report.gate->exit : ExitCode::kFine;
+  if (!report.gate) return ExitCode::kFine;
+  if (report.gate->exit == ExitCode::kCannot) say_why_nothing_was_compared(report);
+  return report.gate->exit;
 }
 
 }  // namespace headroom::cli
