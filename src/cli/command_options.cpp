@@ -94,15 +94,17 @@ void declare_measuring(CLI::App& app, RawOptions& raw, CommandOptions& options, 
                  "most time of measuring, once --min-rounds are over (default 60s)");
   app.add_option("-r,--runs,--num-samples", raw.stop.num_samples,
                  "runs of each command, exactly so many (default: until the interval is narrow)")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 40));
   app.add_option("--min-rounds", raw.min_rounds, "least number of rounds (default 6: an interval needs six)")
-      ->check(CLI::PositiveNumber);
-  app.add_option("--max-rounds", raw.max_rounds, "most rounds (default 10000)")->check(CLI::PositiveNumber);
+      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 40));
+  app.add_option("--max-rounds", raw.max_rounds, "most rounds (default 10000)")
+      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 40));
   app.add_flag("--quick", raw.quick, "a first look: precision 2%, at most 5 s");
   app.add_option("--seed", options.seed, "of the random order");
 }
 
 void declare_output(CLI::App& app, RawOptions& raw, CommandOptions& options) {
+  app.add_flag("--markdown", options.markdown, "the table in Markdown");
   declare_record_files(app, options.json, options.oss);
   app.add_option("--export", options.exports,
                  "FORMAT FILE: hyperfine, seed-csv, oss-v3 or headroom-json; may be repeated")

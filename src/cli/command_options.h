@@ -24,6 +24,7 @@ struct CommandOptions {
   std::string shell;                                           ///< empty: none
   std::string input, output;                                   ///< output: "null", "pipe", or a file
   bool ignore_failure = false;
+  bool markdown = false;  ///< the table
   bool random_environment = true;
   std::chrono::milliseconds timeout{-1};
   StopRule stop;

@@ -176,8 +176,9 @@ std::vector<Comparison> comparisons_of(const std::vector<Record>& records,
 }
 
 void print_results(const std::vector<Record>& records, const std::vector<Comparison>& comparisons,
-                   const ChildCounters& counters, std::FILE* out) {
-  std::fputs(command_table(records, comparisons).text().c_str(), out);
+                   const ChildCounters& counters, bool markdown, std::FILE* out) {
+  const Table table = command_table(records, comparisons);
+  std::fputs((markdown ? table.markdown() + "\n" : table.text()).c_str(), out);
   std::fputs(command_legend(records).c_str(), out);
   if (!counters.any()) std::fprintf(out, "  no hardware counters: %s\n", counters.absence().c_str());
   if (counters.any() && counters.of_user_space()) {
@@ -213,7 +214,7 @@ ExitCode measure_commands(const std::vector<std::vector<PlannedCommand>>& groups
   }
   const std::vector<Comparison> comparisons = comparisons_of(records, group_sizes, options.margin);
   // Records on standard output are for a program to read: the table makes way.
-  print_results(records, comparisons, counters, files.uses_stdout() ? stderr : stdout);
+  print_results(records, comparisons, counters, options.markdown, files.uses_stdout() ? stderr : stdout);
   files.finish(records);
   append_to_history(records, options.store);
   if (interrupts > 0) return tell_interrupted();

@@ -95,9 +95,11 @@ std::optional<DiffOptions> parse_diff_options(const Arguments& arguments, ExitCo
       "Compares measurements, case by case: what got slower, what got faster, and what cannot be told.",
       "headroom diff");
   app.footer(kFooter);
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   app.add_option("BASELINE TEST", texts.operands, "what to compare: the baseline, then one test or more")
       ->required()
-      ->expected(2, 64);
+      ->expected(2, 64)
+      ->multi_option_policy(CLI::MultiOptionPolicy::Throw);  // which counts them
   app.add_option("--metric", options.metrics, "only this metric (may be repeated)")
       ->type_name("NAME")
       ->expected(1)

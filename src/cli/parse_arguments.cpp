@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,27 @@ std::string missing_values(const CLI::App& app, const std::string& what) {
   return what;
 }
 
+/// Says of a value what it is: "N" where CLI11 has "INT:INT in [1 - 4096]", the choices alone where it has
+/// "TEXT:{gloo,nccl}". The range is told where a value is outside it.
+class HelpText : public CLI::Formatter {
+ public:
+  std::string make_option_opts(const CLI::Option* option) const override {
+    std::string text = CLI::Formatter::make_option_opts(option);
+    const std::size_t begin = text.find_first_not_of(' ');
+    const std::size_t colon = text.find(':');
+    if (begin == std::string::npos) return text;
+    if (colon != std::string::npos && text.substr(colon).starts_with(":{")) {
+      text.erase(begin, colon + 1 - begin);
+    } else if (text.substr(begin).starts_with("INT") || text.substr(begin).starts_with("UINT") ||
+               text.substr(begin).starts_with("FLOAT")) {
+      const std::size_t bracket = text.find(']');
+      const std::size_t end = bracket != std::string::npos ? bracket + 1 : text.find(' ', begin);
+      text.replace(begin, end == std::string::npos ? end : end - begin, "N");
+    }
+    return text;
+  }
+};
+
 std::string reason(const CLI::App& app, const CLI::ParseError& error) {
   if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) return unexpected(app);
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) return missing_values(app, error.what());
@@ -55,6 +77,7 @@ std::string reason(const CLI::App& app, const CLI::ParseError& error) {
 }  // namespace
 
 std::optional<ExitCode> parse_arguments(CLI::App& app, const Arguments& arguments) {
+  app.formatter(std::make_shared<HelpText>());
   try {
     app.parse(Arguments(arguments.rbegin(), arguments.rend()));  // CLI11 takes them from the back
   } catch (const CLI::ParseError& error) {

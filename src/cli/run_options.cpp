@@ -94,6 +94,7 @@ void declare_measuring(CLI::App& app, RawOptions& raw, RunOptions& options) {
 
 void declare_output(CLI::App& app, RawOptions& raw, RunOptions& options) {
   app.add_option("--output", options.csv, "CSV of the means over shapes, and JSON lines beside it, appended");
+  app.add_flag("--markdown", options.markdown, "the tables in Markdown");
   declare_record_files(app, options.json, options.oss);
   declare_store(app, options.store, raw.no_store);
   app.add_flag(

@@ -14,6 +14,7 @@ namespace headroom::cli {
 struct RunOptions {
   SessionRequest request;
   bool list = false;
+  bool markdown = false;  ///< the tables
   bool fail_below_target = false;
   std::string csv, json, oss;  ///< output files; empty: none
   std::string store;           ///< history to append to; empty: none

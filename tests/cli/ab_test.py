@@ -169,6 +169,15 @@ class RunningTest(CommandLineTest):
             self.assertEqual({len(record["samples"][0]["values"]) for record in records_of(path)
                               if record["metric"]["name"] == "latency"}, {7})
 
+    def test_markdown(self):
+        result = headroom("ab", "--no-store", "true", "sleep 0.001", "--runs", "6", "--markdown")
+        self.assert_exit(result, 0)
+        lines = result.stdout.splitlines()
+        self.assertRegex(lines[0], r"^\| command \|.* time \|")
+        self.assertRegex(lines[1], r"^\|[-:| ]+\|$")
+        self.assertRegex(lines[2], r"^\| true \|")
+        self.assertIn("x the time of true", result.stdout)
+
     def test_input_and_output(self):
         text = self.folder / "in"
         text.write_text("from a file")

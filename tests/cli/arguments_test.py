@@ -21,6 +21,20 @@ class ArgumentsTest(CommandLineTest):
         self.assert_refused(headroom("run", "--threads", "0"), "headroom: --threads: Value 0 not in range 1 to 4096")
         self.assert_refused(headroom("diff", "a"), "headroom: BASELINE TEST: At least 2 required", "headroom diff --help")
 
+    def test_help_names_values_briefly(self):
+        for command in ("run", "ab", "cache", "dispatch", "ddp", "machine", "history"):
+            shown = headroom(command, "--help").stdout
+            self.assertNotRegex(shown, r"in \[\d|\bU?INT\b|TEXT:", command)
+        self.assertRegex(headroom("run", "--help").stdout, r"--threads N +threads of a case")
+        self.assertRegex(headroom("ddp", "--help").stdout, r"--backend \{gloo,nccl\} +gloo")
+
+    def test_the_last_of_an_option_given_twice_counts(self):
+        first, last = self.folder / "first.json", self.folder / "last.json"
+        self.assert_exit(headroom("time", "true", "--no-store", "--runs", "6", "--json", first, "--json", last), 0)
+        self.assertFalse(first.exists())
+        self.assert_exit(headroom("diff", last, last, "--json", first, "--json", "-"), 0)
+        self.assertFalse(first.exists())
+
     def test_bounds_that_exclude_each_other(self):
         self.assert_refused(headroom("time", "true", "--min-time", "10s", "--max-time", "1s"),
                             "--min-time 10s is more than --max-time 1s")

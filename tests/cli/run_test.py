@@ -13,6 +13,18 @@ SMALL = ["-a", "D=64", "--hot", *BRIEF]
 
 
 class RunTest(CommandLineTest):
+    def test_markdown(self):
+        result = faulty("fine", "--markdown")
+        self.assert_exit(result, 0)
+        self.assertRegex(result.stdout.splitlines()[0], r"^\| case \|")
+        self.assertIn("| fine |", result.stdout)
+
+    def test_the_list_fits_a_screen(self):
+        result = headroom("run", "--list", "--runner", NATIVE)
+        self.assert_exit(result, 0)
+        self.assertIn("bytes=16384,32768,...,1073741824 (17 values)", result.stdout)
+        self.assertLess(max(map(len, result.stdout.splitlines())), 190)
+
     def test_list(self):
         result = headroom("run", "--list")
         self.assert_exit(result, 0)

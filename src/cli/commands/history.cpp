@@ -140,7 +140,9 @@ ExitCode show(const Arguments& arguments) {
   CLI::App app("Shows what was measured before: runs, series over time, and where they changed.",
                "headroom history");
   app.footer(kExamples);
-  app.add_option("WORD", options.words, "the series whose name, metric, unit and machine have all of these");
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  app.add_option("WORD", options.words, "the series whose name, metric, unit and machine have all of these")
+      ->take_all();
   app.add_option("--series", options.series, "the series of this number");
   app.add_flag("--all", options.all, "plot every series that fits, however many");
   app.add_option("--runs", options.runs, "how many of the last runs to list (default 20)")

@@ -90,6 +90,7 @@ MachineOptions parse(const Arguments& arguments, std::optional<ExitCode>& done) 
       "  headroom machine --quick          every other size, shorter\n"
       "  headroom machine --stored         show what was measured last, measure nothing\n"
       "  headroom machine --json peaks.json\n");
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   app.add_flag("--quick", options.quick, "every other working set, at most 0.15 s a point");
   app.add_flag("--topology", options.topology_only, "only what the system says, without measuring");
   app.add_flag("--stored", options.stored, "show the last measurement of this machine");

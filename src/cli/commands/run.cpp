@@ -41,14 +41,22 @@ std::shared_ptr<const Environment> environment_of(const Arguments& arguments, co
   return std::make_shared<const Environment>(std::move(environment));
 }
 
+/// "D=1024,4096,8192", of many values "bytes=16384,32768,...,1073741824 (17 values)".
+std::string axis_text(const Axis& axis) {
+  constexpr std::size_t kShown = 8;
+  if (axis.values.size() <= kShown) return axis.name + "=" + join(axis.values, ",");
+  return fmt::format("{}={},{},...,{} ({} values)", axis.name, axis.values[0], axis.values[1],
+                     axis.values.back(), axis.values.size());
+}
+
 void print_list(const std::vector<RunnerOffer>& offers) {
-  Table table({{"experiment"}, {"runner"}, {"backends"}, {"axes"}, {"what it is"}});
+  Table table({{"experiment"}, {"runner"}, {"backends"}, {"axes"}});
   for (const RunnerOffer& offer : offers) {
     for (const ExperimentDescription& experiment : offer.experiments) {
       std::vector<std::string> axes;
-      for (const Axis& axis : experiment.axes) axes.push_back(axis.name + "=" + join(axis.values, ","));
-      table.row({experiment.name, offer.label, join(experiment.backends, ","), join(axes, " "),
-                 experiment.summary});
+      for (const Axis& axis : experiment.axes) axes.push_back(axis_text(axis));
+      table.row({experiment.name, offer.label, join(experiment.backends, ","), join(axes, " ")});
+      table.line("    " + experiment.summary);
     }
   }
   std::fputs(table.text().c_str(), stdout);
@@ -71,14 +79,15 @@ void list(const std::vector<RunnerOffer>& offers, const std::string& json) {
   if (!json.empty()) write_file_atomically(json == "-" ? "/dev/stdout" : json, list_json(offers));
 }
 
-void print_results(const std::vector<Record>& records, std::FILE* out) {
-  std::fputs(run_table(records).text().c_str(), out);
+void print_results(const std::vector<Record>& records, bool markdown, std::FILE* out) {
+  const auto text = [&](const Table& table) { return markdown ? table.markdown() + "\n" : table.text(); };
+  std::fputs(text(run_table(records)).c_str(), out);
   std::fputs(run_legend(records).c_str(), out);
   std::fputs(nearest_limit_text(records).c_str(), out);
   const Table means = mean_table(records);
   if (means.size() == 0) return;
-  std::fputs("\nmean over shapes:\n", out);
-  std::fputs(means.text().c_str(), out);
+  std::fputs(markdown ? "\n" : "\nmean over shapes:\n", out);
+  std::fputs(text(means).c_str(), out);
 }
 
 ExitCode exit_code_of(const std::vector<Record>& records, bool fail_below_target) {
@@ -133,7 +142,7 @@ ExitCode measure(const Arguments& arguments, const RunOptions& options,
   }
   if (!records.empty()) {
     // Records on standard output are for a program to read: the table makes way.
-    print_results(records, outputs.uses_stdout() ? stderr : stdout);
+    print_results(records, options.markdown, outputs.uses_stdout() ? stderr : stdout);
     if (!traces.empty()) report_traces(traces, records);
     outputs.write_means(records);
     append_to_history(records, options.store);
