@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Some calls of random_arguments.py, the same each time; with HEADROOM_RANDOM_SECONDS, others for so long."""
+import os
+import time
+import unittest
+
+from random_arguments import problems
+
+SECONDS = float(os.environ.get("HEADROOM_RANDOM_SECONDS", 0))
+
+
+class RandomArgumentsTest(unittest.TestCase):
+    def test_every_call_ends_as_documented(self):
+        seed = int(time.time()) if SECONDS else 20
+        calls, found = problems(SECONDS, seed, least=60)
+        self.assertGreaterEqual(calls, 60)
+        self.assertEqual(found, [], f"seed {seed}:\n" + "\n".join(found))
+
+
+if __name__ == "__main__":
+    unittest.main()
