@@ -4,7 +4,7 @@
 
 A table is a file X.cpp beside a folder X/ (commands.cpp and commands/): it lists what the folder's files define.
   table    every .cpp in such a folder is mentioned by its stem in the table: run.cpp by `run`, `run_command`, "run" …
-  table    every experiment of a runner, `void name(State&)` in a header of src/headroom_*/, is in its experiments.cpp
+  table    every experiment of a runner, `void name(State&)` or `void name(State&, const Place&)` in a header of src/headroom_*/, is in its experiments.cpp
   build    every .cpp and .h under src/ is listed in a CMakeLists.txt
 
     tools/check_tables.py [ROOT]        ROOT: the repository, default the one that this file is in
@@ -19,7 +19,7 @@ import sys
 TABLE_FOLDERS = {"commands", "formats", "analyses", "experiments"}
 CODE = (".cpp", ".h", ".cu", ".cuh")
 UNITS = (".cpp", ".cu")
-EXPERIMENT = re.compile(r"^void (\w+)\((?:headroom::)?State&\s*\w*\);", re.MULTILINE)
+EXPERIMENT = re.compile(r"^void (\w+)\((?:headroom::)?State&\s*\w*(?:, const Place& \w+)?\);", re.MULTILINE)
 VARIABLES = {"${CMAKE_CURRENT_SOURCE_DIR}": "{here}", "${CMAKE_CURRENT_LIST_DIR}": "{here}",
              "${PROJECT_SOURCE_DIR}": "{root}", "${headroom_SOURCE_DIR}": "{root}", "${CMAKE_SOURCE_DIR}": "{root}"}
 

@@ -2,7 +2,6 @@
 #include "headroom_torch/experiments.h"
 
 #include "headroom/workload/llm_experiments.h"
-#include "headroom/workload/seed_experiments.h"
 #include "headroom_torch/gather_gemv.h"
 #include "headroom_torch/gemv.h"
 #include "headroom_torch/layer_norm.h"
@@ -13,11 +12,22 @@
 
 namespace headroom::torch_runner {
 
+SeedExperiments placed_experiments(const std::function<Experiment::Function(PlacedExperiment)>& at) {
+  return {.gemv = {at(gemv), {}},
+          .gather_gemv = {at(gather_gemv), {}},
+          .layer_norm = {at(layer_norm), {}},
+          .mlp_layer_norm_gelu = {at(mlp_layer_norm_gelu), {}}};
+}
+
 void register_torch_experiments(Registry& registry) {
   const std::vector<std::string> backends{"aten", "aten_out"};
-  add_seed_experiments(
-      registry,
-      {{gemv, backends}, {gather_gemv, backends}, {layer_norm, backends}, {mlp_layer_norm_gelu, backends}});
+  SeedExperiments experiments =
+      placed_experiments([](PlacedExperiment run) { return [run](State& state) { run(state, Place{}); }; });
+  for (SeedExperiment* one : {&experiments.gemv, &experiments.gather_gemv, &experiments.layer_norm,
+                              &experiments.mlp_layer_norm_gelu}) {
+    one->backends = backends;
+  }
+  add_seed_experiments(registry, experiments);
   add_llm_experiments(registry, llm_decode, {"aten", "aten_out"});
   registry.take_arguments_with(offer_modules);
   registry.trace_with(trace::record_call<OpRecorder>);

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
+
 #include "headroom/experiment/registry.h"
+#include "headroom/workload/seed_experiments.h"
+#include "headroom_torch/place.h"
 
 namespace headroom::torch_runner {
 
@@ -9,5 +13,9 @@ namespace headroom::torch_runner {
 /// them, outputs made anew by each call; "aten_out", the same operators into outputs made before. The command
 /// line of the runner may name modules (modules.h), and every case can be recorded (op_recorder.h).
 void register_torch_experiments(Registry& registry);
+
+/// The experiments of gpt-fast's benchmark in ATen's operators, without backends. `at` makes of each a
+/// function of a case that runs at the place that `at` knows.
+SeedExperiments placed_experiments(const std::function<Experiment::Function(PlacedExperiment)>& at);
 
 }  // namespace headroom::torch_runner

@@ -13,45 +13,48 @@ struct Rotation {
   at::Tensor chosen;
 };
 
-std::vector<Rotation> rotations(const GatherGemvWorkload& inputs, std::size_t count) {
+/// As many for each copy of the experts as there are pairs of them.
+std::vector<Rotation> rotations(const GatherGemvWorkload& inputs, const Place& place) {
+  constexpr std::size_t kPairs = GatherGemvWorkload::kExperts / GatherGemvWorkload::kChosen;
   const auto size = static_cast<std::int64_t>(inputs.size);
   const auto experts = static_cast<std::int64_t>(GatherGemvWorkload::kExperts);
+  const std::vector<at::Tensor> stacks =
+      placed_copies(inputs.experts, {experts, size, size}, weight_type(inputs.dtype), place);
   std::vector<Rotation> found;
-  for (std::size_t copy = 0; copy < count; ++copy) {
-    const GatherGemvWorkload::Pair& pair = GatherGemvWorkload::pair(copy);
-    found.push_back(
-        {view_of(inputs.stack(copy), {experts, size, size}, weight_type(inputs.dtype)),
-         at::tensor({static_cast<std::int64_t>(pair[0]), static_cast<std::int64_t>(pair[1])}, at::kLong)});
+  for (std::size_t turn = 0; turn < stacks.size() * kPairs; ++turn) {
+    const GatherGemvWorkload::Pair& pair = GatherGemvWorkload::pair(turn);
+    const at::Tensor chosen =
+        at::tensor({static_cast<std::int64_t>(pair[0]), static_cast<std::int64_t>(pair[1])}, at::kLong);
+    found.push_back({stacks[turn / kPairs], placed(chosen, place)});
   }
   return found;
 }
 
 }  // namespace
 
-void gather_gemv(State& state) {
+void gather_gemv(State& state, const Place& place) {
   use_threads_of(state);
   const auto inputs = gather_gemv_workload(state, fresh_threads(state.threads()));
-  const std::vector<Rotation> turns = rotations(
-      *inputs, inputs->experts.copies() * GatherGemvWorkload::kExperts / GatherGemvWorkload::kChosen);
-  const at::Tensor x = view_of(inputs->x);
-  if (state.backend() == "aten") {
-    verify_and_measure(state, inputs->expected, GatherGemvWorkload::kTolerance, [&](std::size_t copy) {
+  const std::vector<Rotation> turns = rotations(*inputs, place);
+  const at::Tensor x = placed(view_of(inputs->x), place);
+  const Tolerance tolerance = product_tolerance(GatherGemvWorkload::kTolerance, place);
+  if (!writes_in_place(state)) {
+    verify_and_measure(state, place, inputs->expected, tolerance, [&](std::size_t copy) {
       const Rotation& turn = turns[copy];
       return at::matmul(turn.experts.index_select(0, turn.chosen).to(at::kBFloat16), x);
     });
     return;
   }
   const auto size = static_cast<std::int64_t>(inputs->size);
-  at::Tensor y = at::zeros({2, size}, at::kBFloat16);
-  at::Tensor gathered = at::zeros({2, size, size}, weight_type(inputs->dtype));
-  at::Tensor converted = inputs->dtype == "int8" ? at::zeros({2, size, size}, at::kBFloat16) : gathered;
-  verify_and_measure(state, inputs->expected, GatherGemvWorkload::kTolerance,
-                     [&](std::size_t copy) -> at::Tensor& {
-                       const Rotation& turn = turns[copy];
-                       at::index_select_out(gathered, turn.experts, 0, turn.chosen);
-                       if (inputs->dtype == "int8") converted.copy_(gathered);
-                       return at::matmul_out(y, converted, x);
-                     });
+  at::Tensor y = zeros_at(place, {2, size});
+  at::Tensor gathered = zeros_at(place, {2, size, size}, weight_type(inputs->dtype));
+  at::Tensor converted = inputs->dtype == "int8" ? zeros_at(place, {2, size, size}) : gathered;
+  verify_and_measure(state, place, inputs->expected, tolerance, [&](std::size_t copy) -> at::Tensor& {
+    const Rotation& turn = turns[copy];
+    at::index_select_out(gathered, turn.experts, 0, turn.chosen);
+    if (inputs->dtype == "int8") converted.copy_(gathered);
+    return at::matmul_out(y, converted, x);
+  });
 }
 
 }  // namespace headroom::torch_runner

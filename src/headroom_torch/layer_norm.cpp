@@ -14,25 +14,25 @@ constexpr Tolerance kTolerance{.relative = 6 * 0x1p-8};
 
 }  // namespace
 
-void layer_norm(State& state) {
+void layer_norm(State& state, const Place& place) {
   use_threads_of(state);
   const Team team = fresh_threads(state.threads());
   const auto inputs = layer_norm_workload(state, team);
   const auto rows = static_cast<std::int64_t>(inputs->rows);
   const auto columns = static_cast<std::int64_t>(inputs->columns);
-  const auto x = views_of(inputs->x, {rows, columns}, at::kBFloat16);
-  const at::Tensor gamma = at::tensor(inputs->gamma).to(at::kBFloat16);
-  const at::Tensor beta = at::tensor(inputs->beta).to(at::kBFloat16);
-  if (state.backend() == "aten") {
-    verify_and_measure(state, inputs->expected(team), kTolerance, [&](std::size_t copy) {
+  const auto x = placed_copies(inputs->x, {rows, columns}, at::kBFloat16, place);
+  const at::Tensor gamma = placed(at::tensor(inputs->gamma).to(at::kBFloat16), place);
+  const at::Tensor beta = placed(at::tensor(inputs->beta).to(at::kBFloat16), place);
+  if (!writes_in_place(state)) {
+    verify_and_measure(state, place, inputs->expected(team), kTolerance, [&](std::size_t copy) {
       return at::layer_norm(x[copy], {columns}, gamma, beta, kNormEpsilon);
     });
     return;
   }
-  auto y = views_of(inputs->y, {rows, columns}, at::kBFloat16);
-  at::Tensor mean = at::zeros({rows, 1}, at::kBFloat16);
-  at::Tensor reciprocal = at::zeros({rows, 1}, at::kBFloat16);
-  verify_and_measure(state, inputs->expected(team), kTolerance, [&](std::size_t copy) -> at::Tensor& {
+  auto y = placed_copies(inputs->y, {rows, columns}, at::kBFloat16, place);
+  at::Tensor mean = zeros_at(place, {rows, 1});
+  at::Tensor reciprocal = zeros_at(place, {rows, 1});
+  verify_and_measure(state, place, inputs->expected(team), kTolerance, [&](std::size_t copy) -> at::Tensor& {
     at::native_layer_norm_out(y[copy], mean, reciprocal, x[copy], {columns}, gamma, beta, kNormEpsilon);
     return y[copy];
   });

@@ -16,13 +16,13 @@ struct Layer {
   std::vector<at::Tensor> weights;
   at::Tensor bias, gamma, beta;
 
-  explicit Layer(const MlpWorkload::Layer& layer, std::size_t inputs)
-      : weights(views_of(layer.weights,
-                         {static_cast<std::int64_t>(layer.outputs()), static_cast<std::int64_t>(inputs)},
-                         at::kBFloat16)),
-        bias(view_of(layer.bias)),
-        gamma(view_of(layer.gamma)),
-        beta(view_of(layer.beta)) {}
+  Layer(const MlpWorkload::Layer& layer, std::size_t inputs, const Place& place)
+      : weights(placed_copies(layer.weights,
+                              {static_cast<std::int64_t>(layer.outputs()), static_cast<std::int64_t>(inputs)},
+                              at::kBFloat16, place)),
+        bias(placed(view_of(layer.bias), place)),
+        gamma(placed(view_of(layer.gamma), place)),
+        beta(placed(view_of(layer.beta), place)) {}
 
   at::Tensor operator()(std::size_t copy, const at::Tensor& x) const {
     return at::layer_norm(at::linear(x, weights[copy], bias), bias.sizes(), gamma, beta, kNormEpsilon);
@@ -34,11 +34,11 @@ struct LayerOut {
   Layer layer;
   at::Tensor sums, mean, reciprocal, y;
 
-  explicit LayerOut(Layer from)
+  LayerOut(Layer from, const Place& place)
       : layer(std::move(from)),
         sums(at::zeros_like(layer.bias)),
-        mean(at::zeros({1}, at::kBFloat16)),
-        reciprocal(at::zeros({1}, at::kBFloat16)),
+        mean(zeros_at(place, {1})),
+        reciprocal(zeros_at(place, {1})),
         y(at::zeros_like(layer.bias)) {}
 
   at::Tensor& operator()(std::size_t copy, const at::Tensor& x) {
@@ -51,19 +51,19 @@ struct LayerOut {
 
 }  // namespace
 
-void mlp_layer_norm_gelu(State& state) {
+void mlp_layer_norm_gelu(State& state, const Place& place) {
   use_threads_of(state);
   const auto inputs = mlp_workload(state, fresh_threads(state.threads()));
-  const Layer up(inputs->up, inputs->x.size());
-  const Layer down(inputs->down, inputs->up.outputs());
-  const at::Tensor x = view_of(inputs->x);
-  if (state.backend() == "aten") {
-    verify_and_measure(state, inputs->expected, kTolerance,
+  const Layer up(inputs->up, inputs->x.size(), place);
+  const Layer down(inputs->down, inputs->up.outputs(), place);
+  const at::Tensor x = placed(view_of(inputs->x), place);
+  if (!writes_in_place(state)) {
+    verify_and_measure(state, place, inputs->expected, kTolerance,
                        [&](std::size_t copy) { return down(copy, up(copy, x)); });
     return;
   }
-  LayerOut up_out(up), down_out(down);
-  verify_and_measure(state, inputs->expected, kTolerance,
+  LayerOut up_out(up, place), down_out(down, place);
+  verify_and_measure(state, place, inputs->expected, kTolerance,
                      [&](std::size_t copy) -> at::Tensor& { return down_out(copy, up_out(copy, x)); });
 }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "headroom/experiment/state.h"
+#include "headroom_torch/place.h"
 
 namespace headroom::torch_runner {
 
 /// Linear, LayerNorm, Linear, LayerNorm, see MlpWorkload. ATen rounds between linear and LayerNorm, which the
 /// fused chain does not: the tolerance is wider.
-void mlp_layer_norm_gelu(State& state);
+void mlp_layer_norm_gelu(State& state, const Place& place);
 
 }  // namespace headroom::torch_runner

@@ -26,12 +26,21 @@ at::ScalarType weight_type(const std::string& dtype) {
   return dtype == "int8" ? at::kChar : at::kBFloat16;
 }
 
-std::vector<at::Tensor> views_of(const InputCopies& copies, at::IntArrayRef sizes, at::ScalarType type) {
-  std::vector<at::Tensor> views;
+at::Tensor placed(const at::Tensor& tensor, const Place& place) {
+  return tensor.to(place.device);
+}
+
+std::vector<at::Tensor> placed_copies(const InputCopies& copies, at::IntArrayRef sizes, at::ScalarType type,
+                                      const Place& place) {
+  std::vector<at::Tensor> found;
   for (std::size_t copy = 0; copy < copies.copies(); ++copy) {
-    views.push_back(view_of(copies.copy(copy), sizes, type));
+    found.push_back(placed(view_of(copies.copy(copy), sizes, type), place));
   }
-  return views;
+  return found;
+}
+
+at::Tensor zeros_at(const Place& place, at::IntArrayRef sizes, at::ScalarType type) {
+  return at::zeros(sizes, at::TensorOptions().dtype(type).device(place.device));
 }
 
 void copy_values(const at::Tensor& from, std::span<Bf16> to) {
@@ -39,7 +48,8 @@ void copy_values(const at::Tensor& from, std::span<Bf16> to) {
     throw Error(fmt::format("the operator gave {} values of {}, expected {} of bf16", from.numel(),
                             at::toString(from.scalar_type()), to.size()));
   }
-  std::memcpy(to.data(), from.contiguous().data_ptr(), to.size() * sizeof(Bf16));
+  const at::Tensor here = from.to(at::kCPU).contiguous();
+  std::memcpy(to.data(), here.data_ptr(), to.size() * sizeof(Bf16));
 }
 
 }  // namespace headroom::torch_runner
