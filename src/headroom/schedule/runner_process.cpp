@@ -170,7 +170,9 @@ void RunnerProcess::lose(const std::string& what) {
   const auto status = child_.wait(what == kEnded ? kEndPatience : milliseconds(0));
   if (!status) child_.terminate(milliseconds(200));
   std::string reason = what;
-  if (status) reason = (status->signalled ? "was " : "ended with ") + status->text();
+  // One that said why it ends has said more than its exit code does.
+  if (status && (status->signalled || what == kEnded))
+    reason = (status->signalled ? "was " : "ended with ") + status->text();
   if (status && status->signalled && status->code == SIGKILL) reason += ", perhaps for want of memory";
   throw RunnerLost{reason + last_words()};
 }
