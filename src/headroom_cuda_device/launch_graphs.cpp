@@ -51,9 +51,13 @@ void LaunchGraphs::run(const GraphShape& shape) {
 }
 
 LaunchGraphs::Executable LaunchGraphs::captured(const GraphShape& shape) {
-  const Graph graph = capture(stream_, [&] {
-    for (std::size_t i = 0; i < shape.launches; ++i) launch_((shape.first_copy + i) % copies_, stream_);
-  });
+  Graph graph;
+  const auto take = [&] {
+    graph = capture(stream_, [&] {
+      for (std::size_t i = 0; i < shape.launches; ++i) launch_((shape.first_copy + i) % copies_, stream_);
+    });
+  };
+  around_capture_ ? around_capture_(take) : take();
   cudaGraphExec_t executable = nullptr;
   check(cudaGraphInstantiate(&executable, graph.get(), 0), "cudaGraphInstantiate");
   Executable owned(executable);

@@ -7,7 +7,9 @@
 #include <memory>
 #include <span>
 #include <type_traits>
+#include <utility>
 
+#include "headroom/experiment/state.h"
 #include "headroom_cuda_device/launch.h"
 #include "headroom_cuda_device/sample_plan.h"
 
@@ -17,9 +19,10 @@ namespace headroom::cuda {
 /// longer to launch than the device to run, a graph of hundreds of them does not.
 class LaunchGraphs {
  public:
-  /// Both must outlive this.
-  LaunchGraphs(const Launch& launch, std::size_t copies, cudaStream_t stream)
-      : launch_(launch), copies_(copies), stream_(stream) {}
+  /// `launch` and the stream must outlive this. `around_capture` calls the function that it is given, which
+  /// captures launches; empty: nothing needs to know.
+  LaunchGraphs(const Launch& launch, std::size_t copies, cudaStream_t stream, Surround around_capture = {})
+      : launch_(launch), copies_(copies), stream_(stream), around_capture_(std::move(around_capture)) {}
 
   /// Captures and instantiates what `plan` needs and is not there, so that run() only launches. Drops graphs
   /// of earlier plans where there are many. Throws Error.
@@ -39,6 +42,7 @@ class LaunchGraphs {
   const Launch& launch_;
   std::size_t copies_;
   cudaStream_t stream_;
+  Surround around_capture_;
   std::map<GraphShape, Executable> graphs_;
   std::size_t launches_ = 0;  ///< in all graphs together
 };

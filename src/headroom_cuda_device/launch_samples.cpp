@@ -2,13 +2,15 @@
 #include "headroom_cuda_device/launch_samples.h"
 
 #include <cstdint>
+#include <utility>
 
 #include "headroom_cuda_device/launch_timer.h"
 
 namespace headroom::cuda {
 
-void measure_on_device(State& state, Device& device, const Launch& launch) {
-  LaunchTimer timer(device, launch, state.copies());
+void measure_on_device(State& state, Device& device, const Launch& launch, Surround around_capture) {
+  LaunchTimer timer(device, launch, state.copies(), std::move(around_capture));
+  state.note("launches", timer.launches_one_by_one() ? "one by one" : "captured into graphs");
   state.measure_batches([&](std::uint64_t iterations) { return timer.time(iterations); });
 }
 

@@ -8,7 +8,8 @@
 namespace headroom::cuda {
 
 /// Gives samples of `launch` until the case is released, timed on the device (LaunchTimer), with the copies
-/// that State::rotate said.
-void measure_on_device(State& state, Device& device, const Launch& launch);
+/// that State::rotate said. Notes whether launches are captured into graphs. `around_capture`, where it is
+/// given, calls what captures launches: for an allocator that must know.
+void measure_on_device(State& state, Device& device, const Launch& launch, Surround around_capture = {});
 
 }  // namespace headroom::cuda

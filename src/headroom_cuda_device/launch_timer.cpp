@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom_cuda_device/launch_timer.h"
 
+#include <utility>
 #include <vector>
 
 #include "headroom_cuda_device/cuda_check.h"
@@ -17,8 +18,11 @@ constexpr std::uint64_t kBehindTheGate = 32;
 
 }  // namespace
 
-LaunchTimer::LaunchTimer(Device& device, const Launch& launch, std::size_t copies)
-    : device_(device), launch_(launch), copies_(copies), graphs_(launch, copies, device.stream()) {
+LaunchTimer::LaunchTimer(Device& device, const Launch& launch, std::size_t copies, Surround around_capture)
+    : device_(device),
+      launch_(launch),
+      copies_(copies),
+      graphs_(launch, copies, device.stream(), std::move(around_capture)) {
   check(cudaEventCreate(&start_), "cudaEventCreate");
   check(cudaEventCreate(&stop_), "cudaEventCreate");
   time_one();  // code that is loaded at its first launch

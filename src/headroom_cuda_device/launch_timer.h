@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "headroom/experiment/state.h"
 #include "headroom_cuda_device/device.h"
 #include "headroom_cuda_device/launch.h"
 #include "headroom_cuda_device/launch_graphs.h"
@@ -16,8 +17,9 @@ namespace headroom::cuda {
 /// The copies of the inputs take turns from call to call.
 class LaunchTimer {
  public:
-  /// All must outlive this. Launches once, to find out whether an iteration is long.
-  LaunchTimer(Device& device, const Launch& launch, std::size_t copies);
+  /// All must outlive this. `around_capture` as LaunchGraphs has it. Launches once, to find out whether an
+  /// iteration is long.
+  LaunchTimer(Device& device, const Launch& launch, std::size_t copies, Surround around_capture = {});
   ~LaunchTimer();
   LaunchTimer(const LaunchTimer&) = delete;
   LaunchTimer& operator=(const LaunchTimer&) = delete;
@@ -25,6 +27,8 @@ class LaunchTimer {
   /// Nanoseconds that `iterations` took on the device, together. A single one is launched as it is, with
   /// nothing around it but the events: what records a trace sees the kernels and the calls that started them.
   double time(std::uint64_t iterations);
+  /// Whether iterations are so long that graphs would gain nothing.
+  bool launches_one_by_one() const { return is_long_; }
 
  private:
   double time_one();
