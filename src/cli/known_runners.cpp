@@ -11,6 +11,7 @@
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/text.h"
+#include "headroom/schedule/runner_process.h"
 
 namespace headroom::cli {
 namespace {
@@ -19,6 +20,7 @@ namespace {
 struct KnownRunner {
   const char* name;
   std::vector<std::string> backends;
+  const char* limits;  ///< the runner that has the limits of its device
   const char* needs;
 };
 
@@ -26,13 +28,20 @@ const std::vector<KnownRunner>& known_runners() {
   static const std::vector<KnownRunner> runners{
       {"headroom-native",
        {"native", "native_strict", "reference", "onednn", "onednn_packed", "openblas"},
+       "headroom-native",
        "build it with this program: make build"},
       {"headroom-torch",
        {"aten", "aten_out"},
+       "headroom-native",
        "it is built where libtorch is found: apt-get install libtorch-dev, then make build"},
       {"headroom-cuda",
        {"cuda", "cublas", "cublaslt"},
+       "headroom-cuda",
        "it is built where nvcc of CUDA 12 or newer is found: install the CUDA toolkit, then make build"},
+      {"headroom-torch-cuda",
+       {"aten_cuda", "aten_cuda_out"},
+       "headroom-cuda",
+       "it is built where a libtorch with CUDA in it and nvcc of the same CUDA are found (docs/torch.md)"},
   };
   return runners;
 }
@@ -73,6 +82,28 @@ std::string runner_of_modules() {
 
 std::string find_native_runner() {
   return find_runner("headroom-native");
+}
+
+std::vector<std::string> limit_runners_of(const std::vector<std::string>& runners) {
+  const auto takes_part = [&](const char* name) {
+    return std::ranges::any_of(
+        runners, [&](const std::string& path) { return std::filesystem::path(path).filename() == name; });
+  };
+  std::vector<std::string> found{find_native_runner()};
+  for (const KnownRunner& known : known_runners()) {
+    // One that takes part, of whatever build, brings its limits itself.
+    if (!takes_part(known.name) || takes_part(known.limits)) continue;
+    const std::string limits = find_runner(known.limits);
+    if (std::ranges::find(found, limits) == found.end()) found.push_back(limits);
+  }
+  std::erase(found, "");
+  return found;
+}
+
+std::chrono::milliseconds hello_timeout_of(const std::string& path) {
+  // libtorch with CUDA is two gigabytes of libraries: from a disk that has not read them yet half a minute.
+  if (std::filesystem::path(path).filename() == "headroom-torch-cuda") return std::chrono::minutes(2);
+  return RunnerCommand{}.hello_timeout;
 }
 
 std::vector<FoundRunner> runners_of_backends(const std::vector<std::string>& backends) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -13,8 +14,15 @@ std::string find_runner(const std::string& name);
 /// headroom-native, which holds the machine's limits and the CPU experiments. Empty when there is none.
 std::string find_native_runner();
 
+/// Paths of the runners that hold the limits of the devices that `runners` (paths) measure on:
+/// headroom-native, and for ours on CUDA headroom-cuda. Those that are not there are left out.
+std::vector<std::string> limit_runners_of(const std::vector<std::string>& runners);
+
 /// headroom-torch, which reads modules from files. Throws Error when it is not there, saying what it needs.
 std::string runner_of_modules();
+
+/// How long a runner may take until it greets: that of this path may have much to load.
+std::chrono::milliseconds hello_timeout_of(const std::string& path);
 
 struct FoundRunner {
   std::string path;

@@ -134,6 +134,7 @@ std::vector<RunnerCommand> runner_commands(const RawOptions& raw, const std::vec
   for (const FoundRunner& runner : runners) {
     RunnerCommand command;
     command.path = runner.path;
+    command.hello_timeout = hello_timeout_of(runner.path);
     command.may_refuse = !runner.is_asked_for;
     command.arguments = arguments;
     // Ours are known to be runners: what takes time is reading their libraries from a disk for the first
@@ -148,6 +149,12 @@ std::vector<RunnerCommand> runner_commands(const RawOptions& raw, const std::vec
   return commands;
 }
 
+std::vector<std::string> paths_of(const std::vector<RunnerCommand>& commands) {
+  std::vector<std::string> paths;
+  for (const RunnerCommand& command : commands) paths.push_back(command.path);
+  return paths;
+}
+
 void fill_request(const RawOptions& raw, SessionRequest& request) {
   Selection& selection = request.selection;
   selection.names = raw.names;
@@ -160,11 +167,10 @@ void fill_request(const RawOptions& raw, SessionRequest& request) {
   selection.threads = raw.threads > 0 ? raw.threads : static_cast<int>(allowed_cpus().size());
   selection.caches = raw.hot ? Caches::kHot : Caches::kCold;
   selection.seed = raw.seed;
-  const std::string native = find_native_runner();
   request.runners = runner_commands(raw, selection.backends);
   request.limits = !raw.no_limits;
   if (!raw.traces.empty()) request.traces = std::filesystem::absolute(raw.traces).string();
-  if (request.limits) request.limit_runner = native;
+  if (request.limits) request.limit_runners = limit_runners_of(paths_of(request.runners));
   request.stop = stop_rule(raw);
   // So many samples are those of one process: a share for each would be another number.
   request.processes = raw.processes == 0 && raw.stop.num_samples > 0 ? 1 : raw.processes;

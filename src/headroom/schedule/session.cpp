@@ -27,11 +27,10 @@ Session::Session(SessionRequest request, std::shared_ptr<const Environment> envi
       interrupted_(interrupted),
       fleet_(interrupted) {
   for (const RunnerCommand& command : request_.runners) fleet_.add(command, false);
-  const bool has_limits = std::ranges::any_of(
-      request_.runners, [&](const RunnerCommand& command) { return command.path == request_.limit_runner; });
-  if (!request_.limit_runner.empty() && !has_limits) {
+  for (const std::string& path : request_.limit_runners) {
+    if (std::ranges::find(request_.runners, path, &RunnerCommand::path) != request_.runners.end()) continue;
     RunnerCommand command;
-    command.path = request_.limit_runner;
+    command.path = path;
     fleet_.add(std::move(command), true);
   }
   offers_ = fleet_.offers();

@@ -14,8 +14,8 @@
 namespace headroom {
 
 struct SessionRequest {
-  std::vector<RunnerCommand> runners;  ///< what the user asked for
-  std::string limit_runner;            ///< path of the runner that offers limits; empty: none
+  std::vector<RunnerCommand> runners;      ///< what the user asked for
+  std::vector<std::string> limit_runners;  ///< paths of the runners that offer limits
   Selection selection;
   StopRule stop;
   int processes = 0;  ///< 0: three for groups that compare, one otherwise

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+# headroom-torch-cuda, ATen on a GPU: where libtorch has CUDA in it, and nvcc of the same major version is found. Sets
+# HEADROOM_HAS_TORCH_CUDA and makes headroom_torch_cuda_libraries. A program has one CUDA runtime only: here libtorch's.
+
+# Why there is none, in `why`; else libtorch's runtime in HEADROOM_TORCH_CUDART.
+function(headroom_find_torch_cuda root why)
+  set(${why} "" PARENT_SCOPE)
+  if(NOT HEADROOM_HAS_CUDA)
+    set(${why} "nvcc of CUDA 12 or newer was not found" PARENT_SCOPE)
+    return()
+  endif()
+  # A library's list of those that it needs is in its strings.
+  file(STRINGS ${root}/lib/libc10_cuda.so needed REGEX "^libcudart[^/]*\\.so\\.[0-9.]+$")
+  if(NOT needed MATCHES "(libcudart[^/;]*\\.so\\.([0-9]+)[0-9.]*)")
+    set(${why} "${root}/lib/libc10_cuda.so does not name the CUDA runtime that it needs" PARENT_SCOPE)
+    return()
+  endif()
+  set(name ${CMAKE_MATCH_1})
+  set(major ${CMAKE_MATCH_2})
+  if(NOT major EQUAL CUDAToolkit_VERSION_MAJOR)
+    set(${why} "libtorch was built with CUDA ${major}, nvcc is of ${CUDAToolkit_VERSION}" PARENT_SCOPE)
+    return()
+  endif()
+  file(GLOB packages ${root}/../nvidia/cu*/lib ${root}/../nvidia/cuda_runtime/lib)
+  find_file(HEADROOM_TORCH_CUDART ${name} PATHS ${root}/lib ${packages} ${CUDAToolkit_LIBRARY_DIR} NO_DEFAULT_PATH)
+  if(NOT HEADROOM_TORCH_CUDART)
+    set(${why} "${name}, which libtorch needs, was found neither beside it nor in the CUDA toolkit" PARENT_SCOPE)
+  endif()
+endfunction()
+
+set(HEADROOM_HAS_TORCH_CUDA FALSE)
+if(HEADROOM_HAS_TORCH AND EXISTS ${headroom_torch_root}/lib/libtorch_cuda.so)
+  headroom_find_torch_cuda(${headroom_torch_root} headroom_torch_cuda_problem)
+  if(headroom_torch_cuda_problem)
+    message(STATUS "headroom-torch-cuda: not built, ${headroom_torch_cuda_problem}")
+  else()
+    set(HEADROOM_HAS_TORCH_CUDA TRUE)
+    add_library(headroom_torch_cuda_libraries INTERFACE)
+    # The operators' kernels register themselves when the library is loaded: it is needed although few names of it are.
+    target_link_libraries(headroom_torch_cuda_libraries INTERFACE headroom_torch_libraries
+      -Wl,--push-state,--no-as-needed ${headroom_torch_root}/lib/libtorch_cuda.so ${headroom_torch_root}/lib/libc10_cuda.so
+      ${HEADROOM_TORCH_CUDART} -Wl,--pop-state)
+    message(STATUS "headroom-torch-cuda: ${HEADROOM_TORCH_CUDART}")
+  endif()
+endif()

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ATen on a GPU, on machines that have none: what headroom-torch-cuda offers, and what is said where it, or a device, is
+missing. What needs a GPU is in tests/device."""
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import unittest
+
+from command_line import BIN, BRIEF, HEADROOM, NATIVE, CommandLineTest, headroom
+
+RUNNER = BIN / "headroom-torch-cuda"
+CUDA = BIN / "headroom-cuda"
+FAKE_DRIVER = os.environ.get("HEADROOM_FAKE_CUDA", "")
+
+
+def with_driver(**answers):
+    """The environment in which the loader finds the test's driver (fake_cuda_driver.cpp) first."""
+    environment = {name: value for name, value in os.environ.items() if name != "CUDA_VISIBLE_DEVICES"}
+    return {**environment, "LD_LIBRARY_PATH": FAKE_DRIVER, **{name: str(value) for name, value in answers.items()}}
+
+
+def offers(*arguments, **environment):
+    """What each runner of `headroom run --list` offers: {"cuda": {"gemv": {...}}}."""
+    result = headroom("run", "--list", "--json", "-", *arguments, env=with_driver(**environment))
+    if result.returncode != 0:
+        raise AssertionError(result.stderr)
+    return {offer["runner"]: {one["name"]: one for one in offer["experiments"]} for offer in json.loads(result.stdout)}
+
+
+class AbsentTorchCudaRunnerTest(CommandLineTest):
+    def test_where_it_was_not_built_is_said_what_builds_it(self):
+        for program in (HEADROOM, NATIVE):
+            shutil.copy(program, self.folder)
+        for backend in ("aten_cuda", "aten_cuda_out"):
+            result = subprocess.run([str(self.folder / "headroom"), "run", "gemv", "--backend", f"native,{backend}"],
+                                    capture_output=True, text=True, timeout=60, env=dict(os.environ, PATH="/usr/bin:/bin"))
+            self.assert_refused(result, f"backend '{backend}' needs headroom-torch-cuda", "libtorch with CUDA in it",
+                                "docs/torch.md")
+
+
+@unittest.skipUnless(CUDA.exists(), "headroom-cuda was not built: CUDA 12 or newer was not found")
+class LimitsOfItsDeviceTest(CommandLineTest):
+    """headroom-native under its name: which runners are started does not depend on what is in them."""
+
+    def runners(self, *arguments):
+        for program in (HEADROOM, NATIVE, CUDA):
+            shutil.copy(program, self.folder)
+        shutil.copy(NATIVE, self.folder / "headroom-torch-cuda")
+        result = subprocess.run([str(self.folder / "headroom"), "run", "--list", "--json", "-", *arguments],
+                                capture_output=True, text=True, timeout=60, env=with_driver(PATH="/usr/bin:/bin"))
+        self.assert_exit(result, 0)
+        return {offer["runner"] for offer in json.loads(result.stdout)
+                if any(one["limit"] and one["device"] == "cuda" for one in offer["experiments"])}
+
+    def test_headroom_cuda_is_started_for_them(self):
+        self.assertEqual(self.runners("--backend", "aten_cuda"), {"cuda"})
+        self.assertEqual(self.runners("--runner", str(self.folder / "headroom-torch-cuda")), {"cuda"})
+
+    def test_once_where_it_takes_part_itself_and_not_where_nobody_wants_them(self):
+        self.assertEqual(self.runners("--backend", "cuda,aten_cuda"), {"cuda"})
+        self.assertEqual(self.runners("--backend", "aten_cuda", "--no-limits"), set())
+        self.assertEqual(self.runners("--backend", "native"), set())
+
+
+@unittest.skipUnless(RUNNER.exists(), "headroom-torch-cuda was not built: no libtorch with CUDA, or no nvcc of its version")
+class TorchCudaRunnerTest(CommandLineTest):
+    def assert_said(self, environment, *words):
+        self.assert_refused(headroom("run", "gemv", "--backend", "aten_cuda", env=environment), *words)
+        alone = subprocess.run([str(RUNNER), "gemv"], capture_output=True, text=True, timeout=60, env=environment)
+        self.assert_refused(alone, *words)
+
+    @unittest.skipIf(pathlib.Path("/proc/driver/nvidia/version").exists(), "this machine has NVIDIA's driver")
+    def test_a_missing_driver_is_told(self):
+        self.assert_said(dict(os.environ, LD_LIBRARY_PATH=""), "libcuda.so.1 was not found", "install NVIDIA's driver")
+
+    def test_a_driver_that_is_too_old_and_devices_that_are_hidden_are_told(self):
+        self.assert_said(with_driver(FAKE_CUDA_VERSION=11040), "driver is too old", "supports CUDA 11.4")
+        self.assert_said(with_driver(FAKE_CUDA_DEVICES=0, CUDA_VISIBLE_DEVICES=""), "CUDA_VISIBLE_DEVICES is empty")
+
+    def test_all_backends_go_on_without_it_and_say_so(self):
+        result = headroom("run", "--all-backends", "--list", "--json", "-", env=with_driver(FAKE_CUDA_DEVICES=0))
+        self.assert_exit(result, 0)
+        told = [line for line in result.stderr.splitlines() if "headroom-torch-cuda" in line]
+        self.assertEqual(len(told), 1, result.stderr)
+        self.assertIn("without headroom-torch-cuda: no CUDA device: the driver finds none", told[0])
+        self.assertNotIn("aten_cuda", result.stdout)
+
+    def test_its_experiments_are_those_of_the_device_and_fall_into_one_table_with_the_kernels(self):
+        found = offers("--backend", "aten_cuda")
+        ours = found["torch-cuda"]
+        self.assertEqual(set(ours), {"gemv", "gather_gemv", "layer_norm", "mlp_layer_norm_gelu"})
+        for name, experiment in ours.items():
+            self.assertEqual(experiment["device"], "cuda")
+            self.assertEqual(experiment["backends"][0], "aten_cuda")
+            if CUDA.exists():
+                kernels = found["cuda"][name]
+                for same in ("axes", "metric", "device"):
+                    self.assertEqual(experiment[same], kernels[same], name)
+
+    def test_a_device_that_fails_is_a_case_that_fails(self):
+        result = headroom("run", "gemv", "-a", "D=1024", "-a", "dtype=bf16", "--backend", "aten_cuda", "--no-store",
+                          "--no-limits", *BRIEF, env=with_driver())
+        self.assert_exit(result, 1)
+        self.assertIn("cudaSetDevice failed", result.stdout)
+
+    def test_the_process_has_one_cuda_runtime(self):
+        """Ours, linked statically beside libtorch's, would have streams and errors of its own."""
+        loaded = subprocess.run(["ldd", str(RUNNER)], capture_output=True, text=True, timeout=60).stdout
+        self.assertEqual(len(re.findall(r"libcudart\S* =>", loaded)), 1, loaded)
+        self.assertIn("libtorch_cuda.so", loaded)
+        nm = shutil.which("nm")
+        if nm is None:
+            self.skipTest("nm is not here")
+        symbols = subprocess.run([nm, "-D", str(RUNNER)], capture_output=True, text=True, timeout=60).stdout
+        imported = set(re.findall(r" U (cuda\w+)", symbols))
+        self.assertLessEqual({"cudaEventRecord", "cudaGraphLaunch", "cudaStreamBeginCapture"}, imported)
+        own = subprocess.run([nm, "--defined-only", str(RUNNER)], capture_output=True, text=True, timeout=60).stdout
+        self.assertEqual(re.findall(r" T (cuda[A-Z]\w+)", own), [])
+
+
+if __name__ == "__main__":
+    unittest.main()

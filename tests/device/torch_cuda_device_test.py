@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""headroom-torch-cuda on a GPU: ATen's operators, verified, beside our kernels in the same rounds, with the same work, held
+against the limits of the device.
+
+Needs HEADROOM_BIN, the folder of the programs. Exits with 77, which ctest takes for a skip, and the reason where there is
+no GPU or no headroom-torch-cuda.
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BIN = pathlib.Path(os.environ["HEADROOM_BIN"])
+HEADROOM = str(BIN / "headroom")
+SKIP = 77
+QUICK = ["--quick", "--processes", "1", "--no-store"]
+# Below the size of any L2, and beyond it.
+SIZES = {"gemv": ([], "D=1024,16384"), "gather_gemv": ([], "D=1024,8192"), "layer_norm": (["BS=4096"], "D=1024,16384"),
+         "mlp_layer_norm_gelu": (["hidden=14336"], "D=1024,8192")}
+
+
+def run(*arguments, timeout=600):
+    return subprocess.run([HEADROOM, "run", *map(str, arguments)], capture_output=True, text=True, timeout=timeout,
+                          stdin=subprocess.DEVNULL)
+
+
+def why_not():
+    """Why nothing of this can be run here; empty where it can."""
+    for program in ("headroom-cuda", "headroom-torch-cuda"):
+        if not (BIN / program).exists():
+            return f"{program} was not built (docs/torch.md)"
+    result = run("--list", "--backend", "cuda,aten_cuda")
+    return "" if result.returncode == 0 else result.stderr.strip()
+
+
+class TorchCudaDeviceTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def cases(self, *arguments):
+        """The records of each case by metric: {(axes, backend): {"latency": record}}."""
+        file = self.folder / "records.json"
+        result = run(*arguments, "--json", file, *QUICK)
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        self.text = result.stdout
+        found = {}
+        for record in json.loads(file.read_text())["records"]:
+            case = (tuple(record["axes"].values()), record["model"]["backend"])
+            found.setdefault(case, {})[record["metric"]["name"]] = record
+        return found
+
+    @staticmethod
+    def work(metrics):
+        """What an iteration is said to do, in units of what each rate is of: rate and time are of the same samples."""
+        times = metrics["latency"]["samples"][0]["values"]
+        return {name: metrics[name]["samples"][0]["values"][0] * times[0]
+                for name in ("memory_bandwidth(GB/s)", "GFLOP/s") if name in metrics}
+
+    def test_every_experiment_is_right_and_beside_the_kernels_with_the_same_work(self):
+        for name, (fixed, swept) in SIZES.items():
+            axes = [part for axis in [*fixed, swept] for part in ("-a", axis)]
+            found = self.cases(name, *axes, "--backend", "cuda,aten_cuda,aten_cuda_out")
+            self.assertTrue(any(backend == "aten_cuda" for _, backend in found))
+            self.assertIn("x the time of cuda", self.text)
+            for (point, backend), metrics in found.items():
+                with self.subTest(experiment=name, point=point, backend=backend):
+                    record = metrics["latency"]
+                    self.assertEqual(record["outcome"]["kind"], "measured", record["outcome"])
+                    self.assertTrue(record["verified"])
+                    self.assertEqual(record["device"], "cuda")
+                    self.assertTrue(record["model"]["extra_info"]["gpu"])
+                    work, expected = self.work(metrics), self.work(found[(point, "cuda")])
+                    self.assertTrue(work)
+                    self.assertEqual(work.keys(), expected.keys())
+                    for rate, amount in work.items():
+                        self.assertAlmostEqual(amount / expected[rate], 1, delta=1e-6)
+                    if record.get("limit"):
+                        self.assertLess(record["limit"]["fraction"], 1.05, record["limit"])
+
+    def test_short_launches_are_captured_and_long_ones_are_not(self):
+        found = self.cases("gemv", "-a", "D=1024,32768", "-a", "dtype=int8", "--backend", "aten_cuda")
+        notes = {axes[0]: metrics["latency"]["model"]["extra_info"]["launches"] for (axes, _), metrics in found.items()}
+        self.assertEqual(notes, {"1024": "captured into graphs", "32768": "one by one"})
+
+    def test_a_case_that_is_larger_than_the_device_is_skipped(self):
+        file = self.folder / "records.json"
+        run("gather_gemv", "-a", "D=1000000", "--backend", "aten_cuda", "--json", file, *QUICK)
+        for record in json.loads(file.read_text())["records"]:
+            self.assertEqual(record["outcome"]["kind"], "skipped")
+
+
+if __name__ == "__main__":
+    reason = why_not()
+    if reason:
+        print(f"skipped: {reason}")
+        sys.exit(SKIP)
+    unittest.main()
