@@ -64,7 +64,7 @@ find_cublas() {
 # Those of the wanted backends that a runner here has.
 backends() {
   local offered wanted=${BACKENDS:-cuda,cublas,cublaslt,aten_cuda}
-  offered=$("$headroom" run --list --json - 2>/dev/null) || offered='[]'
+  offered=$("$headroom" run --list --all-backends --json - 2>/dev/null) || offered='[]'
   OFFERED=$offered python3 - "$wanted" <<'PYTHON'
 import json, os, sys
 offered = {name for runner in json.loads(os.environ["OFFERED"]) for one in runner["experiments"] for name in one["backends"]}
@@ -152,7 +152,10 @@ limits() {
 }
 
 tests() {
-  HEADROOM_BIN=$bin python3 -u "$tests/cuda_device_test.py" -v
+  HEADROOM_BIN=$bin python3 -u "$tests/cuda_device_test.py" -v || return 1
+  # Of tools/pack_torch_for_device.sh, and skipped where there is no headroom-torch-cuda.
+  [[ ! -e $tests/torch_cuda_device_test.py ]] || HEADROOM_BIN=$bin python3 -u "$tests/torch_cuda_device_test.py" -v ||
+    [[ $? -eq 77 ]]
 }
 
 table() {
