@@ -64,7 +64,9 @@ find_cublas() {
 # Those of the wanted backends that a runner here has.
 backends() {
   local offered wanted=${BACKENDS:-cuda,cublas,cublaslt,aten_cuda}
-  offered=$("$headroom" run --list --all-backends --json - 2>/dev/null) || offered='[]'
+  # A runner that cannot be started at all shall not cost the others.
+  offered=$("$headroom" run --list --all-backends --json - 2>/dev/null) ||
+    offered=$("$headroom" run --list --backend cuda --json - 2>/dev/null) || offered='[]'
   OFFERED=$offered python3 - "$wanted" <<'PYTHON'
 import json, os, sys
 offered = {name for runner in json.loads(os.environ["OFFERED"]) for one in runner["experiments"] for name in one["backends"]}
