@@ -94,7 +94,9 @@ def listed_files(root):
         text = read(os.path.join(root, folder, "CMakeLists.txt"))
         made = re.findall(r"configure_file\([^\s)]+\s+([^\s)]+)", text)  # in the build folder
         for number, line in enumerate(text.splitlines(), 1):
-            for token in re.split(r'[\s()";<>:]+', line.split("#")[0]):
+            # <ATen/ATen.h> is a header of somebody else's; $<CONFIG> and its like are CMake's.
+            own = re.sub(r"(?<!\$)<[\w./+-]+>", "", line.split("#")[0])
+            for token in re.split(r'[\s()";<>:]+', own):
                 if token and token.endswith(CODE) and os.path.basename(token) not in made:
                     for variable, value in VARIABLES.items():
                         token = token.replace(variable, value)

@@ -227,6 +227,16 @@ class Tables(Tree):
             self.write(f"src/headroom/{name}.cpp")
         self.assert_clean("check_tables.py")
 
+    def test_an_experiment_that_is_told_where_to_run(self):
+        self.write("src/headroom_torch/CMakeLists.txt", "add(experiments.cpp)\n")
+        self.write("src/headroom_torch/gemv.h", "void gemv(State& state, const Place& place);\n")
+        self.write("src/headroom_torch/experiments.cpp", '#include "headroom_torch/gemv.h"\n')
+        self.assert_breach("check_tables.py", "src/headroom_torch/gemv.h:2: table: ")
+
+    def test_precompiled_headers_of_others_are_not_ours(self):
+        self.write("src/headroom/CMakeLists.txt", "headroom_precompile(x <cuda_runtime_api.h> <ATen/ATen.h>)\n")
+        self.assert_clean("check_tables.py")
+
     def test_a_listed_file_that_is_gone(self):
         os.remove(os.path.join(self.root, "src/cli/commands/diff.cpp"))
         self.assert_breach("check_tables.py", "src/cli/CMakeLists.txt:4: build: ")
