@@ -29,7 +29,7 @@ function(headroom_find_torch_cuda root why)
 endfunction()
 
 set(HEADROOM_HAS_TORCH_CUDA FALSE)
-if(HEADROOM_HAS_TORCH AND EXISTS ${headroom_torch_root}/lib/libtorch_cuda.so)
+if(HEADROOM_HAS_TORCH AND HEADROOM_TORCH_CONFIG AND EXISTS ${headroom_torch_root}/lib/libtorch_cuda.so)
   headroom_find_torch_cuda(${headroom_torch_root} headroom_torch_cuda_problem)
   if(headroom_torch_cuda_problem)
     message(STATUS "headroom-torch-cuda: not built, ${headroom_torch_cuda_problem}")
