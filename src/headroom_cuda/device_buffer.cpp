@@ -4,6 +4,7 @@
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
+#include "headroom/base/error.h"
 #include "headroom/base/units.h"
 #include "headroom_cuda_device/cuda_check.h"
 

@@ -8,6 +8,7 @@
 #include <array>
 #include <cctype>
 
+#include "headroom/base/error.h"
 #include "headroom_cuda_device/cuda_check.h"
 #include "headroom_nvml/gpu_list.h"
 
