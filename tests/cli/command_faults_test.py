@@ -57,6 +57,12 @@ class CommandFaultsTest(CommandLineTest):
         self.assertIn("no such file", result.stdout)
         self.assertRegex(result.stdout, r"true +\S+ .s")
 
+    def test_a_late_failure_tells_which_run_it_was(self):
+        log = self.folder / "log"
+        result = headroom("time", "--no-store", "--shell", "--runs", "20", f"echo x >> {log}; [ $(wc -l < {log}) -ne 10 ]")
+        self.assert_exit(result, 1)
+        self.assertIn("exit code 1 (in run 10; --ignore-failure measures runs that fail, too)", result.stdout)
+
     def test_a_failure_is_told_with_its_last_lines_and_the_others_go_on(self):
         path = self.folder / "records.json"
         result = headroom("ab", *FEW, "--json", path, "sh -c 'echo out of cheese >&2; exit 3'", "true")

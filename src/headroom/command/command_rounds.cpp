@@ -119,7 +119,9 @@ void CommandRounds::sample(CommandTrack& track, const CommandSpec& spec) {
 void CommandRounds::keep(CommandTrack& track, const CommandResult& result,
                          std::vector<std::optional<double>> counts) {
   if (result.timed_out || (!result.ok() && !settings_.ignore_failure)) {
-    track.outcome = {Outcome::Kind::kFailed, result.failure()};
+    track.outcome = {Outcome::Kind::kFailed,
+                     fmt::format("{} (in run {}{})", result.failure(), track.samples.size() + 1,
+                                 result.timed_out ? "" : "; --ignore-failure measures runs that fail, too")};
     return;
   }
   CommandSample sample;

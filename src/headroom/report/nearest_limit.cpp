@@ -52,19 +52,41 @@ std::optional<double> number_in(const Record& record, const char* key) {
   return found == record.metric.extra_info.end() ? std::nullopt : to_number(found->second);
 }
 
-/// How much longer `next` takes than `nearest`.
+struct PairedRatio {
+  double ratio;
+  std::optional<double> low, high;
+};
+
+/// Of the times of `record` to those of `other`, by the samples of the same rounds; nothing where `record`
+/// was compared with another.
+std::optional<PairedRatio> ratio_to(const Record& record, const Record& other) {
+  const auto to = record.metric.extra_info.find("ratio_to");
+  if (to == record.metric.extra_info.end() || to->second != other.model.backend + "@" + other.runner)
+    return std::nullopt;
+  const auto ratio = number_in(record, "ratio");
+  if (!ratio) return std::nullopt;
+  return PairedRatio{*ratio, number_in(record, "ratio_low"), number_in(record, "ratio_high")};
+}
+
+/// How much longer `next` takes than `nearest`: one of the two may be what the other was compared with.
 std::string behind(const Record& next, const Record& nearest) {
-  const auto to = next.metric.extra_info.find("ratio_to");
-  const bool is_compared =
-      to != next.metric.extra_info.end() && to->second == nearest.model.backend + "@" + nearest.runner;
-  const auto ratio = number_in(next, "ratio"), low = number_in(next, "ratio_low"),
-             high = number_in(next, "ratio_high");
-  if (!is_compared || !ratio) {
-    return fmt::format("{:.3f} x the time, by the medians", next.metric.value / nearest.metric.value);
+  std::optional<PairedRatio> found = ratio_to(next, nearest);
+  if (!found) {
+    if (const auto inverse = ratio_to(nearest, next); inverse && inverse->ratio > 0) {
+      found = PairedRatio{1 / inverse->ratio, std::nullopt, std::nullopt};
+      if (inverse->low.value_or(0) > 0 && inverse->high.value_or(0) > 0) {
+        found->low = 1 / *inverse->high;
+        found->high = 1 / *inverse->low;
+      }
+    }
   }
-  if (!low || !high) return fmt::format("{:.3f} x the time, too few pairs for an interval", *ratio);
-  const char* undecided = *low <= 1 ? ": not told apart" : "";
-  return fmt::format("{:.3f} x the time ({:.3f} to {:.3f}){}", *ratio, *low, *high, undecided);
+  if (!found)
+    return fmt::format("{:.3f} x the time, by the medians", next.metric.value / nearest.metric.value);
+  if (!found->low || !found->high)
+    return fmt::format("{:.3f} x the time, too few pairs for an interval", found->ratio);
+  const char* undecided = *found->low <= 1 && *found->high >= 1 ? ": not told apart" : "";
+  return fmt::format("{:.3f} x the time ({:.3f} to {:.3f}){}", found->ratio, *found->low, *found->high,
+                     undecided);
 }
 
 }  // namespace

@@ -114,7 +114,7 @@ TEST(CommandRounds, AFailureMarksItsCommandAndTheOthersGoOn) {
   const CommandGroup group = fake.measure({"a", "b", "c"}, fake.settings());
   EXPECT_EQ(std::ranges::count(fake.calls, "b"), 1);
   EXPECT_FALSE(group.commands[1].alive());
-  EXPECT_THAT(group.commands[1].outcome.reason, HasSubstr("exit code 3"));
+  EXPECT_THAT(group.commands[1].outcome.reason, HasSubstr("exit code 3 (in run 1; --ignore-failure"));
   EXPECT_TRUE(group.commands[2].alive());
   EXPECT_EQ(group.stop, StopReason::kPrecision);
 }

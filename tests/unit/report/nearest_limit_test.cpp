@@ -42,12 +42,25 @@ TEST(NearestLimit, SaysWhereTwoAreNotToldApart) {
   EXPECT_THAT(nearest_limit_text(records), testing::HasSubstr("(0.980 to 1.040): not told apart\n"));
 }
 
-TEST(NearestLimit, WithoutAPairedRatioItSaysThatItTookTheMedians) {
+TEST(NearestLimit, WhereTheBaselineComesNextItsRatioIsTheInverse) {
   const std::vector<Record> records{latency_of("native", "native", 300, 0.3),
                                     compared(latency_of("aten", "torch", 100, 0.9), "0.33", "0.32", "0.34")};
   EXPECT_EQ(nearest_limit_text(records),
             "nearest the limit: gemv D=4096 bf16: aten [torch] (90.0 % ±1.0), then native: "
-            "3.000 x the time, by the medians\n");
+            "3.030 x the time (2.941 to 3.125)\n");
+  const std::vector<Record> alike{latency_of("native", "native", 101, 0.3),
+                                  compared(latency_of("aten", "torch", 100, 0.9), "0.872", "0.565", "1.544")};
+  EXPECT_THAT(nearest_limit_text(alike),
+              testing::HasSubstr("1.147 x the time (0.648 to 1.770): not told apart\n"));
+}
+
+TEST(NearestLimit, WithoutAPairedRatioItSaysThatItTookTheMedians) {
+  const std::vector<Record> records{
+      latency_of("native", "native", 300, 0.2),
+      compared(latency_of("aten", "torch", 100, 0.9), "0.33", "0.32", "0.34"),
+      compared(latency_of("onednn", "native", 200, 0.4), "0.67", "0.66", "0.68")};
+  EXPECT_THAT(nearest_limit_text(records),
+              testing::HasSubstr("then onednn [native]: 2.000 x the time, by the medians\n"));
 }
 
 TEST(NearestLimit, OneBackendOrOneThatFailedIsNoComparison) {
