@@ -14,12 +14,14 @@ namespace headroom::cli {
 namespace {
 
 constexpr const char* kFooter =
-    "BASELINE and TEST are each a file of results of any format that headroom reads, or a folder of them.\n"
+    "BASELINE and TEST are each a file of results of any format that headroom reads, a folder of them, or a run\n"
+    "of the history: @last, @ID (headroom history lists them), @git:REV.\n"
     "examples:\n"
     "  headroom diff before.json after.json                 a table: ratio, interval, verdict\n"
     "  headroom diff --gate 3% before.json after.json       exit 1 on a regression beyond 3 %\n"
     "  headroom diff --gate-file gate.toml before/ after/   margins by case\n"
     "  headroom diff --metric latency --filter 'gemv.*int8' --sort ratio a.json b.json\n"
+    "  headroom diff @git:1a2b3c @last                      two runs of the history\n"
     "  headroom diff --format ddp a.json b.json             as PyTorch's DDP diff.py prints it\n"
     "exit codes with a gate: 0 the same or better, 1 a regression, 3 inconclusive, 2 cannot compare";
 

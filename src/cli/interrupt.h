@@ -7,7 +7,7 @@
 
 namespace headroom::cli {
 
-/// Set once Ctrl-C (or TERM) came; a second one ends the program at once. Installs the handlers when first
+/// Set once Ctrl-C (or TERM, or HUP) came; a second one but HUP ends the program at once. Installs the handlers when first
 /// called.
 const std::atomic<bool>& interrupt_flag();
 

@@ -30,6 +30,27 @@ class InterruptTest(CommandLineTest):
         self.assertTrue(records[0]["samples"][0]["values"])
         self.assertEqual(records[0]["stop"], "interrupted")
 
+    def test_a_terminal_that_closes_keeps_what_was_measured(self):
+        path = self.folder / "records.json"
+        process = start("fine", "--max-time", "60s", "--precision", "0.0001%", "--no-store", "--json", path)
+        time.sleep(1.5)
+        process.send_signal(signal.SIGHUP)
+        process.send_signal(signal.SIGHUP)
+        process.communicate(timeout=10)
+        self.assertEqual(process.returncode, 130)
+        self.assertTrue(records_of(path)[0]["samples"][0]["values"])
+
+    def test_nohup_goes_on(self):
+        path = self.folder / "records.json"
+        process = subprocess.Popen(["nohup", HEADROOM, "run", "fine", "--runner", FAULTY, "--no-limits", "--max-time", "2s",
+                                    "--min-time", "2s", "--no-store", "--json", str(path)], stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        time.sleep(1)
+        process.send_signal(signal.SIGHUP)
+        process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 0)
+        self.assertNotEqual(records_of(path)[0]["stop"], "interrupted")
+
     def test_ctrl_c_in_a_sample_that_never_ends(self):
         process = start("hangs")
         time.sleep(1)

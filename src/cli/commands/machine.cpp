@@ -131,7 +131,10 @@ ExitCode show(const MachineOptions& options, const Arguments& arguments) {
   if (!json.empty()) write_records(json, format_named("headroom-json"), records);
   const std::string gpu = devices.devices.empty() ? "" : devices.devices.front().name;
   std::fputs(sweep_text(sweep_points(records), gpu).c_str(), shown);
-  if (interrupted) return ExitCode::kInterrupted;
+  if (interrupted) {
+    std::fputs("headroom: interrupted; what was stored before is kept\n", stderr);
+    return ExitCode::kInterrupted;
+  }
   if (!options.stored) std::fprintf(shown, "\nstored in %s\n", path.c_str());
   return ExitCode::kFine;
 }
