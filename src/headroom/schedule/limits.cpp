@@ -18,6 +18,9 @@ constexpr double kPatternSlack = 1.15;
 /// Far below 1: a calibration that lost a time slice reads several times too long, and must not cost the
 /// limit that binds.
 constexpr double kResourceShare = 0.125;
+/// The same of memory beside the peak: samples of the peak are the shortest and lose most to a time slice,
+/// and those of a memory limit far from binding cost little.
+constexpr double kMemoryShare = 0.02;
 /// A part of the traffic below this share does not move the floor beyond what is measured.
 constexpr double kNegligibleShare = 0.02;
 /// What at its best needs less than this share of the time that the other needs at its best is not what
@@ -222,7 +225,7 @@ void drop_loose_candidates(std::vector<LimitTrack>& limits, const Work& work, bo
     if (limit.resource == Resource::kPingPong) return false;
     if (rate(limit, limit.track.calibrated_ns) * kPatternSlack < best_rate[limit.resource]) return true;
     if (limit.resource == Resource::kPeak) return !needs_peak && compute < kResourceShare * memory;
-    return memory < kResourceShare * compute;
+    return memory < kMemoryShare * compute;
   });
 }
 

@@ -19,8 +19,8 @@ std::vector<LimitTrack> limit_candidates(const std::vector<RunnerOffer>& offers,
                                          const Work& work);
 
 /// Keeps, by the calibrated times, the candidates that may still turn out to be the limit: patterns within 15
-/// % of the best of their resource, and resources whose floor is at least an eighth of the largest one (the
-/// peak always where `needs_peak`).
+/// % of the best of their resource, the peak where its floor is at least an eighth of that of memory (and
+/// always where `needs_peak`), and memory where its floor is at least a fiftieth of that of the peak.
 void drop_loose_candidates(std::vector<LimitTrack>& limits, const Work& work, bool needs_peak);
 
 /// The limits that are those of `device`.
