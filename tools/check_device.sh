@@ -111,13 +111,15 @@ show() {
 trace() {
   measure gemv layer_norm mlp_layer_norm_gelu --backend "$(backends)" -a D=4096 --quick --trace "$OUT/traces" \
     --json "$OUT/traced.json"
-  local file
+  local file failed=0 same
   for file in "$OUT"/traces/*; do
-    # Kernels that start early overlap those before them on their stream, which it calls wrong.
-    "$headroom" trace validate "$file" >"$OUT/validated.txt" || cat "$OUT/validated.txt"
+    "$headroom" trace validate "$file" >"$OUT/validated.txt" || { cat "$OUT/validated.txt"; failed=1; }
     "$headroom" trace utilization "$file" --no-store || return 1
   done
   python3 "$tools/compare_utilization.py" "$headroom" "$OUT"/traces/*
+  same=$?
+  [[ $failed -eq 0 ]] || return 1
+  return "$same"
 }
 
 # Every kernel under the checker, on its own small sizes, in all variants. A launch waits there for its end, and takes a

@@ -2,6 +2,7 @@
 #include "headroom/trace/trace_checks.h"
 
 #include <algorithm>
+#include <array>
 #include <string_view>
 #include <tuple>
 #include <unordered_set>
@@ -36,21 +37,32 @@ TraceCheck nesting(const Trace& trace) {
   return check;
 }
 
-/// A stream works in order, one piece after the other.
-TraceCheck stream_order(const Trace& trace) {
+/// Whether a kernel may have started early, before the one ahead of it on its stream had ended: programmatic
+/// dependent launch. It starts and ends after that one.
+bool may_start_early(const Events& events, std::uint32_t ahead, std::uint32_t event) {
+  return events.category[ahead] == Category::kKernel && events.category[event] == Category::kKernel &&
+         events.start_ns[event] > events.start_ns[ahead] && events.end_ns(event) >= events.end_ns(ahead);
+}
+
+/// A stream works in order, one piece after the other, but for kernels that start early: the second answer.
+std::array<TraceCheck, 2> stream_order(const Trace& trace) {
   TraceCheck check{"GPU work that overlaps on its stream",
                    "a stream works on one thing at a time: clocks that drift, or events twice"};
+  TraceCheck early{
+      "kernels that start before the one ahead of them ends",
+      "the program may have asked for that (programmatic dependent launch); else clocks that drift", false};
   const Events& events = trace.events;
-  check.of = trace.gpu.size();
+  check.of = early.of = trace.gpu.size();
   for (const GpuWork& stream : work_by_stream(trace)) {
-    std::int64_t end = events.start_ns[trace.gpu[stream.rows.front()].event];
+    std::uint32_t last = trace.gpu[stream.rows.front()].event;  // to end of those before
     for (const std::uint32_t row : stream.rows) {
       const std::uint32_t event = trace.gpu[row].event;
-      if (events.start_ns[event] < end) add(check, event, end - events.start_ns[event]);
-      end = std::max(end, events.end_ns(event));
+      const std::int64_t by_ns = event == last ? 0 : events.end_ns(last) - events.start_ns[event];
+      if (by_ns > 0) add(may_start_early(events, last, event) ? early : check, event, by_ns);
+      if (events.end_ns(event) >= events.end_ns(last)) last = event;
     }
   }
-  return check;
+  return {check, early};
 }
 
 TraceCheck twice(const Trace& trace) {
@@ -179,8 +191,10 @@ TraceCheck arrows(const Trace& trace) {
 
 std::vector<TraceCheck> trace_checks(const Trace& trace) {
   const std::vector<std::uint32_t> launch = launches(trace);
+  const auto [overlapping, early] = stream_order(trace);
   return {nesting(trace),
-          stream_order(trace),
+          overlapping,
+          early,
           twice(trace),
           without_correlation(trace),
           without_launch(trace, launch),

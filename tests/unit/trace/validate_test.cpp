@@ -61,6 +61,28 @@ TEST(TraceChecks, FindWorkThatOverlapsOnAStreamOrIsThereTwice) {
   EXPECT_EQ(found.size(), 2U);
 }
 
+TEST(TraceChecks, KernelsThatStartEarlyAreNoAnomaly) {
+  TraceBuilder builder;
+  for (int i = 0; i < 3; ++i) {
+    builder.runtime("cudaLaunchKernelExC", 10 * i, 5, i + 1);
+    builder.kernel("gemv", 100 + 50 * i, 60, i + 1);
+  }
+  const auto found = failed(builder.trace);
+  ASSERT_EQ(found.size(), 1U);
+  const TraceCheck& early = found.at("kernels that start before the one ahead of them ends");
+  EXPECT_EQ(early.count, 2U);
+  EXPECT_EQ(early.largest_ns, 10);
+  EXPECT_FALSE(early.is_anomaly);
+}
+
+TEST(TraceChecks, AKernelWithinAnotherIsOne) {
+  TraceBuilder within;
+  launched_kernel(within, 1, 0);
+  within.runtime("cudaLaunchKernel", 6, 2, 2);
+  within.kernel("scale", 15, 5, 2);
+  EXPECT_EQ(failed(within.trace).at("GPU work that overlaps on its stream").largest_ns, 15);
+}
+
 TEST(TraceChecks, ParallelStreamsAreNoOverlap) {
   TraceBuilder builder;
   launched_kernel(builder, 1, 0);
