@@ -20,7 +20,7 @@ void print_help(std::FILE* out) {
       out);
   for (const Command& command : commands()) std::fprintf(out, "  %-10s %s\n", command.name, command.summary);
   std::fputs(
-      "\nheadroom COMMAND --help shows the options of one, with examples.\n"
+      "\nheadroom COMMAND --help shows the options of one, with examples; headroom --version the version.\n"
       "exit codes: 0 fine, 1 the answer is no, 2 cannot do it, 3 inconclusive, 130 interrupted\n",
       out);
 }

@@ -20,6 +20,7 @@ class ProgramTest(CommandLineTest):
             self.assert_exit(result, 0)
             self.assertIn("run ", result.stdout)
             self.assertIn("machine ", result.stdout)
+            self.assertIn("--version", result.stdout)
 
     def test_each_command_has_help_with_examples(self):
         for command in ("run", "machine", "diff", "history"):
