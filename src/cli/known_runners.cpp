@@ -11,7 +11,6 @@
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/text.h"
-#include "headroom/schedule/runner_process.h"
 
 namespace headroom::cli {
 namespace {
@@ -98,12 +97,6 @@ std::vector<std::string> limit_runners_of(const std::vector<std::string>& runner
   }
   std::erase(found, "");
   return found;
-}
-
-std::chrono::milliseconds hello_timeout_of(const std::string& path) {
-  // libtorch with CUDA is two gigabytes of libraries: from a disk that has not read them yet half a minute.
-  if (std::filesystem::path(path).filename() == "headroom-torch-cuda") return std::chrono::minutes(2);
-  return RunnerCommand{}.hello_timeout;
 }
 
 std::vector<FoundRunner> runners_of_backends(const std::vector<std::string>& backends) {

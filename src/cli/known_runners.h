@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <chrono>
 #include <string>
 #include <vector>
 
@@ -20,9 +19,6 @@ std::vector<std::string> limit_runners_of(const std::vector<std::string>& runner
 
 /// headroom-torch, which reads modules from files. Throws Error when it is not there, saying what it needs.
 std::string runner_of_modules();
-
-/// How long a runner may take until it greets: that of this path may have much to load.
-std::chrono::milliseconds hello_timeout_of(const std::string& path);
 
 struct FoundRunner {
   std::string path;

@@ -134,11 +134,10 @@ std::vector<RunnerCommand> runner_commands(const RawOptions& raw, const std::vec
   for (const FoundRunner& runner : runners) {
     RunnerCommand command;
     command.path = runner.path;
-    command.hello_timeout = hello_timeout_of(runner.path);
     command.may_refuse = !runner.is_asked_for;
     command.arguments = arguments;
     // Ours are known to be runners: what takes time is reading their libraries from a disk for the first
-    // time.
+    // time, those of libtorch with CUDA half a minute.
     if (raw.runners.empty()) command.hello_timeout = command.reply_timeout;
     if (!raw.timeout.empty()) {
       command.reply_timeout = std::chrono::milliseconds(static_cast<long>(parse_time_ns(raw.timeout) / 1e6));
