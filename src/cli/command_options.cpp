@@ -31,7 +31,8 @@ constexpr const char* kExamplesOfComparing = R"(examples:
 
 Each round runs every command once, in a new random order. Sampling ends when the widest interval of the ratios to the
 first command is as narrow as --precision asks. All --setup lines are run before the first round and all --cleanup lines
-after the last: what they make must not be in each other's way.
+after the last: what they make must not be in each other's way. Warm-up needs no option: first runs that take longer are
+told by their trend, kept, and marked (W).
 )";
 
 constexpr const char* kExamplesOfTiming = R"(examples:
@@ -40,6 +41,9 @@ constexpr const char* kExamplesOfTiming = R"(examples:
   headroom time --shell 'cat f | sort'           through /bin/sh; --shell=bash through another
   headroom time --prepare 'sync; echo 3 > /proc/sys/vm/drop_caches' 'wc -l big.txt'
   headroom time 'sleep {t}' -L t 0.01,0.02       several, each against the first
+  headroom time --runs 20 --markdown ./mine      exactly so many runs, and the table for a pull request
+
+Warm-up needs no option: first runs that take longer are told by their trend, kept, and marked (W).
 )";
 
 /// Options as text, before they mean anything.

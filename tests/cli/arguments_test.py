@@ -21,6 +21,10 @@ class ArgumentsTest(CommandLineTest):
         self.assert_refused(headroom("run", "--threads", "0"), "headroom: --threads: Value 0 not in range 1 to 4096")
         self.assert_refused(headroom("diff", "a"), "headroom: BASELINE TEST: At least 2 required", "headroom diff --help")
 
+    def test_those_who_look_for_warm_up_find_why_there_is_none(self):
+        for command in ("time", "ab"):
+            self.assertIn("Warm-up needs no option", headroom(command, "--help").stdout)
+
     def test_help_names_values_briefly(self):
         for command in ("run", "ab", "cache", "dispatch", "ddp", "machine", "history"):
             shown = headroom(command, "--help").stdout
