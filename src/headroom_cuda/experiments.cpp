@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "headroom/workload/seed_experiments.h"
-#include "headroom_cuda/cupti/cupti_recorder.h"
 #include "headroom_cuda/gather_gemv.h"
 #include "headroom_cuda/gemv.h"
 #include "headroom_cuda/kernels/gemv_plan.h"
@@ -18,6 +17,7 @@
 #include "headroom_cuda/limits/limit_write.h"
 #include "headroom_cuda/mlp_layer_norm_gelu.h"
 #include "headroom_cuda/peers/peers.h"
+#include "headroom_cuda_device/cupti/cupti_recorder.h"
 #include "headroom_cuda_device/device_list.h"
 #include "headroom_cuda_device/driver.h"
 

@@ -87,6 +87,16 @@ class TorchCudaDeviceTest(unittest.TestCase):
         notes = {axes[0]: metrics["latency"]["model"]["extra_info"]["launches"] for (axes, _), metrics in found.items()}
         self.assertEqual(notes, {"1024": "captured into graphs", "32768": "one by one"})
 
+    def test_a_trace_has_the_kernels_of_an_operator(self):
+        found = self.cases("gemv", "-a", "D=4096", "-a", "dtype=int8", "--backend", "aten_cuda", "--trace",
+                           self.folder / "traces")
+        notes = next(iter(found.values()))["latency"]["model"]["extra_info"]
+        self.assertIn("trace", notes, notes.get("untraced"))
+        trace = json.loads(pathlib.Path(notes["trace"]).read_text())
+        self.assertEqual(trace["dropped_records"], 0)
+        kernels = [event for event in trace["traceEvents"] if event.get("cat") == "kernel"]
+        self.assertGreaterEqual(len(kernels), 2, "int8 becomes bf16, and is multiplied")
+
     def test_a_case_that_is_larger_than_the_device_is_skipped(self):
         file = self.folder / "records.json"
         run("gather_gemv", "-a", "D=1000000", "--backend", "aten_cuda", "--json", file, *QUICK)

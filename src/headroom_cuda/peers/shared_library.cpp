@@ -5,7 +5,7 @@
 #include <fmt/ranges.h>
 
 #include "headroom/base/error.h"
-#include "headroom_cuda/toolkit_roots.h"
+#include "headroom_cuda_device/toolkit_roots.h"
 
 namespace headroom::cuda {
 namespace {

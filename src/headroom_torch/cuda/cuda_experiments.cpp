@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom_torch/cuda/cuda_experiments.h"
 
+#include "headroom/trace/recorder.h"
+#include "headroom_cuda_device/cupti/cupti_recorder.h"
 #include "headroom_cuda_device/device.h"
 #include "headroom_cuda_device/device_list.h"
 #include "headroom_cuda_device/driver.h"
@@ -11,6 +13,7 @@ namespace headroom::torch_runner {
 
 void register_torch_cuda_experiments(Registry& registry) {
   registry.require_with(cuda::require_device);
+  registry.trace_with(trace::record_call<cuda::CuptiRecorder>);
   registry.end_where_lost_with(cuda::lost_context);
   registry.describe_devices_with(cuda::describe_devices);
   SeedExperiments experiments = placed_experiments(on_cuda);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom_cuda/cupti/cupti_library.h"
+#include "headroom_cuda_device/cupti/cupti_library.h"
 
 #include <gmock/gmock.h>
 
@@ -8,7 +8,7 @@
 #include <string>
 
 #include "../error_message.h"
-#include "headroom_cuda/cupti/cupti_recorder.h"
+#include "headroom_cuda_device/cupti/cupti_recorder.h"
 
 namespace headroom::cuda {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom_cuda/cupti/cupti_recorder.h"
+#include "headroom_cuda_device/cupti/cupti_recorder.h"
 
 #include <cuda_runtime_api.h>
 #include <gmock/gmock.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Not run but by tools/check_device.sh: whether a checker of memory that finds nothing in our kernels would find this.
+// Not run but by tools/check_device.sh: whether a checker of memory that finds nothing in our kernels would
+// find this.
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom_cuda/cupti/activity_records.h"
+#include "headroom_cuda_device/cupti/activity_records.h"
 
 #include <cxxabi.h>
 

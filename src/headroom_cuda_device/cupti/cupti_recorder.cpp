@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom_cuda/cupti/cupti_recorder.h"
+#include "headroom_cuda_device/cupti/cupti_recorder.h"
 
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
@@ -9,10 +9,10 @@
 #include <variant>
 
 #include "headroom/base/error.h"
-#include "headroom_cuda/cupti/activity_records.h"
-#include "headroom_cuda/cupti/cupti_library.h"
-#include "headroom_cuda/cupti/resident_blocks.h"
 #include "headroom_cuda_device/cuda_check.h"
+#include "headroom_cuda_device/cupti/activity_records.h"
+#include "headroom_cuda_device/cupti/cupti_library.h"
+#include "headroom_cuda_device/cupti/resident_blocks.h"
 
 namespace headroom::cuda {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom_cuda/cupti/cupti_library.h"
+#include "headroom_cuda_device/cupti/cupti_library.h"
 
 #include <cuda_runtime_api.h>
 
@@ -8,7 +8,7 @@
 #include "headroom/base/error.h"
 #include "headroom/base/loaded_library.h"
 #include "headroom/base/text.h"
-#include "headroom_cuda/toolkit_roots.h"
+#include "headroom_cuda_device/toolkit_roots.h"
 
 namespace headroom::cuda {
 namespace {

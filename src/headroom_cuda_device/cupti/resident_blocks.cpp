@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom_cuda/cupti/resident_blocks.h"
+#include "headroom_cuda_device/cupti/resident_blocks.h"
 
 #include <cuda_occupancy.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom_cuda/toolkit_roots.h"
+#include "headroom_cuda_device/toolkit_roots.h"
 
 #include <cstdlib>
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom_cuda/cupti/activity_buffers.h"
+#include "headroom_cuda_device/cupti/activity_buffers.h"
 
 #include <cstdlib>
 #include <mutex>
 #include <utility>
 
 #include "headroom/base/error.h"
-#include "headroom_cuda/cupti/cupti_library.h"
+#include "headroom_cuda_device/cupti/cupti_library.h"
 
 namespace headroom::cuda {
 namespace {

@@ -10,7 +10,7 @@
 #include "headroom/trace/device_activity.h"
 #include "headroom/trace/recorder.h"
 #include "headroom/trace/recording_clock.h"
-#include "headroom_cuda/cupti/activity_buffers.h"
+#include "headroom_cuda_device/cupti/activity_buffers.h"
 
 namespace headroom::cuda {
 
