@@ -14,8 +14,8 @@ namespace headroom::cli {
 namespace {
 
 constexpr const char* kFooter =
-    "BASELINE and TEST are each a file of results of any format that headroom reads, a folder of them, or a run\n"
-    "of the history: @last, @ID (headroom history lists them), @git:REV.\n"
+    "BASELINE and TEST are each a file of results of any format that headroom reads, a folder of them, or\n"
+    "a run of the history: @last, @ID (headroom history lists them), @git:REV.\n"
     "examples:\n"
     "  headroom diff before.json after.json                 a table: ratio, interval, verdict\n"
     "  headroom diff --gate 3% before.json after.json       exit 1 on a regression beyond 3 %\n"

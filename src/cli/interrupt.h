@@ -7,8 +7,8 @@
 
 namespace headroom::cli {
 
-/// Set once Ctrl-C (or TERM, or HUP) came; a second one but HUP ends the program at once. Installs the handlers when first
-/// called.
+/// Set once Ctrl-C (or TERM, or HUP) came; a second one but HUP ends the program at once. Installs the
+/// handlers when first called.
 const std::atomic<bool>& interrupt_flag();
 
 /// The same for commands that have children and temporary folders to see to: how many signals came (INT,

@@ -12,6 +12,7 @@
 #include "headroom/base/error.h"
 #include "headroom/runner/protocol.h"
 #include "sample_experiments.h"
+#include "served.h"
 
 namespace headroom {
 namespace {
@@ -19,49 +20,6 @@ namespace {
 using std::chrono::milliseconds;
 using testing::AllOf;
 using testing::HasSubstr;
-
-/// A runner on a thread, and our end of its socket.
-class Served : public testing::Test {
- protected:
-  Served() : Served(Channel::pair()) {}
-  explicit Served(std::pair<Channel, Channel> ends)
-      : registry_(sample_registry()),
-        ours_(std::move(ends.first)),
-        runner_([this, theirs = std::move(ends.second)]() mutable {
-          serve(std::move(theirs), registry_, "sample");
-        }) {
-    hello_ = hello_from_json(next());
-  }
-  ~Served() override {
-    hang_up();
-    if (runner_.joinable()) runner_.join();
-    EXPECT_EQ(Living::count, 0);
-  }
-
-  Json next() {
-    std::string line;
-    EXPECT_EQ(ours_.read_line(line, milliseconds(10'000)), Channel::Status::kLine);
-    return parse_json(line, "reply");
-  }
-  Json said(const std::string& line) {
-    EXPECT_TRUE(ours_.write_line(line));
-    return next();
-  }
-  Json ask(const Json& request) { return said(dump_json(request)); }
-  Json prepare(int id, const std::string& how) {
-    return ask({{"do", "prepare"}, {"case", id}, {"spec", to_json(behaving(how))}});
-  }
-  Json sample(int id, std::uint64_t iterations) {
-    return ask({{"do", "sample"}, {"case", id}, {"iterations", iterations}, {"lead_in", 0}});
-  }
-  void hang_up() { ours_ = Channel(-1); }
-  std::string error_of(const std::string& line) { return json_string(said(line), "error", "reply"); }
-
-  Registry registry_;
-  Channel ours_;
-  Hello hello_;
-  std::thread runner_;
-};
 
 TEST_F(Served, GreetsAndDescribes) {
   EXPECT_EQ(hello_.name, "sample");
@@ -110,30 +68,6 @@ TEST_F(Served, TellsHowACaseFailed) {
   prepare(3, "throws in sample");
   sample(3, 1);
   EXPECT_EQ(sample_reply_from_json(sample(3, 1)).failure, "boom in sample");
-}
-
-TEST_F(Served, EndsWhereAFailureLeavesTheProcessLost) {
-  bool is_lost = false;
-  registry_.end_where_lost_with([&] { return is_lost ? "the device is gone" : ""; });
-  prepare(1, "throws in sample");
-  prepare(2, "well");
-  sample(1, 1);
-  EXPECT_EQ(sample_reply_from_json(sample(1, 1)).failure, "boom in sample") << "what the process survives";
-  is_lost = true;
-  EXPECT_TRUE(sample_reply_from_json(sample(2, 1)).failure.empty()) << "asked after failures only";
-  prepare(3, "skips");
-  EXPECT_THAT(json_string(sample(1, 1), "error", ""),
-              AllOf(HasSubstr("boom in sample"), HasSubstr("is gone")));
-  std::string line;
-  EXPECT_EQ(ours_.read_line(line, milliseconds(10'000)), Channel::Status::kClosed);
-}
-
-TEST_F(Served, EndsWhereACaseIsLostInPreparing) {
-  registry_.end_where_lost_with([] { return "the device is gone"; });
-  EXPECT_THAT(json_string(prepare(1, "throws"), "error", ""),
-              AllOf(HasSubstr("boom in prepare"), HasSubstr("is gone")));
-  std::string line;
-  EXPECT_EQ(ours_.read_line(line, milliseconds(10'000)), Channel::Status::kClosed);
 }
 
 TEST_F(Served, AnswersWhatItDoesNotUnderstandAndGoesOn) {
@@ -255,8 +189,7 @@ TEST_F(Served, EndsWhenToldTo) {
   prepare(1, "well");
   EXPECT_TRUE(ours_.write_line(R"({"do": "quit"})"));
   runner_.join();
-  std::string line;
-  EXPECT_EQ(ours_.read_line(line, milliseconds(10'000)), Channel::Status::kClosed);
+  EXPECT_TRUE(has_ended());
 }
 
 TEST_F(Served, EndsWhenTheOtherSideIsGone) {
