@@ -131,7 +131,7 @@ sanitize() {
   # The command line itself never touches CUDA, its runner does.
   local checker=(compute-sanitizer --target-processes all --require-cuda-init no --error-exitcode 9 --launch-timeout 120)
   # shellcheck disable=SC2016
-  "${checker[@]}" bash -c '"$0" --gtest_also_run_disabled_tests --gtest_filter="PlantedError.*"; exit 0' "$bin/unit_cuda" >/dev/null
+  "${checker[@]}" bash -c 'HEADROOM_PLANTED_ERROR=1 "$0" --gtest_filter="PlantedError.*"; exit 0' "$bin/unit_cuda" >/dev/null
   [[ $? -eq 9 ]] || { echo "the checker does not find an error that is there, in a process of a process"; return 1; }
   checked() {
     "${checker[@]}" --tool "$tool" "$headroom" run "$@" --backend cuda --num-samples 1 --no-store --processes 1 --no-limits \
