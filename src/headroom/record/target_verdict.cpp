@@ -18,11 +18,6 @@ TargetVerdict judge(double value, const std::optional<Interval>& interval, doubl
   return interval && interval->contains(target) ? TargetVerdict::kUnclear : TargetVerdict::kMissed;
 }
 
-bool is_above_limit(const Record& record) {
-  if (!record.limit) return false;
-  return record.limit->interval ? record.limit->interval->low > 1 : record.limit->fraction > 1;
-}
-
 void apply(Record& record, const Target& target) {
   if (target.kind == Target::Kind::kValue) {
     record.metric.target = target.value;
@@ -41,6 +36,11 @@ void apply_targets(std::vector<Record>& records, std::span<const Target> targets
     if (!is_headline(record)) continue;
     if (const auto target = find_target(targets, target_query(record))) apply(record, *target);
   }
+}
+
+bool is_above_limit(const Record& record) {
+  if (!record.limit) return false;
+  return record.limit->interval ? record.limit->interval->low > 1 : record.limit->fraction > 1;
 }
 
 TargetVerdict target_verdict(const Record& record) {

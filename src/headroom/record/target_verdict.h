@@ -22,6 +22,9 @@ enum class TargetVerdict {
             ///< a limit that moved, or of which too few samples tell
 };
 
+/// Whether the result is better than its limit by more than the interval, or, where there is none, at all.
+bool is_above_limit(const Record& record);
+
 /// A share target is judged by the paired ratio to the limit, not by the metric.
 TargetVerdict target_verdict(const Record& record);
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "headroom/record/target_verdict.h"
 #include "headroom/record/throttle.h"
 
 namespace headroom {
@@ -12,11 +13,6 @@ namespace {
 /// In a virtual machine hardly any run is free of steal time, and many devices reach their power cap now and
 /// then; from this share of the samples on it can move the median's interval.
 constexpr double kDisturbedShare = 0.1;
-
-bool above_limit(const Record& record) {
-  if (!record.limit) return false;
-  return record.limit->interval ? record.limit->interval->low > 1 : record.limit->fraction > 1;
-}
 
 bool busy(const Record& record) {
   return std::any_of(record.notes.begin(), record.notes.end(),
@@ -72,7 +68,7 @@ struct Mark {
 };
 
 constexpr std::array<Mark, 9> kMarks{{
-    {'A', above_limit,
+    {'A', is_above_limit,
      "above its limit, which is no success: the accounting of bytes or FLOPs is wrong or, beside B, S or U, "
      "the limit was held up"},
     {'B', busy, "busy: other programs were at work on these CPUs before measuring began"},
