@@ -44,7 +44,7 @@ for cupti in "$toolkit"/{lib64,extras/CUPTI/lib64}/libcupti.so.[0-9][0-9]; do
   [[ ! -e $cupti ]] || cp -L "$cupti" "$folder/lib/"
 done
 
-cp "$root/tests/device/cuda_device_test.py" "$folder/tests/"
+cp "$root/tests/device/cuda_device_test.py" "$root/tests/device/on_device.py" "$folder/tests/"
 cp "$root"/tools/{check_device.sh,device_table.py,compare_utilization.py} "$folder/"
 size=$(du -sm "$folder" | cut -f 1)
 echo "$folder: $size MiB"

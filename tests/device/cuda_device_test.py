@@ -5,31 +5,21 @@ Needs HEADROOM_BIN, the folder of the programs. Exits with 77, which ctest takes
 no GPU or no headroom-cuda.
 """
 import json
-import os
 import pathlib
 import subprocess
-import sys
 import tempfile
 import unittest
 
-BIN = pathlib.Path(os.environ["HEADROOM_BIN"])
-HEADROOM = str(BIN / "headroom")
-SKIP = 77
-QUICK = ["--quick", "--processes", "1", "--no-store"]
+from on_device import BIN, HEADROOM, QUICK, main, run, why_not_listed
+
 MIB = 1 << 20
-
-
-def run(*arguments, timeout=300):
-    return subprocess.run([HEADROOM, "run", *map(str, arguments)], capture_output=True, text=True, timeout=timeout,
-                          stdin=subprocess.DEVNULL)
 
 
 def why_not():
     """Why nothing of this can be run here; empty where it can."""
     if not (BIN / "headroom-cuda").exists():
         return "headroom-cuda was not built: CUDA 12 or newer was not found"
-    result = run("--list", "--backend", "cuda")
-    return "" if result.returncode == 0 else result.stderr.strip()
+    return why_not_listed("cuda")
 
 
 def busy_us(events):
@@ -168,8 +158,4 @@ class CudaDeviceTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    reason = why_not()
-    if reason:
-        print(f"skipped: {reason}")
-        sys.exit(SKIP)
-    unittest.main()
+    main(why_not())

@@ -6,25 +6,15 @@ Needs HEADROOM_BIN, the folder of the programs. Exits with 77, which ctest takes
 no GPU or no headroom-torch-cuda.
 """
 import json
-import os
 import pathlib
-import subprocess
-import sys
 import tempfile
 import unittest
 
-BIN = pathlib.Path(os.environ["HEADROOM_BIN"])
-HEADROOM = str(BIN / "headroom")
-SKIP = 77
-QUICK = ["--quick", "--processes", "1", "--no-store"]
+from on_device import BIN, QUICK, main, run, why_not_listed
+
 # Below the size of any L2, and beyond it.
 SIZES = {"gemv": ([], "D=1024,16384"), "gather_gemv": ([], "D=1024,8192"), "layer_norm": (["BS=4096"], "D=1024,16384"),
          "mlp_layer_norm_gelu": (["hidden=14336"], "D=1024,8192")}
-
-
-def run(*arguments, timeout=600):
-    return subprocess.run([HEADROOM, "run", *map(str, arguments)], capture_output=True, text=True, timeout=timeout,
-                          stdin=subprocess.DEVNULL)
 
 
 def why_not():
@@ -32,8 +22,7 @@ def why_not():
     for program in ("headroom-cuda", "headroom-torch-cuda"):
         if not (BIN / program).exists():
             return f"{program} was not built (docs/torch.md)"
-    result = run("--list", "--backend", "cuda,aten_cuda")
-    return "" if result.returncode == 0 else result.stderr.strip()
+    return why_not_listed("cuda,aten_cuda", timeout=600)
 
 
 class TorchCudaDeviceTest(unittest.TestCase):
@@ -45,7 +34,7 @@ class TorchCudaDeviceTest(unittest.TestCase):
     def cases(self, *arguments):
         """The records of each case by metric: {(axes, backend): {"latency": record}}."""
         file = self.folder / "records.json"
-        result = run(*arguments, "--json", file, *QUICK)
+        result = run(*arguments, "--json", file, *QUICK, timeout=600)
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
         self.text = result.stdout
         found = {}
@@ -99,14 +88,10 @@ class TorchCudaDeviceTest(unittest.TestCase):
 
     def test_a_case_that_is_larger_than_the_device_is_skipped(self):
         file = self.folder / "records.json"
-        run("gather_gemv", "-a", "D=1000000", "--backend", "aten_cuda", "--json", file, *QUICK)
+        run("gather_gemv", "-a", "D=1000000", "--backend", "aten_cuda", "--json", file, *QUICK, timeout=600)
         for record in json.loads(file.read_text())["records"]:
             self.assertEqual(record["outcome"]["kind"], "skipped")
 
 
 if __name__ == "__main__":
-    reason = why_not()
-    if reason:
-        print(f"skipped: {reason}")
-        sys.exit(SKIP)
-    unittest.main()
+    main(why_not())
