@@ -4,6 +4,7 @@
 #include <hwy/highway.h>
 
 #include <cstddef>
+#include <cstdint>
 
 #include "headroom_native/isa.h"
 

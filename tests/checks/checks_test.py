@@ -258,6 +258,39 @@ class Types(Tree):
         self.assert_clean("check_types.py")
 
 
+class Includes(Tree):
+    def test_the_own_header_comes_first(self):
+        self.write("src/headroom/stats/mean.h")
+        self.write("src/headroom/stats/mean.cpp", '#include "headroom/stats/mean.h"\n\n#include <vector>\n')
+        self.write("src/headroom_cuda/gemv.h")
+        self.write("src/headroom_cuda/gemv.cu", '#include "headroom_cuda/gemv.h"\n')
+        self.write("src/cli/main.cpp", "#include <vector>\n")
+        self.assert_clean("check_includes.py")
+
+    def test_the_own_header_comes_later_or_never(self):
+        self.write("src/headroom/stats/mean.h")
+        for text in ('#include <vector>\n#include "headroom/stats/mean.h"\n', '#include "headroom/stats/other.h"\n'):
+            self.write("src/headroom/stats/mean.cpp", text)
+            self.assert_breach("check_includes.py", "src/headroom/stats/mean.cpp:2: include: ")
+        self.write("src/headroom/stats/mean.cpp")
+        self.assert_breach("check_includes.py", "src/headroom/stats/mean.cpp:1: include: ")
+
+    def test_a_header_that_names_what_it_does_not_include(self):
+        self.write("src/headroom/stats/mean.h", "#include <string>\n\nstd::string name(std::vector<double>);\n")
+        self.assert_breach("check_includes.py", "src/headroom/stats/mean.h:4: include: std::vector needs #include <vector>")
+
+    def test_a_name_from_a_header_of_ours_or_in_a_comment(self):
+        self.write("src/headroom/base/text.h", "#include <vector>\n#include <string>\n")
+        self.write("src/headroom/base/lines.h", '#include "headroom/base/text.h"\n')
+        self.write("src/headroom/stats/mean.h", '#include "headroom/base/lines.h"\n'
+                   "// std::optional\nstd::vector<std::string_view> names();\n")
+        self.assert_clean("check_includes.py")
+
+    def test_a_precompiled_header_of_which_nothing_is_known(self):
+        self.write("cmake/HeadroomSettings.cmake", "set(HEADROOM_LIBRARY_HEADERS\n  <vector> <fmt/format.h> <future>)\n")
+        self.assert_breach("check_includes.py", "cmake/HeadroomSettings.cmake:1: include: say in NAMES")
+
+
 class Summary(unittest.TestCase):
     def summary_of(self, *cases):
         with tempfile.NamedTemporaryFile("w", suffix=".xml") as file:

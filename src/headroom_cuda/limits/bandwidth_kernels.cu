@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "headroom_cuda/limits/bandwidth_kernels.h"
+
 #include <algorithm>
 
-#include "headroom_cuda/limits/bandwidth_kernels.h"
 #include "headroom_cuda_device/cuda_check.h"
 
 namespace headroom::cuda {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "headroom_torch/dispatch/dispatch_panel.h"
+
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -6,7 +8,6 @@
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
 #include "headroom_torch/dispatch/cycle_loop.h"
-#include "headroom_torch/dispatch/dispatch_panel.h"
 #include "headroom_torch/dtensor/distributed_tensor.h"
 
 namespace headroom::torch_runner {
