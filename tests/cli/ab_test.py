@@ -31,6 +31,19 @@ class AbTest(CommandLineTest):
         for word in ("± 95 %", "user", "system", "peak memory", "faults", "switches"):
             self.assertIn(word, result.stdout)
 
+    def test_a_time_that_is_two_times_is_told(self):
+        path, flag = self.folder / "records.json", self.folder / "flag"
+        switching = f"sh -c 'if rm {flag} 2>/dev/null; then sleep 0.01; else touch {flag}; sleep 0.06; fi'"
+        result = headroom("time", switching, "--no-store", "--name", "switching", "--max-rounds", "40",
+                          "--min-time", "0", "--json", path)
+        self.assert_exit(result, 0)
+        self.assertRegex(result.stdout, r"modes: .* ms in \d+ % of the samples, .* ms in \d+ %")
+        latency = of_metric(records_of(path), "latency")[0]
+        low, high = (float(text) for text in latency["metric"]["extra_info"]["modes"].split())
+        self.assertLess(low, 0.05)
+        self.assertGreater(high, 0.06)
+        self.assertIn("modes:", " ".join(latency["notes"]))
+
     def test_the_first_is_the_baseline(self):
         self.assertRegex(ab("sleep 0.05", "sleep 0.01").stdout, r"x the time of sleep 0.05 .*: faster")
 

@@ -12,6 +12,7 @@
 
 #include "headroom/base/units.h"
 #include "headroom/command/hardware_counters.h"
+#include "headroom/record/mode_note.h"
 #include "headroom/stats/quantile.h"
 
 namespace headroom {
@@ -82,18 +83,19 @@ bool peak_is_ours(const CommandTrack& track) {
   });
 }
 
-std::vector<std::string> notes_of(const CommandTrack& track, StopReason stop) {
+std::vector<std::string> notes_of(const CommandTrack& track, const Modes& modes, StopReason stop) {
   std::vector<std::string> notes = track.notes;
   note_failures(track, notes);
   note_steal(track, notes);
   if (const std::size_t warmup = warmup_of(track); warmup > 0) {
     notes.push_back(fmt::format("warm-up: {} leading samples are kept but not counted", warmup));
   }
+  if (!modes.groups.empty()) notes.push_back(mode_note(modes));
   if (stop == StopReason::kMaxTime) notes.emplace_back("time cap: stopped before the precision goal");
   return notes;
 }
 
-Record base_record(const CommandTrack& track, StopReason stop,
+Record base_record(const CommandTrack& track, const Modes& modes, StopReason stop,
                    const std::shared_ptr<const Environment>& environment) {
   Record record;
   record.environment = environment;
@@ -104,7 +106,7 @@ Record base_record(const CommandTrack& track, StopReason stop,
   record.device = "cpu";
   record.outcome = track.outcome;
   if (!track.samples.empty()) record.stop = track.alive() ? stop : StopReason::kRunnerLost;
-  record.notes = notes_of(track, stop);
+  record.notes = notes_of(track, modes, stop);
   return record;
 }
 
@@ -199,7 +201,8 @@ std::vector<Record> command_records(const CommandGroup& group,
                                     const std::shared_ptr<const Environment>& environment) {
   std::vector<Record> records;
   for (const CommandTrack& track : group.commands) {
-    const Record base = base_record(track, group.stop, environment);
+    const Modes modes = find_modes(steady_series(track).values);
+    const Record base = base_record(track, modes, group.stop, environment);
     if (track.samples.empty()) {
       records.push_back(empty_record(base, track));
       continue;
@@ -209,6 +212,7 @@ std::vector<Record> command_records(const CommandGroup& group,
     append_counters(base, track, records);
     const CommandTrack& baseline = group.commands.front();
     if (&track != &baseline) records[first].metric.extra_info = ratio_info(track, baseline);
+    records[first].metric.extra_info.merge(mode_info(modes, kNsPerSecond));
     records[first].metric.extra_info["headline"] = "true";
     records[first].samples.front().noise = noise_of(track);
   }

@@ -13,7 +13,8 @@ namespace headroom {
 /// was counted, major_faults, instructions, cycles, cache_misses, branch_misses, and exit_code (minus the
 /// number of a signal). A command that gave no sample has one record that says why. Where a peak is no larger
 /// than what this program occupied itself, the extra_info of peak_memory has at_most. The latency of all but
-/// the first has its ratio to the first in metric.extra_info, as records of `headroom run` have.
+/// the first has its ratio to the first in metric.extra_info, and that of all the groups that its times fall
+/// into (mode_note.h), as records of `headroom run` have.
 std::vector<Record> command_records(const CommandGroup& group,
                                     const std::shared_ptr<const Environment>& environment);
 

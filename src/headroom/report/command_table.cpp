@@ -10,6 +10,7 @@
 
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
+#include "headroom/record/mode_note.h"
 #include "headroom/report/case_rows.h"
 #include "headroom/report/noise_marks.h"
 #include "headroom/report/value_text.h"
@@ -132,7 +133,8 @@ void add_row(Table& table, const CommandRow& row, std::span<const Comparison> co
              count_text(row, "context_switches"), noise_marks(record)});
   const auto compared = std::ranges::find(comparisons, &record, &Comparison::test);
   const std::string ratio = compared == comparisons.end() ? "" : ratio_line(*compared);
-  for (const std::string& line : {ratio, counter_line(row)}) {
+  const std::string modes = mode_note_of(record);
+  for (const std::string& line : {ratio, modes.empty() ? "" : "    " + modes, counter_line(row)}) {
     if (!line.empty()) table.line(line);
   }
 }
@@ -155,8 +157,8 @@ Table command_table(const std::vector<Record>& records, std::span<const Comparis
 }
 
 std::string command_legend(const std::vector<Record>& records) {
-  // What the marks say already.
-  constexpr std::array<std::string_view, 3> kMarked{"steal:", "warm-up:", "time cap:"};
+  // What the table says already.
+  constexpr std::array<std::string_view, 4> kMarked{"steal:", "warm-up:", "time cap:", kModesNote};
   std::string marks, notes;
   for (const CommandRow& row : command_rows(records)) {
     marks += noise_marks(*row.latency);

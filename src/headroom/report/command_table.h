@@ -14,7 +14,7 @@ namespace headroom {
 /// What `headroom ab` and `headroom time` print: a row for each command with the median of its wall time and
 /// the half-width of its interval, user and system time, peak memory, page faults and context switches; below
 /// it the ratio to the command that it was compared with (`comparisons` of the latency records, judged),
-/// hardware counters, and the reason where it failed or was skipped.
+/// the groups that its times fall into, hardware counters, and the reason where it failed or was skipped.
 Table command_table(const std::vector<Record>& records, std::span<const Comparison> comparisons);
 
 /// What the marks of that table mean, and what is worth knowing of single commands (their notes); empty where

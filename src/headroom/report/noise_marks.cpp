@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "headroom/record/mode_note.h"
 #include "headroom/record/target_verdict.h"
 #include "headroom/record/throttle.h"
 
@@ -61,13 +62,17 @@ bool runner_lost(const Record& record) {
   return record.stop == StopReason::kRunnerLost;
 }
 
+bool has_modes(const Record& record) {
+  return !mode_note_of(record).empty();
+}
+
 struct Mark {
   char letter;
   bool (*applies)(const Record&);
   const char* meaning;
 };
 
-constexpr std::array<Mark, 9> kMarks{{
+constexpr std::array<Mark, 10> kMarks{{
     {'A', is_above_limit,
      "above its limit, which is no success: the accounting of bytes or FLOPs is wrong or, beside B, S or U, "
      "the limit was held up"},
@@ -78,6 +83,7 @@ constexpr std::array<Mark, 9> kMarks{{
      "heat, power or the hardware held the device's clocks down in at least 10 % of the samples"},
     {'T', capped, "stopped by the cap on time or samples before the precision goal"},
     {'W', warmed_up, "the first samples were warm-up; they are kept but not in the estimate"},
+    {'M', has_modes, "the times fall into several groups (modes), and the median tells of one at most"},
     {'I', interrupted, "interrupted; what had been measured is shown"},
     {'L', runner_lost, "the runner was lost; what it had measured is shown"},
 }};

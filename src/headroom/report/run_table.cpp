@@ -10,6 +10,7 @@
 
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
+#include "headroom/record/mode_note.h"
 #include "headroom/record/seed_rows.h"
 #include "headroom/record/target_verdict.h"
 #include "headroom/report/case_rows.h"
@@ -149,6 +150,8 @@ void add_row(Table& table, const CaseRow& row, const Differences& differ, bool w
   table.row(std::move(cells));
   const std::string ratio = ratio_text(timed);
   if (!ratio.empty()) table.line(ratio);
+  const std::string modes = mode_note_of(timed);
+  if (!modes.empty()) table.line("    " + modes);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 
+#include "headroom/record/mode_note.h"
 #include "headroom/schedule/limits.h"
 #include "headroom/schedule/noise_notes.h"
 #include "headroom/schedule/series.h"
@@ -28,6 +29,7 @@ struct MetricForm {
 };
 
 const char* kLatency = "latency";
+constexpr double kNsPerLatencyUnit = 1e3;
 const char* kBandwidth = "memory_bandwidth(GB/s)";
 const char* kFlops = "GFLOP/s";
 const char* kFlopsUtilization = "flops_utilization";
@@ -58,8 +60,8 @@ MetricForm flops_utilization(const Work& work, const Floor& floor) {
 std::vector<MetricForm> metric_forms(const Track& track, const std::optional<Floor>& floor) {
   const Work work = track.info.work;
   std::vector<MetricForm> forms;
-  forms.push_back(
-      {kLatency, "us", Direction::kLowerIsBetter, [](double ns, std::uint32_t) { return ns / 1e3; }, true});
+  forms.push_back({kLatency, "us", Direction::kLowerIsBetter,
+                   [](double ns, std::uint32_t) { return ns / kNsPerLatencyUnit; }, true});
   if (work.bytes > 0) {
     forms.push_back({kBandwidth, "GB/s", Direction::kHigherIsBetter,
                      [work](double ns, std::uint32_t) { return work.bytes / ns; }, true});
@@ -223,7 +225,9 @@ void append_records(const Track& track, const GroupResult& result, const StringM
   const std::optional<Floor> floor =
       floor_of(limits_of_device(result.limits, track.planned.device), track.info.work);
   const std::optional<Limit> limit = limit_of(track, floor);
+  const Modes modes = find_modes(steady_series(track.readings).values);
   base.notes = noise_notes(track, limit, result.stop);
+  if (!modes.groups.empty()) base.notes.push_back(mode_note(modes));
   const std::vector<MetricForm> forms = metric_forms(track, floor);
   const std::string headline = headline_of(track, forms);
   for (const MetricForm& form : forms) {
@@ -240,6 +244,7 @@ void append_records(const Track& track, const GroupResult& result, const StringM
           lower ? record.metric.value * limit->fraction : record.metric.value / limit->fraction;
     }
     record.metric.extra_info = ratio;
+    if (form.name == kLatency) record.metric.extra_info.merge(mode_info(modes, kNsPerLatencyUnit));
     if (record.limit) record.metric.extra_info.merge(limit_quartiles(track, *floor));
     const std::vector<std::string>& beside = track.planned.also_metrics;
     const bool is_beside = std::ranges::find(beside, form.name) != beside.end();

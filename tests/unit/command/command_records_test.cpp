@@ -13,6 +13,7 @@ namespace {
 
 using testing::Contains;
 using testing::HasSubstr;
+using testing::Not;
 
 const Record* find(const std::vector<Record>& records, const std::string& name, const std::string& metric) {
   const auto found = std::ranges::find_if(records, [&](const Record& record) {
@@ -72,6 +73,18 @@ TEST(CommandRecords, FailuresThatWereMeasuredAreTold) {
   EXPECT_EQ(find(records, "a", "exit_code")->samples.at(0).values.at(3), -9);
   EXPECT_THAT(records.front().notes, Contains(HasSubstr("1 of 10 runs (signal 9)")));
   EXPECT_THAT(records.front().notes, Contains(HasSubstr("time cap")));
+}
+
+TEST(CommandRecords, TimesThatFallIntoGroupsAreTold) {
+  CommandGroup group{{track("a", 10e6, 40), track("b", 10e6, 40)}, StopReason::kMaxTime};
+  for (std::size_t i = 0; i < 40; i += 2) group.commands[1].samples[i].wall_ns *= 1.4;
+  const std::vector<Record> records = command_records(group, nullptr);
+  EXPECT_THAT(find(records, "a", "latency")->notes, Not(Contains(HasSubstr("modes:"))));
+  const Record* latency = find(records, "b", "latency");
+  EXPECT_THAT(latency->notes, Contains("modes: 10.0 ms in 50 % of the samples, 14.0 ms in 50 %, mixed"));
+  EXPECT_EQ(latency->metric.extra_info.at("mode_shares"), "0.500 0.500");
+  EXPECT_EQ(latency->metric.extra_info.count("ratio"), 1U);
+  EXPECT_EQ(find(records, "b", "user_time")->metric.extra_info.count("modes"), 0U);
 }
 
 TEST(CommandRecords, CountersThatWereThereInEachRun) {

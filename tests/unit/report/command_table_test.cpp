@@ -63,6 +63,15 @@ TEST(CommandTable, ShowsMediansWithIntervalsAndTheRatio) {
             "    1.030 x the time of sort a (95 % interval 1.030 to 1.030): slower\n");
 }
 
+TEST(CommandTable, ShowsTheGroupsThatTimesFallInto) {
+  std::vector<Record> records = two_commands(0.0103);
+  records[0].notes = {"modes: 9.0 ms in 50 % of the samples, 11.0 ms in 50 %, mixed"};
+  EXPECT_THAT(text_of(records),
+              HasSubstr("3.5  M\n    modes: 9.0 ms in 50 % of the samples, 11.0 ms in 50 %, mixed\n"));
+  EXPECT_THAT(command_legend(records), HasSubstr("  M  the times fall into several groups"));
+  EXPECT_THAT(command_legend(records), Not(HasSubstr("9.0 ms")));
+}
+
 TEST(CommandTable, SaysWhatTheIntervalAllows) {
   EXPECT_THAT(text_of(two_commands(0.0099 * 0.95)), HasSubstr("): faster"));
   EXPECT_THAT(text_of(two_commands(0.010001)), HasSubstr("): the same within 1.00 %"));

@@ -239,6 +239,15 @@ TEST(CaseRecords, ALostCaseKeepsWhatItGave) {
   EXPECT_NEAR(record.metric.value, 1000, 1e-9);
 }
 
+TEST(CaseRecords, TimesThatFallIntoGroupsAreTold) {
+  GroupResult result;
+  result.cases = {track_of("native", 1e6, {})};
+  for (Reading& reading : result.cases[0].readings) reading.ns *= reading.round % 4 < 2 ? 1 : 1.4;
+  const Record latency = records_of(result).at(0);
+  EXPECT_THAT(latency.notes, ElementsAre("modes: 1.00 ms in 50 % of the samples, 1.40 ms in 50 %, mixed"));
+  EXPECT_EQ(latency.metric.extra_info.at("modes"), "1000 1400");
+}
+
 TEST(NoiseNotes, AQuietCaseHasNone) {
   EXPECT_THAT(noise_notes(track_of("native", 1e6, {}), std::nullopt, StopReason::kPrecision), IsEmpty());
 }

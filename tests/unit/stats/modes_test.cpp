@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/stats/modes.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <stdexcept>
+#include <vector>
+
+#include "noise.h"
+
+namespace headroom {
+namespace {
+
+using test::Noise;
+using Values = std::vector<double>;
+
+/// How many of 2,000 samples fall into groups.
+int alarms(std::size_t count, std::uint64_t seed, const std::function<double(Noise&)>& value) {
+  Noise noise(seed);
+  int found = 0;
+  for (int i = 0; i < 2000; ++i) {
+    Values values(count);
+    std::ranges::generate(values, [&] { return value(noise); });
+    found += find_modes(values).groups.empty() ? 0 : 1;
+  }
+  return found;
+}
+
+TEST(FindModes, SeldomTakesOneGroupForTwo) {
+  for (const std::size_t count : {10U, 20U, 50U, 200U}) {
+    // Under 1 % of 2,000.
+    EXPECT_LE(alarms(count, 1, [](Noise& noise) { return std::exp(0.3 * noise.normal()); }), 10) << count;
+    EXPECT_LE(alarms(count, 2, [](Noise& noise) { return std::exp(noise.normal()); }), 10) << count;
+    EXPECT_LE(alarms(count, 3, [](Noise& noise) { return 1 - std::log(noise.uniform()); }), 10) << count;
+    EXPECT_LE(alarms(count, 4, [](Noise& noise) { return 10 + noise.uniform(); }), 20) << count;
+    EXPECT_LE(alarms(count, 5,
+                     [](Noise& noise) { return (10 + noise.normal()) * (noise.uniform() < 0.05 ? 3 : 1); }),
+              10)
+        << count;
+  }
+}
+
+TEST(FindModes, TakesTheReadingsOfACoarseClockForOneGroup) {
+  for (const double grain : {1.0, 0.2}) {
+    EXPECT_LE(
+        alarms(200, 6, [grain](Noise& noise) { return 10 + grain * std::round(noise.normal() / grain); }), 10)
+        << grain;
+  }
+}
+
+TEST(FindModes, SeldomSeesGroupsWhereNeighboursAreAlike) {
+  Noise noise(7);
+  for (const std::size_t count : {20U, 100U}) {
+    int found = 0;
+    for (int i = 0; i < 1000; ++i) {
+      Values values = noise.series(count, 0.7);
+      for (double& value : values) value += 10;
+      found += find_modes(values).groups.empty() ? 0 : 1;
+    }
+    EXPECT_LE(found, 10) << count;
+  }
+}
+
+/// 10 ms or 14 ms by chance, and in `spikes` of the runs three times as much.
+Values two_times(Noise& noise, std::size_t count, double share, double spikes = 0) {
+  Values values(count);
+  for (double& value : values) {
+    value = (noise.uniform() < share ? 14 : 10) * (1 + 0.03 * noise.normal());
+    value *= noise.uniform() < spikes ? 3 : 1;
+  }
+  return values;
+}
+
+TEST(FindModes, FindsTwoTimesAndTheirShares) {
+  Noise noise(8);
+  int found = 0, spiky = 0;
+  for (int i = 0; i < 300; ++i) {
+    const Modes modes = find_modes(two_times(noise, 60, 0.4));
+    spiky += find_modes(two_times(noise, 100, 0.4, 0.03)).groups.size() == 2 ? 1 : 0;
+    if (modes.groups.size() != 2) continue;
+    ++found;
+    EXPECT_NEAR(modes.groups[0].median, 10, 0.5);
+    EXPECT_NEAR(modes.groups[1].median, 14, 0.7);
+    EXPECT_NEAR(modes.groups[1].share, 0.4, 0.27);
+    EXPECT_DOUBLE_EQ(modes.groups[0].share + modes.groups[1].share, 1);
+  }
+  EXPECT_GE(found, 285);
+  EXPECT_GE(spiky, 285);
+}
+
+TEST(FindModes, FindsThree) {
+  Noise noise(9);
+  Values values;
+  for (int i = 0; i < 150; ++i) values.push_back(10 + 3 * (i % 3) + 0.1 * noise.normal());
+  const Modes modes = find_modes(values);
+  ASSERT_EQ(modes.groups.size(), 3U);
+  for (const Mode& group : modes.groups) EXPECT_NEAR(group.share, 1.0 / 3, 1e-9);
+}
+
+TEST(FindModes, TellsAStepFromChance) {
+  Noise noise(10);
+  Values values = two_times(noise, 80, 0.5);
+  const Modes mixed = find_modes(values);
+  ASSERT_EQ(mixed.groups.size(), 2U);
+  EXPECT_FALSE(mixed.in_stretches);
+  std::ranges::sort(values);
+  const Modes step = find_modes(values);
+  ASSERT_EQ(step.groups.size(), 2U);
+  EXPECT_TRUE(step.in_stretches);
+  EXPECT_EQ(step.changes, 1U);
+}
+
+TEST(FindModes, NothingOfFewOrEqualOrNearlyEqualValues) {
+  EXPECT_TRUE(find_modes(Values{}).groups.empty());
+  EXPECT_TRUE(find_modes(Values{1, 1, 1, 2, 2, 2, 2}).groups.empty());
+  EXPECT_TRUE(find_modes(Values(40, 5.0)).groups.empty());
+  Noise noise(11);
+  Values close;
+  for (int i = 0; i < 100; ++i) close.push_back(100 + 0.5 * (i % 2) + 0.01 * noise.normal());
+  EXPECT_TRUE(find_modes(close).groups.empty()) << "0.5 % apart";
+  EXPECT_THROW((void)find_modes(Values{1, std::numeric_limits<double>::quiet_NaN()}), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace headroom
