@@ -1,36 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""headroom dispatch: options, records, expectations, launchers and faults, on ranks that need no libtorch."""
+"""headroom dispatch: options, records, expectations and launchers, on ranks that need no libtorch."""
 import json
 import os
-import pathlib
 import shutil
-import signal
 import socket
 import subprocess
-import time
 import unittest
 
 from command_line import HEADROOM, CommandLineTest, clean_environment, headroom, records_of, shape_of
-
-RANK = pathlib.Path(__file__).with_name("scripted_rank.py")
-SHORT = ["--runner", RANK, "--max-time", "300ms", "--min-time", "0", "--cycles", "40", "--no-store"]
-
-
-def dispatch(*arguments, timeout=60, env=None, **variables):
-    return headroom("dispatch", *SHORT, *arguments, timeout=timeout, env=env or clean_environment(**variables))
-
-
-def ranks_left():
-    """Rank processes that still run."""
-    found = subprocess.run(["pgrep", "-f", f"^python3 {RANK}"], capture_output=True, text=True).stdout.split()
-    return [pid for pid in found if state_of(pid) not in ("", "Z")]
-
-
-def state_of(pid):
-    try:
-        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return ""
+from scripted_dispatch import SHORT, dispatch, ranks_left
 
 
 class DispatchTest(CommandLineTest):
@@ -207,100 +185,6 @@ class LauncherTest(CommandLineTest):
                                 text=True, timeout=60, env=clean_environment())
         self.assert_exit(result, 0)
         self.assertEqual(shape_of(ours), shape_of(theirs))
-
-
-class FaultTest(CommandLineTest):
-    def fault(self, fault, *arguments, timeout="20s"):
-        began = time.monotonic()
-        result = dispatch("--timeout", timeout, *arguments, SCRIPTED_RANK=fault)
-        self.assertLess(time.monotonic() - began, 40)
-        self.assert_exit(result, 2)
-        self.assertEqual(ranks_left(), [])
-        return result
-
-    def test_a_rank_that_dies_is_named_at_every_moment(self):
-        for moment in ("start", "meet", "dispatch", "cycles", "steps"):
-            with self.subTest(moment=moment):
-                result = self.fault(f"die:2:{moment}", "--op", "add")
-                self.assertIn("rank 2 of 4 ended with exit code 7", result.stderr)
-                self.assertIn(f"rank 2 dies at {moment}", result.stderr)
-
-    def test_a_rank_that_is_killed_is_named(self):
-        self.assertIn("rank 1 of 4 was killed by signal 9", self.fault("kill:1:cycles", "--op", "add").stderr)
-
-    def test_a_rank_that_hangs_is_named_within_the_time_out(self):
-        result = self.fault("hang:3:cycles", "--op", "add", timeout="6s")
-        self.assertIn("rank 3 of 4 did not give 1 cycle of add within 6 s", result.stderr)
-        self.assertIn("its last words: rank 3 hangs at cycles", result.stderr)
-
-    def test_a_rank_that_is_stopped_is_said_to_be(self):
-        self.assertIn("rank 0 is stopped by a signal", self.fault("stop:0:cycles", "--op", "add", timeout="6s").stderr)
-
-    def test_a_rank_that_never_starts_is_named(self):
-        self.assertIn("rank 2 of 4 did not give a sign of having started within 6 s",
-                      self.fault("hang:2:start", timeout="6s").stderr)
-
-    def test_a_rank_that_fails_at_its_end_is_named_after_the_report(self):
-        result = self.fault("die:1:end", "--op", "add")
-        self.assertIn("hit ±95 %", result.stdout)
-        self.assertIn("rank 1 of 4 ended with exit code 7", result.stderr)
-
-    def test_what_was_measured_before_a_loss_is_kept(self):
-        file = self.folder / "records.json"
-        result = dispatch("--timeout", "20s", "--json", file, SCRIPTED_RANK="die:1:steps")
-        self.assert_exit(result, 2)
-        self.assertIn("hit ±95 %", result.stdout)
-        self.assertEqual(records_of(file)[0]["stop"], "runner-lost")
-
-    def test_nonsense_from_a_rank_is_refused(self):
-        result = self.fault("babble:1:cycles", "--op", "add")
-        self.assertIn("the answer of rank 1", result.stderr)
-
-    def test_an_operator_that_ranks_refuse_is_a_failure_of_that_one(self):
-        result = dispatch("--op", "add", SCRIPTED_RANK="refuse:0:dispatch")
-        self.assert_exit(result, 1)
-        self.assertIn("FAILED: add: there is no such thing", result.stdout)
-
-    def test_a_port_in_use_is_not_needed(self):
-        with socket.socket() as taken:
-            taken.bind(("0.0.0.0", 0))
-            taken.listen()
-            self.assert_exit(dispatch("--op", "add", "--port", str(taken.getsockname()[1])), 0)
-
-
-class InterruptTest(CommandLineTest):
-    def test_ctrl_c_keeps_what_was_measured(self):
-        file = self.folder / "records.json"
-        program = subprocess.Popen([HEADROOM, "dispatch", "--runner", str(RANK), "--no-store", "--op", "add", "--max-time",
-                                    "100s", "--cycles", "100000", "--json", str(file)], stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, text=True, env=clean_environment())
-        # Until some cycles are there: a batch takes 5 ms, starting Python is what takes long.
-        time.sleep(5)
-        program.send_signal(signal.SIGINT)
-        stdout, stderr = program.communicate(timeout=20)
-        self.assertEqual(program.returncode, 130, stderr)
-        self.assertIn("hit ±95 %", stdout)
-        self.assertIn("interrupted", stderr)
-        self.assertTrue(records_of(file))
-        self.assertEqual(ranks_left(), [])
-
-    def test_no_rank_outlives_a_command_line_that_is_killed(self):
-        program = subprocess.Popen([HEADROOM, "dispatch", "--runner", str(RANK), "--no-store", "--op", "add", "--max-time",
-                                    "100s", "--cycles", "100000"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                                   env=clean_environment())
-        self.addCleanup(program.kill)
-        for _ in range(200):
-            if len(ranks_left()) == 4:
-                break
-            time.sleep(0.05)
-        self.assertEqual(len(ranks_left()), 4)
-        program.kill()
-        program.wait(timeout=20)
-        for _ in range(100):
-            if not ranks_left():
-                break
-            time.sleep(0.05)
-        self.assertEqual(ranks_left(), [])
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """A rank process without libtorch: speaks the protocols of headroom dispatch and headroom ddp, with times from a
-formula, and fails on demand. SCRIPTED_RANK is "WHAT:RANK:WHEN", for example "die:1:cycles"."""
+formula, and fails on demand. SCRIPTED_RANK is "WHAT:RANK:WHEN", for example "die:1:cycles". SCRIPTED_BEGUN is a file that
+rank 0 makes when it is asked for cycles the 20th time."""
 import json
 import os
 import random
@@ -112,6 +113,7 @@ def main():
          "models": MODELS, "arguments": os.environ.get("HEADROOM_RANK_ARGUMENTS", ""), "host": "here",
          "cores": [int(os.environ.get("SCRIPTED_CORE", RANK))]})
     op = setup = None
+    batches = 0
     for line in iter(LINES.readline, b""):
         request = json.loads(line)
         fail_at(request["do"])
@@ -133,6 +135,9 @@ def main():
             op = request["op"]
             say({"ready": op})
         elif request["do"] == "cycles":
+            batches += 1
+            if RANK == 0 and batches == 20 and "SCRIPTED_BEGUN" in os.environ:
+                open(os.environ["SCRIPTED_BEGUN"], "w").close()
             time.sleep(0.005)
             say(cycles(op, request["count"], values))
         elif request["do"] == "steps":

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""headroom dispatch when ranks are lost or it is interrupted itself, on ranks that need no libtorch."""
+import signal
+import socket
+import subprocess
+import time
+import unittest
+from concurrent.futures import ThreadPoolExecutor
+
+from command_line import HEADROOM, CommandLineTest, clean_environment, records_of
+from scripted_dispatch import RANK, dispatch, ranks_left
+
+
+class FaultTest(CommandLineTest):
+    def fault(self, fault, *arguments):
+        began = time.monotonic()
+        result = dispatch("--timeout", "20s", *arguments, SCRIPTED_RANK=fault)
+        self.assertLess(time.monotonic() - began, 40)
+        self.assert_exit(result, 2)
+        self.assertEqual(ranks_left(), [])
+        return result
+
+    def test_a_rank_that_dies_is_named_at_every_moment(self):
+        for moment in ("start", "meet", "dispatch", "cycles", "steps"):
+            with self.subTest(moment=moment):
+                result = self.fault(f"die:2:{moment}", "--op", "add")
+                self.assertIn("rank 2 of 4 ended with exit code 7", result.stderr)
+                self.assertIn(f"rank 2 dies at {moment}", result.stderr)
+
+    def test_a_rank_that_is_killed_is_named(self):
+        self.assertIn("rank 1 of 4 was killed by signal 9", self.fault("kill:1:cycles", "--op", "add").stderr)
+
+    def test_a_rank_that_says_nothing_is_named_within_the_time_out(self):
+        said = {"hang:3:cycles": ("rank 3 of 4 did not give 1 cycle of add within 6 s",
+                                  "its last words: rank 3 hangs at cycles"),
+                "stop:0:cycles": ("rank 0 is stopped by a signal",),
+                "hang:2:start": ("rank 2 of 4 did not give a sign of having started within 6 s",)}
+        began = time.monotonic()
+        with ThreadPoolExecutor() as together:  # what each takes is the time-out
+            results = list(together.map(lambda fault: dispatch("--op", "add", "--timeout", "6s", SCRIPTED_RANK=fault), said))
+        self.assertLess(time.monotonic() - began, 40)
+        for (fault, words), result in zip(said.items(), results):
+            with self.subTest(fault=fault):
+                self.assert_exit(result, 2)
+                for word in words:
+                    self.assertIn(word, result.stderr)
+        self.assertEqual(ranks_left(), [])
+
+    def test_a_rank_that_fails_at_its_end_is_named_after_the_report(self):
+        result = self.fault("die:1:end", "--op", "add")
+        self.assertIn("hit ±95 %", result.stdout)
+        self.assertIn("rank 1 of 4 ended with exit code 7", result.stderr)
+
+    def test_what_was_measured_before_a_loss_is_kept(self):
+        file = self.folder / "records.json"
+        result = dispatch("--timeout", "20s", "--json", file, SCRIPTED_RANK="die:1:steps")
+        self.assert_exit(result, 2)
+        self.assertIn("hit ±95 %", result.stdout)
+        self.assertEqual(records_of(file)[0]["stop"], "runner-lost")
+
+    def test_nonsense_from_a_rank_is_refused(self):
+        result = self.fault("babble:1:cycles", "--op", "add")
+        self.assertIn("the answer of rank 1", result.stderr)
+
+    def test_an_operator_that_ranks_refuse_is_a_failure_of_that_one(self):
+        result = dispatch("--op", "add", SCRIPTED_RANK="refuse:0:dispatch")
+        self.assert_exit(result, 1)
+        self.assertIn("FAILED: add: there is no such thing", result.stdout)
+
+    def test_a_port_in_use_is_not_needed(self):
+        with socket.socket() as taken:
+            taken.bind(("0.0.0.0", 0))
+            taken.listen()
+            self.assert_exit(dispatch("--op", "add", "--port", str(taken.getsockname()[1])), 0)
+
+
+class InterruptTest(CommandLineTest):
+    def test_ctrl_c_keeps_what_was_measured(self):
+        file, begun = self.folder / "records.json", self.folder / "begun"
+        program = subprocess.Popen([HEADROOM, "dispatch", "--runner", str(RANK), "--no-store", "--op", "add", "--max-time",
+                                    "100s", "--cycles", "100000", "--json", str(file)], stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True, env=clean_environment(SCRIPTED_BEGUN=str(begun)))
+        self.addCleanup(program.kill)
+        while not begun.exists():  # some batches of cycles are there
+            self.assertIsNone(program.poll(), "ended too early")
+            time.sleep(0.02)
+        program.send_signal(signal.SIGINT)
+        stdout, stderr = program.communicate(timeout=20)
+        self.assertEqual(program.returncode, 130, stderr)
+        self.assertIn("hit ±95 %", stdout)
+        self.assertIn("interrupted", stderr)
+        self.assertTrue(records_of(file))
+        self.assertEqual(ranks_left(), [])
+
+    def test_no_rank_outlives_a_command_line_that_is_killed(self):
+        program = subprocess.Popen([HEADROOM, "dispatch", "--runner", str(RANK), "--no-store", "--op", "add", "--max-time",
+                                    "100s", "--cycles", "100000"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                   env=clean_environment())
+        self.addCleanup(program.kill)
+        for _ in range(200):
+            if len(ranks_left()) == 4:
+                break
+            time.sleep(0.05)
+        self.assertEqual(len(ranks_left()), 4)
+        program.kill()
+        program.wait(timeout=20)
+        for _ in range(100):
+            if not ranks_left():
+                break
+            time.sleep(0.05)
+        self.assertEqual(ranks_left(), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
