@@ -74,11 +74,12 @@ TEST(Faults, PlacementsThatDoNotFit) {
 }
 
 TEST(Faults, OperandsOnTwoMeshes) {
-  const MeshPtr other = DeviceMesh::create(test_world(), {1, ranks()}, {"one", "all"});
+  // Kept: a rank that goes on at once must not close what another still connects.
+  static const MeshPtr kOther = DeviceMesh::create(test_world(), {1, ranks()}, {"one", "all"});
   const at::Tensor whole = whole_numbers({4, 4}, 2);
   expect_error(
       [&] {
-        distribute(whole, line(), {Shard(0)}) + distribute(whole, other, {Replicate(), Shard(0)});
+        distribute(whole, line(), {Shard(0)}) + distribute(whole, kOther, {Replicate(), Shard(0)});
       },
       {"aten::add.Tensor", "two meshes", "(one, all)"});
 }
