@@ -34,6 +34,27 @@ class DiffBadInputTest(CommandLineTest):
         for operands in ((self.good, path), (path, self.good)):
             self.assert_refused(headroom("diff", *operands), "bad.json", *words)
 
+    def test_devices_without_an_end_are_refused(self):
+        for arguments in (("diff", "/dev/urandom", self.good), ("diff", self.good, "/dev/zero"),
+                          ("diff", "--gate-file", "/dev/zero", self.good, self.good),
+                          ("diff", "--format", "ddp", "/dev/zero", "/dev/zero"),
+                          ("trace", "/dev/zero"), ("trace", "validate", "/dev/urandom"),
+                          ("history", "import", "/dev/urandom", "--store", self.folder / "h.sqlite")):
+            with self.subTest(arguments):
+                result = headroom(*arguments, timeout=20)
+                self.assert_refused(result, "is a device, which need not end")
+        with open("/dev/zero", "rb") as zero:
+            result = subprocess.run([HEADROOM, "diff", "/dev/stdin", self.good], stdin=zero, capture_output=True,
+                                    text=True, timeout=20)
+        self.assert_refused(result, "is a device, which need not end")
+
+    def test_what_comes_through_standard_input_is_read(self):
+        with open(self.good, "rb") as good:
+            result = subprocess.run([HEADROOM, "diff", "/dev/stdin", self.good], stdin=good, capture_output=True,
+                                    text=True, timeout=20)
+        self.assert_exit(result, 0)
+        self.assert_refused(headroom("diff", "/dev/null", self.good), "is empty")
+
     def test_byte_order_marks(self):
         google = ('{"context": {}, "benchmarks": [{"name": "a", "run_type": "iteration", "real_time": 1, '
                   '"cpu_time": 1, "time_unit": "ns", "iterations": 1}]}')

@@ -15,6 +15,7 @@
 #include <new>
 #include <string_view>
 
+#include "headroom/base/endless_device.h"
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
@@ -57,6 +58,7 @@ struct CloseFile {
 PaddedText read_bytes(const fs::path& path, std::size_t max_bytes) {
   const std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path.c_str(), "rbe"));
   if (!file) cannot_read(path, std::strerror(errno));
+  refuse_endless_device(fileno(file.get()), path);
   struct stat info {};
   std::size_t expected = 0;
   if (::fstat(fileno(file.get()), &info) == 0 && S_ISREG(info.st_mode)) {

@@ -13,7 +13,7 @@ inline constexpr std::size_t kMaxFileBytes = std::size_t{4} << 30;
 
 /// The whole file, unpacked where it is gzip or zstd (told by its first bytes, not by its name; several
 /// streams one after another are joined). A pipe is read to its end. Throws Error naming the path: missing, a
-/// directory, not readable, damaged or cut off, more than `max_bytes`.
+/// directory, an endless device, not readable, damaged or cut off, more than `max_bytes`.
 PaddedText read_compressed_file(const std::filesystem::path& path, std::size_t max_bytes = kMaxFileBytes);
 
 }  // namespace headroom

@@ -15,6 +15,7 @@
 #include <optional>
 #include <utility>
 
+#include "headroom/base/endless_device.h"
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
 
@@ -220,6 +221,7 @@ std::string read_file(const fs::path& path) {
   };
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
   if (file.get() < 0) cannot_read(errno);
+  refuse_endless_device(file.get(), path);
   std::string content;
   std::array<char, 1 << 16> block;
   for (;;) {

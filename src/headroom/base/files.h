@@ -7,7 +7,7 @@
 
 namespace headroom {
 
-/// The whole file. Throws Error (missing, a directory, not readable) naming the path.
+/// The whole file. Throws Error (missing, a directory, an endless device, not readable) naming the path.
 std::string read_file(const std::filesystem::path& path);
 
 /// Writes `content` so that at any moment the path holds either what it held before or all of `content`:

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "headroom/base/compressed_file.h"
+#include "headroom/base/endless_device.h"
 #include "headroom/base/error.h"
 #include "headroom/base/json_number.h"
 
@@ -41,6 +42,7 @@ JsonStream::JsonStream(const std::filesystem::path& path) : source_(path.string(
   const bool is_folder = ::fstat(file_, &status) == 0 && S_ISDIR(status.st_mode);
   try {
     if (is_folder) throw Error(source_ + ": is a folder, not a file");
+    refuse_endless_device(file_, path);
     at_ = end_ = window_.data();
     refill();
     const std::string_view first(at_, static_cast<std::size_t>(end_ - at_));

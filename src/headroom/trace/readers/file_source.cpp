@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "headroom/base/endless_device.h"
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
 
@@ -46,6 +47,12 @@ FileSource::FileSource(const std::filesystem::path& path) : path_(path) {
     const int error = S_ISDIR(info.st_mode) ? EISDIR : errno;
     ::close(file_);
     cannot_read(path, error);
+  }
+  try {
+    refuse_endless_device(file_, path);
+  } catch (...) {
+    ::close(file_);
+    throw;
   }
   is_pipe_ = !S_ISREG(info.st_mode);
   if (!is_pipe_) {
