@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/diff_operand.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
 
+#include "cli/result_folder.h"
 #include "headroom/base/error.h"
-#include "headroom/base/text.h"
 #include "headroom/history/store.h"
 #include "headroom/record/formats.h"
 
@@ -17,43 +15,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_result_file(const fs::path& path) {
-  std::string name = path.filename().string();
-  for (const char* packed : {".gz", ".zst"}) {
-    if (name.ends_with(packed)) name.resize(name.size() - std::string_view(packed).size());
-  }
-  return name.ends_with(".json") || name.ends_with(".jsonl") || name.ends_with(".csv");
-}
-
-std::vector<fs::path> result_files(const fs::path& folder) {
-  std::vector<fs::path> files;
-  try {
-    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder)) {
-      if (entry.is_regular_file() && is_result_file(entry.path())) files.push_back(entry.path());
-    }
-  } catch (const fs::filesystem_error& error) {
-    throw Error(folder.string() + ": cannot be listed: " + error.code().message());
-  }
-  std::ranges::sort(files);
-  return files;
-}
-
 OperandRecords records_of_folder(const fs::path& folder) {
+  FolderResults results = results_in_folder(folder);
   OperandRecords found;
-  const std::vector<fs::path> files = result_files(folder);
-  if (files.empty()) throw Error(folder.string() + ": no *.json, *.jsonl or *.csv file in this folder");
-  for (const fs::path& file : files) {
-    try {
-      std::vector<Record> records = read_records(file);
-      std::ranges::move(records, std::back_inserter(found.records));
-    } catch (const Error& error) {
-      found.warnings.push_back(std::string(error.what()) + "; left out");
-    }
-  }
-  if (found.warnings.size() == files.size()) {
-    throw Error(fmt::format("{}: none of its {} files can be read; the first: {}", folder.string(),
-                            files.size(), found.warnings.front()));
-  }
+  found.warnings = std::move(results.warnings);
+  for (FileResults& file : results.files) std::ranges::move(file.records, std::back_inserter(found.records));
   return found;
 }
 

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "cli/parse_arguments.h"
+#include "cli/result_folder.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/text.h"
@@ -62,6 +63,25 @@ bool give_time(std::vector<Record>& run, const std::string& path) {
   const auto shared = std::make_shared<const Environment>(std::move(environment));
   for (Record& record : run) record.environment = shared;
   return true;
+}
+
+/// Those of a file; of a folder those of each file in it that holds results, and a warning for each other.
+std::vector<FileResults> results_of(const std::string& operand) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(operand, error)) return {{operand, read_records(operand)}};
+  FolderResults results = results_in_folder(operand);
+  for (const std::string& warning : results.warnings) std::fprintf(stderr, "headroom: %s\n", warning.c_str());
+  return std::move(results.files);
+}
+
+void append_runs(FileResults file, std::vector<std::vector<Record>>& runs) {
+  for (std::vector<Record>& run : runs_of(std::move(file.records))) {
+    if (give_time(run, file.path)) {
+      std::fprintf(stderr, "headroom: %s does not say when it was measured; the time of the file is taken\n",
+                   file.path.c_str());
+    }
+    runs.push_back(std::move(run));
+  }
 }
 
 /// "90d", "12w", or what parse_time_ns knows ("36h" it does not): seconds.
@@ -134,21 +154,17 @@ ExitCode history_import(const Arguments& arguments) {
                "headroom history import");
   app.footer(
       "examples:\n  headroom history import results/*.json\n"
+      "  headroom history import results                 all files of results in the folder and below it\n"
       "  headroom history import all.json --store postgresql://me@server/benchmarks\n");
-  app.add_option("FILE", files, "any format that headroom reads")->required();
+  app.add_option("FILE", files,
+                 "any format that headroom reads; a folder: all *.json, *.jsonl and *.csv below it")
+      ->required();
   add_store_option(app, place);
   if (const auto done = parse_arguments(app, arguments)) return *done;
   // All are read before anything is stored: a mistake in the last file leaves nothing half done.
   std::vector<std::vector<Record>> runs;
-  for (const std::string& file : files) {
-    for (std::vector<Record>& run : runs_of(read_records(file))) {
-      if (give_time(run, file)) {
-        std::fprintf(stderr,
-                     "headroom: %s does not say when it was measured; the time of the file is taken\n",
-                     file.c_str());
-      }
-      runs.push_back(std::move(run));
-    }
+  for (const std::string& operand : files) {
+    for (FileResults& file : results_of(operand)) append_runs(std::move(file), runs);
   }
   if (runs.empty()) throw Error("there is no result in " + join(files, ", "));
   const auto store = open_store(place);

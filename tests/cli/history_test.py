@@ -143,6 +143,26 @@ class HistoryTest(CommandLineTest):
         self.assertFalse(self.store.exists())
         self.assert_refused(self.history("import", self.folder / "missing.json"), "missing.json")
 
+    def test_import_of_a_folder(self):
+        folder = self.folder / "results"
+        (folder / "deep").mkdir(parents=True)
+        for at, name in ((3, "b.json"), (2, "deep/c.json"), (1, "a.json")):
+            self.write_run(at, [record("gemv", at)]).rename(folder / name)
+        (folder / "notes.txt").write_text("no results")
+        (folder / "broken.json").write_text("{")
+        result = self.history("import", folder)
+        self.assert_exit(result, 0)
+        self.assertIn("3 runs added", result.stdout)
+        self.assertRegex(result.stderr, r"^headroom: .*broken.json.*; left out\n$")
+        self.assertIn("0 runs added", self.history("import", folder, folder / "a.json").stdout)
+
+    def test_import_of_a_folder_without_results(self):
+        empty = self.folder / "empty"
+        empty.mkdir()
+        self.assert_refused(self.history("import", empty), "no *.json, *.jsonl or *.csv file in this folder")
+        (empty / "broken.json").write_text("{")
+        self.assert_refused(self.history("import", empty), "none of its 1 files can be read", "broken.json")
+
     def test_import_of_a_file_that_tells_no_time(self):
         path = self.write_run(1, [record("gemv", 1)], timestamp=False)
         os.utime(path, (1700000000, 1700000000))
