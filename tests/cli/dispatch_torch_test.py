@@ -77,7 +77,7 @@ class DispatchTorchTest(CommandLineTest):
             if len(ranks) == 2:
                 break
             time.sleep(0.05)
-        time.sleep(4)
+        time.sleep(2.5)  # they take about a second to start
         os.kill(ranks[1], signal_number)
         stdout, stderr = program.communicate(timeout=90)
         self.assertEqual(program.returncode, 2, stderr)
@@ -90,7 +90,7 @@ class DispatchTorchTest(CommandLineTest):
         self.assertIn("rank 1 of 2 was killed by signal 9", stderr)
 
     def test_a_rank_that_is_stopped_is_named_within_the_time_out(self):
-        _, stderr = self.lose_a_rank(signal.SIGSTOP, "10s")
+        _, stderr = self.lose_a_rank(signal.SIGSTOP, "6s")
         self.assertIn("rank 1 is stopped by a signal", stderr)
 
     def records_under(self, *launcher):

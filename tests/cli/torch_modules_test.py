@@ -19,15 +19,16 @@ def run(*arguments, **options):
     return headroom("run", "--no-limits", "--no-store", "--processes", "1", *BRIEF, *arguments, **options)
 
 
+def setUpModule():
+    folder = tempfile.TemporaryDirectory()
+    unittest.addModuleCleanup(folder.cleanup)
+    ModulesTest.modules = TracesTest.modules = Path(folder.name)
+    if TORCH.exists():
+        subprocess.run([BIN / "torch_module_files", folder.name], check=True, timeout=120)
+
+
 @unittest.skipUnless(TORCH.exists(), "headroom-torch was not built: libtorch was not found")
 class ModulesTest(CommandLineTest):
-    @classmethod
-    def setUpClass(cls):
-        folder = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(folder.cleanup)
-        cls.modules = Path(folder.name)
-        subprocess.run([BIN / "torch_module_files", cls.modules], check=True, timeout=120)
-
     def module(self, name):
         return self.modules / f"{name}.pt"
 
@@ -170,14 +171,14 @@ class ModulesTest(CommandLineTest):
 class TracesTest(CommandLineTest):
     def setUp(self):
         super().setUp()
-        subprocess.run([BIN / "torch_module_files", self.folder], check=True, timeout=120)
+        self.layers = self.modules / "layers.pt"
         self.traces = self.folder / "traces"
 
     def events(self, file):
         return [event for event in json.loads(file.read_text())["traceEvents"] if event["ph"] == "X"]
 
     def test_the_trace_of_a_module_has_its_operators_with_shapes(self):
-        result = run("--module", self.folder / "layers.pt", "--input", ROWS, "--trace", self.traces)
+        result = run("--module", self.layers, "--input", ROWS, "--trace", self.traces)
         self.assert_exit(result, 0)
         files = list(self.traces.iterdir())
         self.assertEqual([file.name for file in files], ["module_input=f32_4,16_.layers.json"])
@@ -212,7 +213,7 @@ class TracesTest(CommandLineTest):
 
     def test_the_record_names_the_trace_of_one_call(self):
         file = self.folder / "records.json"
-        result = run("--module", self.folder / "layers.pt", "--input", ROWS, "--trace", self.traces, "--json", file)
+        result = run("--module", self.layers, "--input", ROWS, "--trace", self.traces, "--json", file)
         self.assert_exit(result, 0)
         latency = next(record for record in records_of(file) if record["metric"]["name"] == "latency")
         trace = Path(latency["model"]["extra_info"]["trace"])
@@ -228,12 +229,12 @@ class TracesTest(CommandLineTest):
         self.assertFalse(self.traces.exists())
         taken = self.folder / "taken"
         taken.write_text("a file")
-        self.assert_refused(run("--module", self.folder / "layers.pt", "--input", ROWS, "--trace", taken), "taken")
+        self.assert_refused(run("--module", self.layers, "--input", ROWS, "--trace", taken), "taken")
 
     def test_a_trace_that_cannot_be_written_costs_neither_the_samples_nor_the_file_before(self):
         self.traces.mkdir()
         (self.traces / "module_input=f32_4,16_.layers.json").mkdir()
-        result = run("--module", self.folder / "layers.pt", "--input", ROWS, "--trace", self.traces)
+        result = run("--module", self.layers, "--input", ROWS, "--trace", self.traces)
         self.assert_exit(result, 0)
         self.assertIn("no trace of module", result.stderr)
         self.assertIn("µs", result.stdout)
