@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "cli/print_table.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/json.h"
@@ -114,7 +115,7 @@ ExitCode list_suites(const CacheOptions& options) {
                     {"runnable", lacking.empty()},
                     {"lacking", lacking}});
   }
-  if (options.json != "-") std::fputs(table.text().c_str(), stdout);
+  if (options.json != "-") print_table(table, stdout);
   if (!options.json.empty()) {
     write_file_atomically(options.json == "-" ? "/dev/stdout" : options.json, dump_json_pretty(list) + "\n");
   }

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "cli/collectives_options.h"
+#include "cli/print_table.h"
 #include "cli/rank_job.h"
 #include "cli/record_files.h"
 #include "cli/terminal_progress.h"
@@ -76,8 +77,9 @@ class Sweep {
     if (records_.empty()) return;
     // Records on standard output are for a program to read: the tables make way.
     std::FILE* out = files_.uses_stdout() ? stderr : stdout;
-    std::fputs(collectives_report(records_).c_str(), out);
-    if (options_.per_rank) std::fprintf(out, "\n%s", collectives_rank_report(records_).c_str());
+    std::fputs(collectives_report(records_, terminal_width(out)).c_str(), out);
+    if (options_.per_rank)
+      std::fprintf(out, "\n%s", collectives_rank_report(records_, terminal_width(out)).c_str());
     files_.finish(records_);
     append_to_history(records_, options_.store);
   }

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "cli/interrupt.h"
+#include "cli/print_table.h"
 #include "cli/record_files.h"
 #include "cli/terminal_progress.h"
 #include "headroom/base/error.h"
@@ -177,8 +178,7 @@ std::vector<Comparison> comparisons_of(const std::vector<Record>& records,
 
 void print_results(const std::vector<Record>& records, const std::vector<Comparison>& comparisons,
                    const ChildCounters& counters, bool markdown, std::FILE* out) {
-  const Table table = command_table(records, comparisons);
-  std::fputs((markdown ? table.markdown() + "\n" : table.text()).c_str(), out);
+  print_table(command_table(records, comparisons), out, markdown);
   std::fputs(command_legend(records).c_str(), out);
   if (!counters.any()) std::fprintf(out, "  no hardware counters: %s\n", counters.absence().c_str());
   if (counters.any() && counters.of_user_space()) {

@@ -49,7 +49,7 @@ SweepAxes axes_of(const std::vector<SweepPoint>& points) {
   return axes;
 }
 
-std::string tables(const std::vector<SweepPoint>& points, const std::string& gpu) {
+std::string tables(const std::vector<SweepPoint>& points, const std::string& gpu, std::size_t width) {
   const SweepAxes axes = axes_of(points);
   const bool on_cpu = gpu.empty();
   std::vector<Table::Column> columns{{"working set", Align::kRight}};
@@ -74,9 +74,9 @@ std::string tables(const std::vector<SweepPoint>& points, const std::string& gpu
   const std::string of = on_cpu ? "" : gpu + ": ";
   return "\n" + of +
          "bandwidth in GB/s: median, half-width of its 95 % interval (? too few samples), best access " +
-         "pattern\n" + bandwidth.text() + "\n" + of +
+         "pattern\n" + bandwidth.text(width) + "\n" + of +
          "peaks in GFLOP/s (GOP/s for integers): the best instruction of " +
-         (on_cpu ? "this CPU" : "this GPU") + "\n" + peaks.text();
+         (on_cpu ? "this CPU" : "this GPU") + "\n" + peaks.text(width);
 }
 
 std::string plot(const std::vector<SweepPoint>& points, bool on_cpu) {
@@ -93,7 +93,7 @@ std::string plot(const std::vector<SweepPoint>& points, bool on_cpu) {
 
 }  // namespace
 
-std::string sweep_text(const std::vector<SweepPoint>& points, const std::string& gpu) {
+std::string sweep_text(const std::vector<SweepPoint>& points, const std::string& gpu, std::size_t width) {
   std::vector<std::string> devices;
   for (const SweepPoint& point : points) {
     if (std::ranges::find(devices, point.device) == devices.end()) devices.push_back(point.device);
@@ -105,7 +105,7 @@ std::string sweep_text(const std::vector<SweepPoint>& points, const std::string&
     std::ranges::copy_if(points, std::back_inserter(own),
                          [&](const SweepPoint& point) { return point.device == device; });
     const bool on_cpu = device == "cpu";
-    text += tables(own, on_cpu ? "" : gpu.empty() ? device : gpu) + plot(own, on_cpu);
+    text += tables(own, on_cpu ? "" : gpu.empty() ? device : gpu, width) + plot(own, on_cpu);
   }
   return text;
 }

@@ -10,6 +10,7 @@ namespace headroom::cli {
 
 /// What a sweep found, device after device: bandwidth by working set and peaks by dtype as tables, and the
 /// bandwidths as a plot. `gpu` names the device that is not the CPU; empty: "cuda".
-std::string sweep_text(const std::vector<SweepPoint>& points, const std::string& gpu);
+/// `width`: of the terminal in characters, 0 for no limit (Table::text).
+std::string sweep_text(const std::vector<SweepPoint>& points, const std::string& gpu, std::size_t width = 0);
 
 }  // namespace headroom::cli

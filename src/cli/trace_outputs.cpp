@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <limits>
 
+#include "cli/print_table.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/json.h"
@@ -76,7 +77,8 @@ void write_and_print(const TraceReport& report, const TraceOutputOptions& output
   if (!outputs.csv.empty()) write_csv(report.result, outputs.csv);
   // What goes to standard output for a program to read stands there alone.
   if (outputs.json == kStdout || outputs.csv == kStdout) return;
-  print(trace_text(report.result, {outputs.markdown, outputs.whole_names, first_instant(report)}));
+  print(trace_text(report.result,
+                   {outputs.markdown, outputs.whole_names, first_instant(report), terminal_width(stdout)}));
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "cli/cache_options.h"
 #include "cli/cache_suites.h"
 #include "cli/interrupt.h"
+#include "cli/print_table.h"
 #include "cli/record_files.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
@@ -132,7 +133,8 @@ ExitCode measure(const Arguments& arguments, const CacheOptions& options) {
   }
   const std::vector<Record> records = cache_records(request, run, environment);
   // Records on standard output are for a program to read: the table makes way.
-  std::fputs(cache_report(request, run).c_str(), outputs.uses_stdout() ? stderr : stdout);
+  std::FILE* out = outputs.uses_stdout() ? stderr : stdout;
+  std::fputs(cache_report(request, run, terminal_width(out)).c_str(), out);
   outputs.finish(records);
   append_to_history(records, options.store);
   if (run.interrupted) return tell_interrupted();

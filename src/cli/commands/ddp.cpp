@@ -10,6 +10,7 @@
 #include "cli/collectives_command.h"
 #include "cli/collectives_options.h"
 #include "cli/ddp_options.h"
+#include "cli/print_table.h"
 #include "cli/rank_job.h"
 #include "cli/record_files.h"
 #include "cli/terminal_progress.h"
@@ -39,7 +40,7 @@ void list(const RankHello& hello) {
   Table table({{"model"}, {"what it is"}, {"trained by default"}});
   for (const RankHello::Op& model : hello.models)
     table.row({model.name, model.summary, model.by_default ? "yes" : ""});
-  std::fputs(table.text().c_str(), stdout);
+  print_table(table, stdout);
 }
 
 /// Throws Error for a name that is none.
@@ -117,8 +118,8 @@ class Sweep {
     if (records_.empty()) return;
     // What goes to standard output for a program to read is alone there: the tables make way.
     std::FILE* out = files_.uses_stdout() || options_.json == "-" ? stderr : stdout;
-    std::fputs(ddp_table(records_).c_str(), out);
-    if (options_.per_rank) std::fprintf(out, "\n%s", ddp_rank_table(records_).c_str());
+    std::fputs(ddp_table(records_, terminal_width(out)).c_str(), out);
+    if (options_.per_rank) std::fprintf(out, "\n%s", ddp_rank_table(records_, terminal_width(out)).c_str());
     if (options_.json == "-") std::fputs(seed_report().c_str(), stdout);
     files_.finish(records_);
     append_to_history(records_, options_.store);

@@ -13,6 +13,7 @@
 #include "cli/diff_options.h"
 #include "cli/diff_selection.h"
 #include "cli/noise_margins.h"
+#include "cli/print_table.h"
 #include "headroom/base/error.h"
 #include "headroom/base/file_writer.h"
 #include "headroom/base/files.h"
@@ -126,7 +127,7 @@ void say_why_nothing_was_compared(const DiffReport& report) {
 
 void print_report(const DiffReport& report, bool markdown) {
   const auto show = [&](const Table& table) {
-    if (table.size() > 0) print((markdown ? table.markdown() : table.text()) + "\n");
+    if (table.size() > 0) print(table.as(form_for(stdout, markdown)) + "\n");
   };
   print(diff_warning(report));
   show(environment_table(report));

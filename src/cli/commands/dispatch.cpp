@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "cli/dispatch_options.h"
+#include "cli/print_table.h"
 #include "cli/rank_job.h"
 #include "cli/record_files.h"
 #include "cli/terminal_progress.h"
@@ -42,7 +43,7 @@ std::shared_ptr<const Environment> environment_of(const Arguments& arguments, co
 void list(const RankHello& hello) {
   Table table({{"operator"}, {"what it is"}, {"measured by default"}});
   for (const RankHello::Op& op : hello.ops) table.row({op.name, op.summary, op.by_default ? "yes" : ""});
-  std::fputs(table.text().c_str(), stdout);
+  print_table(table, stdout);
 }
 
 /// What to measure: what was asked for, or the default panel. Throws Error for a name that is none.
@@ -128,11 +129,13 @@ class Measurement {
     if (records_.empty()) return;
     // Records on standard output are for a program to read: the tables make way.
     std::FILE* out = files_.uses_stdout() ? stderr : stdout;
-    std::fputs(dispatch_report(records_).c_str(), out);
+    std::fputs(dispatch_report(records_, terminal_width(out)).c_str(), out);
     if (!no_counters_.empty()) std::fprintf(out, "  no instructions: %s\n", no_counters_.c_str());
-    if (options_.per_rank) std::fprintf(out, "\n%s", dispatch_rank_report(records_).c_str());
+    if (options_.per_rank)
+      std::fprintf(out, "\n%s", dispatch_rank_report(records_, terminal_width(out)).c_str());
     verdicts_ = judge_expectations(expectations_, records_);
-    if (!verdicts_.empty()) std::fprintf(out, "\n%s", expectation_report(verdicts_).c_str());
+    if (!verdicts_.empty())
+      std::fprintf(out, "\n%s", expectation_report(verdicts_, terminal_width(out)).c_str());
     files_.finish(records_);
     append_to_history(records_, options_.store);
   }

@@ -12,6 +12,7 @@
 
 #include "cli/history_transfer.h"
 #include "cli/parse_arguments.h"
+#include "cli/print_table.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/glob.h"
@@ -103,10 +104,10 @@ ExitCode show_overview(Store& store, const HistoryOptions& options) {
         {{"store", store.name()}, {"runs", runs_json(runs)}, {"series", series_list_json(series, extents)}});
     if (options.json == "-") return ExitCode::kFine;
   }
-  std::fputs(fmt::format("{}\n\nthe last runs\n{}\nseries\n{}", store.name(), runs_table(runs).text(),
-                         series_table(series, extents).text())
-                 .c_str(),
-             stdout);
+  std::printf("%s\n\nthe last runs\n", store.name().c_str());
+  print_table(runs_table(runs), stdout);
+  std::fputs("\nseries\n", stdout);
+  print_table(series_table(series, extents), stdout);
   return ExitCode::kFine;
 }
 
@@ -114,7 +115,7 @@ ExitCode show_series(Store& store, const HistoryOptions& options) {
   const std::vector<StoredSeries> chosen = select(store.series(), options, store.name());
   constexpr std::size_t kShownAtOnce = 3;
   if (chosen.size() > kShownAtOnce && !options.all && options.json.empty()) {
-    std::fputs(series_table(chosen, store.extents()).text().c_str(), stdout);
+    print_table(series_table(chosen, store.extents()), stdout);
     std::fputs(
         fmt::format("{} series fit; name more of one, or give --series N, or --all for each with its plot\n",
                     chosen.size())
@@ -128,7 +129,7 @@ ExitCode show_series(Store& store, const HistoryOptions& options) {
     const SeriesStory story = series_story(series, store.values(series.id),
                                            [&store](std::int64_t run) { return store.environment(run); });
     if (!options.json.empty()) list.push_back(series_json(story));
-    if (options.json != "-") text += (text.empty() ? "" : "\n") + series_text(story);
+    if (options.json != "-") text += (text.empty() ? "" : "\n") + series_text(story, terminal_width(stdout));
   }
   if (!options.json.empty()) write_json(options.json, {{"store", store.name()}, {"series", std::move(list)}});
   std::fputs(text.c_str(), stdout);

@@ -15,6 +15,7 @@
 #include "cli/machine_devices.h"
 #include "cli/machine_sweep.h"
 #include "cli/parse_arguments.h"
+#include "cli/print_table.h"
 #include "cli/sweep_text.h"
 #include "cli/terminal_progress.h"
 #include "headroom/base/error.h"
@@ -130,7 +131,7 @@ ExitCode show(const MachineOptions& options, const Arguments& arguments) {
   }
   if (!json.empty()) write_records(json, format_named("headroom-json"), records);
   const std::string gpu = devices.devices.empty() ? "" : devices.devices.front().name;
-  std::fputs(sweep_text(sweep_points(records), gpu).c_str(), shown);
+  std::fputs(sweep_text(sweep_points(records), gpu, terminal_width(shown)).c_str(), shown);
   if (interrupted) {
     std::fputs("headroom: interrupted; what was stored before is kept\n", stderr);
     return ExitCode::kInterrupted;

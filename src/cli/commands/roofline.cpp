@@ -10,6 +10,7 @@
 #include "cli/diff_operand.h"
 #include "cli/machine_sweep.h"
 #include "cli/parse_arguments.h"
+#include "cli/print_table.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/json.h"
@@ -105,7 +106,7 @@ ExitCode show(const RooflineOptions& options) {
     write_file_atomically(options.json == "-" ? "/dev/stdout" : options.json,
                           dump_json_pretty(roofline_json(roofline)) + "\n");
   }
-  if (options.json != "-") std::fputs(roofline_text(roofline).c_str(), stdout);
+  if (options.json != "-") std::fputs(roofline_text(roofline, terminal_width(stdout)).c_str(), stdout);
   return ExitCode::kFine;
 }
 

@@ -10,6 +10,7 @@
 #include "cli/busy_warning.h"
 #include "cli/interrupt.h"
 #include "cli/noise_margins.h"
+#include "cli/print_table.h"
 #include "cli/record_files.h"
 #include "cli/run_options.h"
 #include "cli/run_outputs.h"
@@ -59,7 +60,7 @@ void print_list(const std::vector<RunnerOffer>& offers) {
       table.line("    " + experiment.summary);
     }
   }
-  std::fputs(table.text().c_str(), stdout);
+  print_table(table, stdout);
 }
 
 /// The offers as JSON: an array of {"runner", "experiments"}.
@@ -80,14 +81,13 @@ void list(const std::vector<RunnerOffer>& offers, const std::string& json) {
 }
 
 void print_results(const std::vector<Record>& records, bool markdown, std::FILE* out) {
-  const auto text = [&](const Table& table) { return markdown ? table.markdown() + "\n" : table.text(); };
-  std::fputs(text(run_table(records)).c_str(), out);
+  print_table(run_table(records), out, markdown);
   std::fputs(run_legend(records).c_str(), out);
   std::fputs(nearest_limit_text(records).c_str(), out);
   const Table means = mean_table(records);
   if (means.size() == 0) return;
   std::fputs(markdown ? "\n" : "\nmean over shapes:\n", out);
-  std::fputs(text(means).c_str(), out);
+  print_table(means, out, markdown);
 }
 
 ExitCode exit_code_of(const std::vector<Record>& records, bool fail_below_target) {

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <string>
 
+#include "cli/print_table.h"
 #include "cli/trace_command.h"
 #include "cli/trace_convert.h"
 #include "cli/trace_diff.h"
@@ -51,7 +52,7 @@ ExitCode list(const std::string& json) {
     table.row({analysis->name, analysis->summary});
     for (const trace::AnalysisOption& option : analysis->options) table.row({"", "", option_text(option)});
   }
-  std::fputs(table.text().c_str(), stdout);
+  print_table(table, stdout);
   return ExitCode::kFine;
 }
 

@@ -2,6 +2,7 @@
 #include "headroom/base/table.h"
 
 #include <algorithm>
+#include <numeric>
 #include <stdexcept>
 
 #include "headroom/base/text.h"
@@ -31,6 +32,11 @@ std::string padded(const std::string& text, std::size_t width, Align align) {
   return align == Align::kRight ? blanks + text : text + blanks;
 }
 
+std::string without_trailing_blanks(std::string line) {
+  line.erase(line.find_last_not_of(' ') + 1);
+  return line;
+}
+
 std::string markdown_cell(const std::string& text) {
   std::string out;
   for (const char c : text) {
@@ -42,7 +48,99 @@ std::string markdown_cell(const std::string& text) {
 
 }  // namespace
 
-Table::Table(std::vector<Column> columns) : columns_(std::move(columns)) {
+/// The columns of a table side by side, as many as a line has room for.
+class Table::Text {
+ public:
+  Text(const Table& table, std::size_t width) : table_(table), width_(width) {
+    for (const Column& column : table.columns_) widths_.push_back(display_width(column.title));
+    for (const Row& row : table.rows_) {
+      if (row.kind != Kind::kCells) continue;
+      for (std::size_t i = 0; i < widths_.size(); ++i)
+        widths_[i] = std::max(widths_[i], display_width(row.cells[i]));
+    }
+  }
+
+  std::string whole() {
+    std::vector<std::size_t> all(widths_.size());
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    if (width_ == 0 || all.empty() || taken_by(all) <= width_) return block(all, true);
+    const std::size_t others = taken_by(all) - widths_[0];
+    if (others + display_width(table_.columns_[0].title) <= width_) {
+      narrow_first(width_ - others);
+      return block(all, true);
+    }
+    return blocks();
+  }
+
+ private:
+  std::size_t taken_by(const std::vector<std::size_t>& columns) const {
+    std::size_t taken = columns.empty() ? 0 : kGapWidth * (columns.size() - 1);
+    for (const std::size_t column : columns) taken += widths_[column];
+    return taken;
+  }
+
+  /// Longer cells of the first column get a line of their own.
+  void narrow_first(std::size_t limit) {
+    widths_[0] = display_width(table_.columns_[0].title);
+    for (const Row& row : table_.rows_) {
+      const std::size_t taken = row.kind == Kind::kCells ? display_width(row.cells[0]) : 0;
+      if (taken <= limit) widths_[0] = std::max(widths_[0], taken);
+    }
+  }
+
+  std::string blocks() {
+    in_blocks_ = true;
+    narrow_first(width_ / 2);
+    std::vector<std::size_t> keys(std::min(table_.keys_, widths_.size()));
+    std::iota(keys.begin(), keys.end(), std::size_t{0});
+    std::string out;
+    std::vector<std::size_t> shown = keys;
+    for (std::size_t column = keys.size(); column < widths_.size(); ++column) {
+      if (shown.size() > keys.size() && taken_by(shown) + kGapWidth + widths_[column] > width_) {
+        out += block(shown, out.empty()) + "\n";
+        shown = keys;
+      }
+      shown.push_back(column);
+    }
+    return out + block(shown, out.empty());
+  }
+
+  /// `with_lines`: remarks stand in the first block alone.
+  std::string block(const std::vector<std::size_t>& columns, bool with_lines) const {
+    const std::size_t taken = taken_by(columns);
+    const std::string rule = repeated("─", width_ == 0 ? taken : std::min(taken, width_)) + '\n';
+    std::string out = cells_text(columns, [&](std::size_t i) { return table_.columns_[i].title; }) + rule;
+    for (const Row& row : table_.rows_) {
+      if (row.kind == Kind::kRule) out += rule;
+      if (row.kind == Kind::kLine && with_lines) out += without_trailing_blanks(row.cells[0]) + '\n';
+      if (row.kind != Kind::kCells) continue;
+      const bool first_apart = display_width(row.cells[0]) > widths_[0];
+      if (first_apart) out += row.cells[0] + '\n';
+      const std::string cells =
+          cells_text(columns, [&](std::size_t i) { return i == 0 && first_apart ? "" : row.cells[i]; });
+      // What such a row has stands elsewhere.
+      if (cells != "\n" || (!first_apart && !in_blocks_)) out += cells;
+    }
+    return out;
+  }
+
+  template <typename CellOf>
+  std::string cells_text(const std::vector<std::size_t>& columns, CellOf cell_of) const {
+    std::string line;
+    for (const std::size_t column : columns) {
+      if (column != columns.front()) line += kGap;
+      line += padded(cell_of(column), widths_[column], table_.columns_[column].align);
+    }
+    return without_trailing_blanks(std::move(line)) + '\n';
+  }
+
+  const Table& table_;
+  std::size_t width_;
+  bool in_blocks_ = false;
+  std::vector<std::size_t> widths_;
+};
+
+Table::Table(std::vector<Column> columns, std::size_t keys) : columns_(std::move(columns)), keys_(keys) {
   for (Column& column : columns_) column.title = one_line(std::move(column.title));
 }
 
@@ -64,38 +162,12 @@ Table& Table::line(std::string text) {
   return *this;
 }
 
-std::string Table::text() const {
-  std::vector<std::size_t> widths;
-  for (const Column& column : columns_) widths.push_back(display_width(column.title));
-  for (const Row& row : rows_) {
-    if (row.kind != Kind::kCells) continue;
-    for (std::size_t i = 0; i < widths.size(); ++i)
-      widths[i] = std::max(widths[i], display_width(row.cells[i]));
-  }
-  std::size_t total = columns_.empty() ? 0 : kGapWidth * (columns_.size() - 1);
-  for (const std::size_t width : widths) total += width;
+std::string Table::text(std::size_t width) const {
+  return Text(*this, width).whole();
+}
 
-  std::string out;
-  const auto add_line = [&out](std::string line) {
-    line.erase(line.find_last_not_of(' ') + 1);
-    out += line + '\n';
-  };
-  const auto add_cells = [&](const auto& cell_of) {
-    std::string line;
-    for (std::size_t i = 0; i < columns_.size(); ++i) {
-      if (i > 0) line += kGap;
-      line += padded(cell_of(i), widths[i], columns_[i].align);
-    }
-    add_line(std::move(line));
-  };
-  add_cells([&](std::size_t i) { return columns_[i].title; });
-  add_line(repeated("─", total));
-  for (const Row& row : rows_) {
-    if (row.kind == Kind::kRule) add_line(repeated("─", total));
-    if (row.kind == Kind::kLine) add_line(row.cells[0]);
-    if (row.kind == Kind::kCells) add_cells([&](std::size_t i) { return row.cells[i]; });
-  }
-  return out;
+std::string Table::as(const TableForm& form) const {
+  return form.markdown ? markdown() : text(form.width);
 }
 
 std::string Table::markdown() const {

@@ -9,6 +9,12 @@ namespace headroom {
 
 enum class Align { kLeft, kRight };
 
+/// How tables are shown.
+struct TableForm {
+  bool markdown = false;
+  std::size_t width = 0;  ///< of the terminal, in characters; 0: no limit
+};
+
 /// What every command prints: a grid of text with aligned columns. A row may be a rule or a section title.
 class Table {
  public:
@@ -17,7 +23,8 @@ class Table {
     Align align = Align::kLeft;
   };
 
-  explicit Table(std::vector<Column> columns);
+  /// The first `keys` columns say what a row is about.
+  explicit Table(std::vector<Column> columns, std::size_t keys = 1);
 
   /// Adds a row; missing cells are empty, more cells than columns are an std::logic_error.
   Table& row(std::vector<std::string> cells);
@@ -31,9 +38,16 @@ class Table {
   const std::vector<Column>& columns() const { return columns_; }
 
   /// Text for a terminal: two spaces between columns, no trailing blanks, a line end after each row.
-  std::string text() const;
+  ///
+  /// `width`: characters in a line of that terminal; 0 is no limit. Nothing is left out of a table that is
+  /// wider, for a measurement is not repeated to see a column. Where it then fits, long cells of the first
+  /// column get a line of their own; else the columns are parted into blocks below each other, each with the
+  /// keys again. Only a key and a column that are wider together, and remarks (line()), exceed the width.
+  std::string text(std::size_t width = 0) const;
   /// A GitHub-flavoured Markdown table; '|' in cells is escaped.
   std::string markdown() const;
+  /// The one or the other.
+  std::string as(const TableForm& form) const;
 
  private:
   enum class Kind { kCells, kRule, kLine };
@@ -41,7 +55,9 @@ class Table {
     std::vector<std::string> cells;
     Kind kind = Kind::kCells;
   };
+  class Text;
   std::vector<Column> columns_;
+  std::size_t keys_;
   std::vector<Row> rows_;
 };
 

@@ -184,18 +184,18 @@ std::string proof(const CacheRequest& request, const CacheRun& run) {
 
 }  // namespace
 
-std::string cache_report(const CacheRequest& request, const CacheRun& run) {
+std::string cache_report(const CacheRequest& request, const CacheRun& run, std::size_t width) {
   const Suite& suite = request.suite;
   std::string text;
   if (pair_count(run) > 0) {
     text += fmt::format("{}: {} ({}), cold against warm, {} order\n\n", suite.name, suite.metric.name,
                         suite.metric.unit, suite.random_order ? "models in random" : "models in listed");
-    text += model_table(request, run).text();
+    text += model_table(request, run).text(width);
     const bool few = std::ranges::any_of(
         run.models, [](const ModelRun& model) { return model.pairs.size() > 1 && model.pairs.size() < 6; });
     if (few) text += "  fewer than 6 pairs: intervals are Student's t of the logarithms\n";
     if (request.repeat == 1) text += "  one pair says nothing about its spread: --repeat 6 gives intervals\n";
-    text += "\n" + layer_table(request, run).text() + proof(request, run);
+    text += "\n" + layer_table(request, run).text(width) + proof(request, run);
   }
   for (const ModelRun& model : run.models) {
     if (model.failure.empty()) continue;

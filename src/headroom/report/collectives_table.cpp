@@ -97,7 +97,8 @@ Table time_table(const std::vector<Row>& rows) {
                {"skew p50", Align::kRight},
                {"slowest"},
                {"calls", Align::kRight},
-               {"data"}});
+               {"data"}},
+              3);
   for (const Row& row : rows) {
     const Record* latency = row.find("latency");
     if (latency == nullptr || latency->samples.empty()) continue;
@@ -118,7 +119,8 @@ Table percentile_table(const std::vector<Row>& rows) {
                {"p75", Align::kRight},
                {"p90", Align::kRight},
                {"p95", Align::kRight},
-               {"p99", Align::kRight}});
+               {"p99", Align::kRight}},
+              3);
   for (const Row& row : rows) {
     const Record* latency = row.find("latency");
     if (latency == nullptr || latency->samples.empty()) continue;
@@ -146,11 +148,11 @@ std::string notes_of(const std::vector<Row>& rows) {
 
 }  // namespace
 
-std::string collectives_report(const std::vector<Record>& records) {
+std::string collectives_report(const std::vector<Record>& records, std::size_t width) {
   const std::vector<Row> rows = rows_of(records);
   std::string text;
   for (const Table& table : {time_table(rows), percentile_table(rows)}) {
-    if (table.size() > 0) text += (text.empty() ? "" : "\n") + table.text();
+    if (table.size() > 0) text += (text.empty() ? "" : "\n") + table.text(width);
   }
   if (!text.empty()) {
     text += notes_of(rows);
@@ -167,12 +169,13 @@ std::string collectives_report(const std::vector<Record>& records) {
   return text;
 }
 
-std::string collectives_rank_report(const std::vector<Record>& records) {
+std::string collectives_rank_report(const std::vector<Record>& records, std::size_t width) {
   Table table({{"collective"},
                {"size", Align::kRight},
                {"rank", Align::kRight},
                {"p50 of the rank", Align::kRight},
-               {"calls", Align::kRight}});
+               {"calls", Align::kRight}},
+              3);
   for (const Row& row : rows_of(records)) {
     const Record* ranks = row.find("rank latency");
     if (ranks == nullptr) continue;
@@ -183,7 +186,7 @@ std::string collectives_rank_report(const std::vector<Record>& records) {
                  std::to_string(samples.values.size() - samples.warmup)});
     }
   }
-  return table.text();
+  return table.text(width);
 }
 
 }  // namespace headroom

@@ -10,9 +10,10 @@ namespace headroom {
 
 /// What `headroom ddp --collectives` prints of its records: time, bandwidths and skew of each collective and
 /// size, the percentiles with their intervals, and what was not measured.
-std::string collectives_report(const std::vector<Record>& records);
+/// `width`: of the terminal in characters, 0 for no limit (Table::text).
+std::string collectives_report(const std::vector<Record>& records, std::size_t width = 0);
 
 /// The median of each rank, a row for each collective, size and rank.
-std::string collectives_rank_report(const std::vector<Record>& records);
+std::string collectives_rank_report(const std::vector<Record>& records, std::size_t width = 0);
 
 }  // namespace headroom

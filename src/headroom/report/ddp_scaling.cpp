@@ -75,7 +75,8 @@ Table scaling_table(const DiffReport& report) {
                {"test", Align::kRight},
                {"points", Align::kRight},
                {"rank skew, baseline", Align::kRight},
-               {"test", Align::kRight}});
+               {"test", Align::kRight}},
+              2);
   std::vector<std::string> order;
   std::map<std::string, Series> all;
   for (const Comparison& comparison : report.comparisons) {

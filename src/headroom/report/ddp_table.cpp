@@ -129,7 +129,8 @@ Table part_table(const DdpSeries& series) {
                {"forward", Align::kRight},
                {"backward", Align::kRight},
                {"wait for buckets", Align::kRight},
-               {"optimizer", Align::kRight}});
+               {"optimizer", Align::kRight}},
+              3);
   for (const DdpStepRecords& step : series.steps) {
     if (step.find("latency") == nullptr) continue;
     table.row({step.label(), time_of(step.find("forward")), time_of(step.find("backward")),
@@ -191,14 +192,14 @@ std::string title(const DdpSeries& series) {
   return text + fmt::format(", {} thread{} a rank\n\n", record.threads, record.threads == 1 ? "" : "s");
 }
 
-std::string series_text(const DdpSeries& series) {
+std::string series_text(const DdpSeries& series, std::size_t width) {
   std::string text;
   const Table percentiles = percentile_table(series);
   if (percentiles.size() == 0) return text;
-  text = title(series) + percentiles.text() + "\n" + scaling_table_of(series).text() + "\n" +
-         part_table(series).text();
+  text = title(series) + percentiles.text(width) + "\n" + scaling_table_of(series).text(width) + "\n" +
+         part_table(series).text(width);
   const Table buckets = bucket_table(series.steps.back());
-  if (buckets.size() > 0) text += "\n" + buckets.text();
+  if (buckets.size() > 0) text += "\n" + buckets.text(width);
   const std::string fit = fit_text(series);
   if (!fit.empty()) text += "\n" + fit;
   return text;
@@ -206,10 +207,10 @@ std::string series_text(const DdpSeries& series) {
 
 }  // namespace
 
-std::string ddp_table(const std::vector<Record>& records) {
+std::string ddp_table(const std::vector<Record>& records, std::size_t width) {
   std::string text;
   for (const DdpSeries& series : ddp_series(records)) {
-    const std::string more = series_text(series);
+    const std::string more = series_text(series, width);
     if (!more.empty()) text += (text.empty() ? "" : "\n") + more;
   }
   if (!text.empty()) {
@@ -229,7 +230,7 @@ std::string ddp_table(const std::vector<Record>& records) {
   return text;
 }
 
-std::string ddp_rank_table(const std::vector<Record>& records) {
+std::string ddp_rank_table(const std::vector<Record>& records, std::size_t width) {
   Table table({{"model"},
                {"step"},
                {"rank", Align::kRight},
@@ -238,7 +239,8 @@ std::string ddp_rank_table(const std::vector<Record>& records) {
                {"forward", Align::kRight},
                {"backward", Align::kRight},
                {"wait for buckets", Align::kRight},
-               {"optimizer", Align::kRight}});
+               {"optimizer", Align::kRight}},
+              3);
   for (const DdpSeries& series : ddp_series(records)) {
     for (const DdpStepRecords& step : series.steps) {
       const Record* latency = step.find("latency");
@@ -255,7 +257,7 @@ std::string ddp_rank_table(const std::vector<Record>& records) {
       }
     }
   }
-  return table.text();
+  return table.text(width);
 }
 
 }  // namespace headroom

@@ -196,7 +196,7 @@ void append_explanations(std::string& out, const DiffReport& report) {
 
 Table diff_table(const DiffReport& report) {
   const bool backends = any_backend(report);
-  Table table(columns_of(report, backends));
+  Table table(columns_of(report, backends), backends ? 3 : 2);
   const Differences differ = differences(report);
   for (const Row& row : rows_of(report)) append_row(table, report, row, backends, differ);
   return table;
@@ -209,7 +209,8 @@ Table percentile_table(const DiffReport& report) {
                {"baseline", Align::kRight},
                {"test", Align::kRight},
                {"ratio", Align::kRight},
-               {"95 % interval"}});
+               {"95 % interval"}},
+              3);
   const Differences differ = differences(report);
   for (const Comparison& comparison : report.comparisons) {
     for (const double percentile : report.percentiles) {

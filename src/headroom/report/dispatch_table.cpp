@@ -157,11 +157,11 @@ std::string verdict_text(ExpectationVerdict::Kind kind) {
 
 }  // namespace
 
-std::string dispatch_report(const std::vector<Record>& records) {
+std::string dispatch_report(const std::vector<Record>& records, std::size_t width) {
   const std::vector<OpRecords> ops = by_operator(records);
   std::string text;
   for (const Table& table : {time_table(ops), extra_table(ops), step_table(ops), instruction_table(ops)}) {
-    if (table.size() > 0) text += (text.empty() ? "" : "\n") + table.text();
+    if (table.size() > 0) text += (text.empty() ? "" : "\n") + table.text(width);
   }
   if (!text.empty()) {
     text +=
@@ -178,13 +178,14 @@ std::string dispatch_report(const std::vector<Record>& records) {
   return text;
 }
 
-std::string dispatch_rank_report(const std::vector<Record>& records) {
+std::string dispatch_rank_report(const std::vector<Record>& records, std::size_t width) {
   Table table({{"operator"},
                {"rank", Align::kRight},
                {"plain", Align::kRight},
                {"local", Align::kRight},
                {"hit", Align::kRight},
-               {"miss", Align::kRight}});
+               {"miss", Align::kRight}},
+              2);
   for (const OpRecords& op : by_operator(records)) {
     const Record* hit = find(op, "hit");
     if (hit == nullptr) continue;
@@ -197,17 +198,18 @@ std::string dispatch_rank_report(const std::vector<Record>& records) {
       table.row(std::move(cells));
     }
   }
-  return table.text();
+  return table.text(width);
 }
 
-std::string expectation_report(const std::vector<ExpectationVerdict>& verdicts) {
+std::string expectation_report(const std::vector<ExpectationVerdict>& verdicts, std::size_t width) {
   Table table({{"operator"},
                {"metric"},
                {"expected", Align::kRight},
                {"at most", Align::kRight},
                {"measured ±95 %", Align::kRight},
                {"expected / measured", Align::kRight},
-               {"verdict"}});
+               {"verdict"}},
+              2);
   for (const ExpectationVerdict& verdict : verdicts) {
     const DispatchExpectation& expected = verdict.expectation;
     const Record* record = verdict.record ? &*verdict.record : nullptr;
@@ -217,7 +219,7 @@ std::string expectation_report(const std::vector<ExpectationVerdict>& verdicts) 
                has_ratio ? format_number(expected.value_us / record->metric.value) + "x" : "",
                verdict_text(verdict.kind)});
   }
-  return table.text();
+  return table.text(width);
 }
 
 }  // namespace headroom

@@ -99,12 +99,12 @@ Table roofs_table(const std::vector<Roof>& roofs) {
 
 }  // namespace
 
-std::string roofline_text(const Roofline& roofline) {
-  std::string text = plot(roofline) + "\n" + cases_table(roofline.cases).text();
+std::string roofline_text(const Roofline& roofline, std::size_t width) {
+  std::string text = plot(roofline) + "\n" + cases_table(roofline.cases).text(width);
   if (roofline.roofs.empty()) {
     text += "\nno roofs: the run has no limits of its cases (run it without --no-limits)\n";
   } else {
-    text += "\n" + roofs_table(roofline.roofs).text();
+    text += "\n" + roofs_table(roofline.roofs).text(width);
   }
   if (!roofline.left_out.empty()) {
     text += "\nno point in the plot:\n";

@@ -170,7 +170,7 @@ Table run_table(const std::vector<Record>& records) {
                                      {"target", Align::kRight}};
   if (with_gpu) columns.insert(columns.end(), {{"GPU", Align::kRight}, {"mm+conv", Align::kRight}});
   columns.push_back({"marks"});
-  Table table(std::move(columns));
+  Table table(std::move(columns), 3);
   const Differences differ = differences(records);
   for (const CaseRow& row : rows) add_row(table, row, differ, with_gpu);
   return table;
@@ -190,7 +190,8 @@ Table mean_table(const std::vector<Record>& records) {
                {"metric"},
                {"mean", Align::kRight},
                {"target", Align::kRight},
-               {"shapes", Align::kRight}});
+               {"shapes", Align::kRight}},
+              3);
   const Differences differ = differences(records);
   for (const SeedRow& row : seed_rows(records)) {
     const double mean = std::get<double>(row.actual);

@@ -168,13 +168,13 @@ SeriesStory series_story(StoredSeries series, std::vector<StoredValue> values,
   return story;
 }
 
-std::string series_text(const SeriesStory& story) {
+std::string series_text(const SeriesStory& story, std::size_t width) {
   const StoredSeries& series = story.series;
   std::string text = fmt::format("series {}: {}, {}\nmachine {}, {} is better\n", series.id, series.name,
                                  series.metric, series.fingerprint.empty() ? "(unknown)" : series.fingerprint,
                                  series.direction == Direction::kLowerIsBetter ? "lower" : "higher");
   if (story.values.empty()) return text + "no value was measured\n";
-  text += "\n" + plot_text(story) + "\n" + segments_table(story).text();
+  text += "\n" + plot_text(story) + "\n" + segments_table(story).text(width);
   const std::size_t changes = story.segments.size() - 1;
   if (!change_critical(story.values.size(), ChangeLevel::kCertain)) {
     text += fmt::format("{} values are too few to tell a change from noise (14 are needed)\n",

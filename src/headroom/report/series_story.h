@@ -36,7 +36,8 @@ SeriesStory series_story(StoredSeries series, std::vector<StoredValue> values,
                          const std::function<Environment(std::int64_t)>& environment_of);
 
 /// A series with its plot, its segments and what changed between them.
-std::string series_text(const SeriesStory& story);
+/// `width`: of the terminal in characters, 0 for no limit (Table::text).
+std::string series_text(const SeriesStory& story, std::size_t width = 0);
 Json series_json(const SeriesStory& story);
 
 }  // namespace headroom

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 
@@ -17,7 +18,7 @@ using trace::Kind;
 
 constexpr const char* kNothing = "-";
 /// What a table on a terminal spares for a name. Names of kernels have up to thousands of characters.
-constexpr std::size_t kNameWidth = 72;
+constexpr std::size_t kNameWidth = 72, kShortestName = 24;
 
 /// Bytes of the first `characters` characters of UTF-8.
 std::size_t bytes_of(std::string_view text, std::size_t characters) {
@@ -32,11 +33,11 @@ std::size_t bytes_of(std::string_view text, std::size_t characters) {
 
 /// Two thirds of the room for the beginning of a name, the rest for its end: template arguments, which tell
 /// least, are in the middle.
-std::string shortened(const std::string& text) {
+std::string shortened(const std::string& text, std::size_t most) {
   const std::size_t width = display_width(text);
-  if (width <= kNameWidth) return text;
-  constexpr std::size_t kHead = kNameWidth * 2 / 3, kTail = kNameWidth - kHead - 1;
-  return text.substr(0, bytes_of(text, kHead)) + "…" + text.substr(bytes_of(text, width - kTail));
+  if (width <= most) return text;
+  const std::size_t head = most * 2 / 3, tail = most - head - 1;
+  return text.substr(0, bytes_of(text, head)) + "…" + text.substr(bytes_of(text, width - tail));
 }
 
 /// Seconds to the nanosecond, exact.
@@ -69,6 +70,12 @@ std::string number_text(double value, Kind kind) {
   }
 }
 
+/// Of a narrow terminal half, so that figures stand beside a name.
+std::size_t name_width(const TraceTextOptions& options) {
+  const bool narrow = options.width > 0 && !options.markdown;
+  return narrow ? std::clamp(options.width / 2, kShortestName, kNameWidth) : kNameWidth;
+}
+
 bool is_whole(Kind kind) {
   return kind == Kind::kCount || kind == Kind::kNumber || kind == Kind::kText;
 }
@@ -79,14 +86,14 @@ std::string headlines_text(const trace::AnalysisResult& result, const TraceTextO
     table.row({headline.metric, headline.device.empty() ? "all" : headline.device,
                trace_cell_text(headline.value, headline.kind, options)});
   }
-  return options.markdown ? table.markdown() : table.text();
+  return table.as(options.form());
 }
 
 }  // namespace
 
 std::string trace_cell_text(const Cell& cell, Kind kind, const TraceTextOptions& options) {
   if (const auto* text = std::get_if<std::string>(&cell)) {
-    return options.whole_names ? *text : shortened(*text);
+    return options.whole_names ? *text : shortened(*text, name_width(options));
   }
   if (const auto* whole = std::get_if<std::int64_t>(&cell)) {
     if (kind == Kind::kInstantNs) return instant_text(*whole - options.origin_ns);
@@ -123,8 +130,7 @@ std::string trace_text(const trace::AnalysisResult& result, const TraceTextOptio
     out += (options.markdown ? "### " : "") + data.title + (data.rows.empty() ? ": none\n" : "\n");
     if (data.rows.empty()) continue;
     if (options.markdown) out += "\n";
-    const Table table = trace_table(data, options);
-    out += options.markdown ? table.markdown() : table.text();
+    out += trace_table(data, options).as(options.form());
   }
   if (result.tables.empty() && !result.headlines.empty()) out += headlines_text(result, options);
   if (!result.notes.empty() && !out.empty()) out += "\n";

@@ -14,6 +14,9 @@ struct TraceTextOptions {
   bool markdown = false;
   bool whole_names = false;    ///< else long names are cut in their middle
   std::int64_t origin_ns = 0;  ///< instants are shown as seconds since then
+  std::size_t width = 0;       ///< of the terminal, in characters; 0: no limit
+
+  TableForm form() const { return {markdown, width}; }
 };
 
 /// A cell as its kind says: "1.25 ms", "57.6 %", "32 MiB"; "-" for nothing.
