@@ -9,12 +9,12 @@ from command_line import CommandLineTest, headroom, records_of
 class ShippedSuitesTest(CommandLineTest):
     def check(self, name, layer):
         path = self.folder / "records.json"
-        result = headroom("cache", "--suite", name, "--repeat", 3, "--json", path, "--no-store", timeout=280)
+        result = headroom("cache", "--suite", name, "--repeat", 2, "--json", path, "--no-store", timeout=280)
         if result.returncode == 2 and "it lacks" in result.stderr:
             self.skipTest(result.stderr.strip())
         self.assert_exit(result, 0)
         print(result.stdout)
-        self.assertIn("cold was cold: before each of the 9 cold runs", result.stdout)
+        self.assertIn("cold was cold: before each of the 6 cold runs", result.stdout)
         records = records_of(path)
         gains = [record for record in records if record["metric"]["name"] == "speedup"]
         self.assertEqual(len(gains), 4, "three models and their geometric mean")
