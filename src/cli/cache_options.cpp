@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "cli/command_app.h"
 #include "cli/parse_arguments.h"
 #include "cli/record_options.h"
 #include "headroom/base/error.h"
@@ -117,11 +118,10 @@ void take_ignored(const CLI::App& app, const RawOptions& raw, CacheOptions& opti
 CacheOptions parse_cache_options(const Arguments& arguments) {
   CacheOptions options;
   RawOptions raw;
-  CLI::App app("Measures commands with cold caches against the same with warm ones, in pairs.",
-               "headroom cache");
+  CommandApp app("Measures commands with cold caches against the same with warm ones, in pairs.",
+                 "headroom cache");
   app.footer(kExamples);
   app.allow_extras();
-  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   declare_subject(app, raw, options);
   declare_measuring(app, raw, options);
   const auto end = std::ranges::find(arguments, "--");

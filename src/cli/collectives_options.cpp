@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "cli/command_app.h"
 #include "cli/parse_arguments.h"
 #include "cli/rank_options.h"
 #include "cli/record_options.h"
@@ -173,10 +174,9 @@ bool asks_for_collectives(const Arguments& arguments) {
 CollectivesOptions parse_collectives_options(const Arguments& arguments) {
   CollectivesOptions options;
   RawOptions raw;
-  CLI::App app("Measures collectives over a sweep of sizes, on the ranks of a data-parallel job.",
-               "headroom ddp --collectives");
+  CommandApp app("Measures collectives over a sweep of sizes, on the ranks of a data-parallel job.",
+                 "headroom ddp --collectives");
   app.footer(kExamples);
-  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   declare_subject(app, raw, options);
   declare_measuring(app, raw, options);
   app.add_flag("--per-rank", options.per_rank, "show the median of each rank");

@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "cli/command_app.h"
 #include "cli/parse_arguments.h"
 #include "cli/record_options.h"
 #include "cli/stop_options.h"
@@ -175,11 +176,10 @@ void check_commands(const CommandOptions& options, bool compares) {
 CommandOptions parse_command_options(const Arguments& arguments, bool compares) {
   CommandOptions options;
   RawOptions raw;
-  CLI::App app(compares ? "Compares commands: run in turn, in random order, until the ratio is known."
-                        : "Measures a command: time with its interval, memory, page faults, switches.",
-               compares ? "headroom ab" : "headroom time");
+  CommandApp app(compares ? "Compares commands: run in turn, in random order, until the ratio is known."
+                          : "Measures a command: time with its interval, memory, page faults, switches.",
+                 compares ? "headroom ab" : "headroom time");
   app.footer(compares ? kExamplesOfComparing : kExamplesOfTiming);
-  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   declare_commands(app, raw, options);
   declare_measuring(app, raw, options, compares);
   declare_output(app, raw, options);

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "cli/command_app.h"
 #include "cli/parse_arguments.h"
 #include "cli/rank_options.h"
 #include "cli/record_options.h"
@@ -144,10 +145,9 @@ std::string sweep_text(const DdpOptions& options) {
 DdpOptions parse_ddp_options(const Arguments& arguments) {
   DdpOptions options;
   RawOptions raw;
-  CLI::App app("Trains models data-parallel over ranks, and tells what that costs and how it scales.",
-               "headroom ddp");
+  CommandApp app("Trains models data-parallel over ranks, and tells what that costs and how it scales.",
+                 "headroom ddp");
   app.footer(kExamples);
-  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   declare_subject(app, raw, options);
   declare_measuring(app, raw, options);
   declare_output(app, raw, options);

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <map>
 
+#include "cli/command_app.h"
 #include "cli/name_pattern.h"
 #include "cli/parse_arguments.h"
 #include "headroom/base/error.h"
@@ -93,11 +94,10 @@ void understand(DiffOptions& options, const Texts& texts) {
 std::optional<DiffOptions> parse_diff_options(const Arguments& arguments, ExitCode& done) {
   DiffOptions options;
   Texts texts;
-  CLI::App app(
+  CommandApp app(
       "Compares measurements, case by case: what got slower, what got faster, and what cannot be told.",
       "headroom diff");
   app.footer(kFooter);
-  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   app.add_option("BASELINE TEST", texts.operands, "what to compare: the baseline, then one test or more")
       ->required()
       ->expected(2, 64)

@@ -8,6 +8,7 @@
 #include <functional>
 #include <numeric>
 
+#include "cli/command_app.h"
 #include "cli/parse_arguments.h"
 #include "cli/rank_options.h"
 #include "cli/record_options.h"
@@ -146,12 +147,11 @@ DispatchLimits limits_of(const RawOptions& raw) {
 DispatchOptions parse_dispatch_options(const Arguments& arguments) {
   DispatchOptions options;
   RawOptions raw;
-  CLI::App app(
+  CommandApp app(
       "Measures what a distributed tensor adds to operators: on a cached sharding, and on one to be "
       "propagated.",
       "headroom dispatch");
   app.footer(kExamples);
-  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   declare_subject(app, raw, options);
   declare_measuring(app, raw, options);
   declare_output(app, raw, options);

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "cli/command_app.h"
 #include "cli/parse_arguments.h"
 #include "cli/result_folder.h"
 #include "headroom/base/error.h"
@@ -118,13 +119,13 @@ std::uint64_t now() {
 ExitCode history_export(const Arguments& arguments) {
   std::string place = default_store(), file;
   std::vector<std::string> references;
-  CLI::App app("Writes runs of the history to a file of records.", "headroom history export");
+  CommandApp app("Writes runs of the history to a file of records.", "headroom history export");
   app.footer(
       "examples:\n  headroom history export all.json            every run\n"
       "  headroom history export last.json @last     one run\n"
       "  headroom history export - @12 @git:1a2b3c   to standard output\n");
   app.add_option("FILE", file, "where to; '-' is standard output")->required();
-  app.add_option("RUN", references, "@last, @ID, @git:REVISION; every run when none is named");
+  app.add_option("RUN", references, "@last, @ID, @git:REVISION; every run when none is named")->take_all();
   add_store_option(app, place);
   if (const auto done = parse_arguments(app, arguments)) return *done;
   if (file == "-") file = "/dev/stdout";
@@ -150,15 +151,16 @@ ExitCode history_export(const Arguments& arguments) {
 ExitCode history_import(const Arguments& arguments) {
   std::string place = default_store();
   std::vector<std::string> files;
-  CLI::App app("Adds files of results to the history; runs that are there already are left out.",
-               "headroom history import");
+  CommandApp app("Adds files of results to the history; runs that are there already are left out.",
+                 "headroom history import");
   app.footer(
       "examples:\n  headroom history import results/*.json\n"
       "  headroom history import results                 all files of results in the folder and below it\n"
       "  headroom history import all.json --store postgresql://me@server/benchmarks\n");
   app.add_option("FILE", files,
                  "any format that headroom reads; a folder: all *.json, *.jsonl and *.csv below it")
-      ->required();
+      ->required()
+      ->take_all();
   add_store_option(app, place);
   if (const auto done = parse_arguments(app, arguments)) return *done;
   // All are read before anything is stored: a mistake in the last file leaves nothing half done.
@@ -180,7 +182,7 @@ ExitCode history_import(const Arguments& arguments) {
 ExitCode history_prune(const Arguments& arguments) {
   std::string place = default_store(), age;
   std::optional<std::int64_t> keep;
-  CLI::App app("Removes old results from the history.", "headroom history prune");
+  CommandApp app("Removes old results from the history.", "headroom history prune");
   app.footer(
       "examples:\n  headroom history prune --keep 500          the newest 500 results of each series\n"
       "  headroom history prune --older-than 90d    what is older than 90 days\n");

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <filesystem>
 
+#include "cli/command_app.h"
 #include "cli/known_runners.h"
 #include "cli/model_options.h"
 #include "cli/module_options.h"
@@ -180,11 +181,10 @@ void fill_request(const RawOptions& raw, SessionRequest& request) {
 RunOptions parse_run_options(const Arguments& arguments) {
   RunOptions options;
   RawOptions raw;
-  CLI::App app("Measures experiments, interleaved with each other and with this machine's limits.",
-               "headroom run");
+  CommandApp app("Measures experiments, interleaved with each other and with this machine's limits.",
+                 "headroom run");
   app.footer(kExamples);
   // Of an option given twice the last one counts, so that a script's defaults can be overridden at its end.
-  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   declare_selection(app, raw, options);
   declare_measuring(app, raw, options);
   declare_output(app, raw, options);

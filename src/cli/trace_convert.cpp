@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 
+#include "cli/command_app.h"
 #include "cli/interrupt.h"
 #include "cli/parse_arguments.h"
 #include "cli/trace_progress.h"
@@ -82,9 +83,8 @@ ExitCode convert(const ConvertOptions& options) {
 
 ExitCode trace_convert(const Arguments& arguments) {
   ConvertOptions options;
-  CLI::App app("Writes a trace again, clean.", "headroom trace convert");
+  CommandApp app("Writes a trace again, clean.", "headroom trace convert");
   app.footer(kFooter);
-  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   app.add_option("IN OUT", options.paths, "the trace, and what to make of it")->take_all();
   app.add_option("--threads", options.threads, "threads that read (default: all CPUs of this process)")
       ->type_name("N")

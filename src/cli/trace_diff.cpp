@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <mutex>
 
+#include "cli/command_app.h"
 #include "cli/interrupt.h"
 #include "cli/parse_arguments.h"
 #include "cli/trace_files.h"
@@ -40,10 +41,9 @@ struct TraceDiffOptions {
 std::optional<TraceDiffOptions> parse(const Arguments& arguments, ExitCode& done) {
   TraceDiffOptions options;
   std::int64_t top = 20, step = 0;
-  CLI::App app("Compares two traces: which kernels and ops came, went, and take longer.",
-               "headroom trace diff");
+  CommandApp app("Compares two traces: which kernels and ops came, went, and take longer.",
+                 "headroom trace diff");
   app.footer(kFooter);
-  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   app.add_option("A B", options.operands, "the two")->take_all();
   const CLI::Option* const given =
       app.add_option("--step", step, "only the ProfilerStep of this number, in both")->type_name("N");

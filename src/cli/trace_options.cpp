@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "cli/command_app.h"
 #include "cli/parse_arguments.h"
 #include "cli/record_options.h"
 #include "headroom/base/error.h"
@@ -183,13 +184,12 @@ std::optional<TraceOptions> parse_trace_options(const Arguments& arguments,
   const bool named = options.analysis != nullptr;
   if (!named) options.analysis = &default_analysis();
 
-  CLI::App app(
+  CommandApp app(
       named ? options.analysis->summary
             : "Shows what a profiler trace (Chrome JSON, plain or packed) tells of the devices.",
       named ? fmt::format("headroom trace {}", options.analysis->name) : "headroom trace [ANALYSIS]");
   app.footer(named ? own_help(*options.analysis) : general_help(actions));
   // Of an option given twice the last one counts, so that a script's defaults can be overridden at its end.
-  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   declare(app, raw, options);
   if (!named) app.add_flag("--list", options.list, "show the analyses with their options, and read nothing");
   declare_own(app, raw, *options.analysis);

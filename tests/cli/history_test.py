@@ -143,6 +143,14 @@ class HistoryTest(CommandLineTest):
         self.assertFalse(self.store.exists())
         self.assert_refused(self.history("import", self.folder / "missing.json"), "missing.json")
 
+    def test_of_an_option_given_twice_the_last_one_holds_and_of_files_all(self):
+        runs = [self.write_run(i, [record("gemv", i)]) for i in (1, 2)]
+        other, out = self.folder / "other.sqlite", self.folder / "both.json"
+        for arguments in (("import", *runs), ("export", out, "@1", "@2"), ("prune", "--keep", "1", "--keep", "9")):
+            self.assert_exit(headroom("history", *arguments, "--store", other, "--store", self.store), 0)
+        self.assertFalse(other.exists())
+        self.assertEqual(len(json.loads(out.read_text())["records"]), 2)
+
     def test_import_of_a_folder(self):
         folder = self.folder / "results"
         (folder / "deep").mkdir(parents=True)

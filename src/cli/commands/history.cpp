@@ -10,6 +10,7 @@
 #include <set>
 #include <utility>
 
+#include "cli/command_app.h"
 #include "cli/history_transfer.h"
 #include "cli/parse_arguments.h"
 #include "cli/print_table.h"
@@ -138,10 +139,9 @@ ExitCode show_series(Store& store, const HistoryOptions& options) {
 
 ExitCode show(const Arguments& arguments) {
   HistoryOptions options;
-  CLI::App app("Shows what was measured before: runs, series over time, and where they changed.",
-               "headroom history");
+  CommandApp app("Shows what was measured before: runs, series over time, and where they changed.",
+                 "headroom history");
   app.footer(kExamples);
-  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   app.add_option("WORD", options.words, "the series whose name, metric, unit and machine have all of these")
       ->take_all();
   app.add_option("--series", options.series, "the series of this number");

@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "cli/busy_warning.h"
+#include "cli/command_app.h"
 #include "cli/interrupt.h"
 #include "cli/known_runners.h"
 #include "cli/machine_devices.h"
@@ -84,14 +85,14 @@ std::vector<Record> measure(const MachineOptions& options, const Arguments& argu
 
 MachineOptions parse(const Arguments& arguments, std::optional<ExitCode>& done) {
   MachineOptions options;
-  CLI::App app("Shows this machine: its topology, what its memory and its arithmetic reach, by working set.",
-               "headroom machine");
+  CommandApp app(
+      "Shows this machine: its topology, what its memory and its arithmetic reach, by working set.",
+      "headroom machine");
   app.footer(
       "examples:\n  headroom machine                  measure (about a minute), show and store\n"
       "  headroom machine --quick          every other size, shorter\n"
       "  headroom machine --stored         show what was measured last, measure nothing\n"
       "  headroom machine --json peaks.json\n");
-  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   app.add_flag("--quick", options.quick, "every other working set, at most 0.15 s a point");
   app.add_flag("--topology", options.topology_only, "only what the system says, without measuring");
   app.add_flag("--stored", options.stored, "show the last measurement of this machine");

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include "cli/command_app.h"
 #include "cli/diff_operand.h"
 #include "cli/machine_sweep.h"
 #include "cli/parse_arguments.h"
@@ -114,10 +115,10 @@ ExitCode show(const RooflineOptions& options) {
 
 ExitCode roofline(const Arguments& arguments) {
   RooflineOptions options;
-  CLI::App app("Plots the cases of a run under the roofs of the machine that ran them, on logarithmic axes.",
-               "headroom roofline");
+  CommandApp app(
+      "Plots the cases of a run under the roofs of the machine that ran them, on logarithmic axes.",
+      "headroom roofline");
   app.footer(kExamples);
-  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   app.add_option("RUN", options.run,
                  "a file or folder of results, or @last, @ID, @git:REV of the history (default: @last)");
   app.add_option("--limits", options.limits,
