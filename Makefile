@@ -56,14 +56,16 @@ format: ## Reformat the C++ sources with clang-format
 	@tools/setup.sh --check develop
 	clang-format -i $(SOURCES)
 
-lint: build ## Check layers, tables, includes, formatting, and run clang-tidy
+lint: setup ## Check layers, tables, includes, formatting, and run clang-tidy
 	@tools/setup.sh --check develop
 	$(PYTHON) tools/check_layers.py
 	$(PYTHON) tools/check_tables.py
 	$(PYTHON) tools/check_types.py
 	$(PYTHON) tools/check_includes.py
 	clang-format --dry-run --Werror $(SOURCES)
-	run-clang-tidy -quiet -p $(BUILD) '^$(CURDIR)/src/'
+	cmake --preset dev
+	$(call build_tree,build/dev)
+	run-clang-tidy -quiet -p build/dev '^$(CURDIR)/src/'
 
 clean: ## Remove everything that was built
 	rm -rf build

@@ -52,5 +52,31 @@ function(headroom_precompile target)
   endif()
 endfunction()
 
+# Where HEADROOM_UNITY is set, compiles the files of each folder of a target together, eight at a time, which takes half the
+# time: headroom_compile_together(TARGET [FOLDER...]), the files of these folders each by itself. Of one folder only, so that
+# who links a static library gets little more of it than he calls; tools/check_names.py sees to it that they can.
+function(headroom_compile_together target)
+  if(NOT HEADROOM_UNITY)
+    return()
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  get_target_property(sources ${target} SOURCES)
+  foreach(source IN LISTS sources)
+    cmake_path(ABSOLUTE_PATH source)
+    cmake_path(RELATIVE_PATH source BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} OUTPUT_VARIABLE name)
+    cmake_path(GET name PARENT_PATH folder)
+    if(folder IN_LIST ARGN OR NOT name MATCHES "[.]cpp$")
+      continue()
+    endif()
+    string(MAKE_C_IDENTIFIER "${folder}" group)
+    math(EXPR batch "(${count_${group}} + 0) / 8")
+    math(EXPR count_${group} "${count_${group}} + 1")
+    set_source_files_properties(${source} TARGET_DIRECTORY ${target} PROPERTIES UNITY_GROUP ${target}_${group}_${batch})
+  endforeach()
+endfunction()
+
 # Programs of ours start fast: no library that is not needed, none bound before use.
 add_link_options(-Wl,--as-needed)
+# Nor with what they never call, which files compiled together bring along.
+add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-ffunction-sections> $<$<COMPILE_LANGUAGE:CXX>:-fdata-sections>)
+add_link_options(-Wl,--gc-sections)

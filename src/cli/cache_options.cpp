@@ -13,7 +13,7 @@
 namespace headroom::cli {
 namespace {
 
-constexpr const char* kExamples = R"(examples:
+constexpr const char* kCacheExamples = R"(examples:
   headroom cache --suite list                     the suites, and what this machine lacks for each
   headroom cache --suite ccache --repeat 10       ten pairs of each model, models in random order
   headroom cache --suite mine.toml -m resnet50 --warm2 --json result.json
@@ -30,13 +30,13 @@ HEADROOM_PYTHON is the Python of suites (default python3), HEADROOM_SUITE_DIR th
 huggingface.py. docs/cache.md tells more.
 )";
 
-struct RawOptions {
+struct RawCacheOptions {
   std::string benchmark, suite, mode, device;
   std::vector<std::string> set;
   bool dynamic = false, no_store = false;
 };
 
-void declare_subject(CLI::App& app, RawOptions& raw, CacheOptions& options) {
+void declare_subject(CLI::App& app, RawCacheOptions& raw, CacheOptions& options) {
   app.add_option("--suite", raw.suite, "a suite by name, or its file; 'list' shows them");
   app.add_option("--benchmark", raw.benchmark,
                  "torchbench or huggingface, with the command line of cachebench.py")
@@ -58,7 +58,7 @@ void declare_subject(CLI::App& app, RawOptions& raw, CacheOptions& options) {
   app.add_option("--unit", options.unit, "unit of a metric that the command writes");
 }
 
-void declare_measuring(CLI::App& app, RawOptions& raw, CacheOptions& options) {
+void declare_measuring(CLI::App& app, RawCacheOptions& raw, CacheOptions& options) {
   app.add_option("--repeat", options.repeat,
                  "pairs of a cold and a warm run for each model (default: the suite's, or 6)")
       ->check(CLI::Range(1, 100000));
@@ -73,7 +73,7 @@ void declare_measuring(CLI::App& app, RawOptions& raw, CacheOptions& options) {
   app.add_flag("--recover", options.recover, "only put back what a killed run had set aside");
 }
 
-void take_options_of_suite(const RawOptions& raw, CacheOptions& options) {
+void take_options_of_suite(const RawCacheOptions& raw, CacheOptions& options) {
   if (!raw.mode.empty()) options.set["mode"] = raw.mode;
   if (!raw.device.empty()) options.set["device"] = raw.device;
   if (raw.dynamic) options.set["dynamic"] = "true";
@@ -84,7 +84,7 @@ void take_options_of_suite(const RawOptions& raw, CacheOptions& options) {
   }
 }
 
-void check_subject(const RawOptions& raw, const CacheOptions& options) {
+void check_subject(const RawCacheOptions& raw, const CacheOptions& options) {
   const int subjects =
       (raw.suite.empty() ? 0 : 1) + (raw.benchmark.empty() ? 0 : 1) + (options.command.empty() ? 0 : 1);
   if (options.recover && subjects == 0) return;
@@ -104,7 +104,7 @@ void check_subject(const RawOptions& raw, const CacheOptions& options) {
 }
 
 /// What cachebench.py's parser would leave alone, and ours does not know.
-void take_ignored(const CLI::App& app, const RawOptions& raw, CacheOptions& options) {
+void take_ignored(const CLI::App& app, const RawCacheOptions& raw, CacheOptions& options) {
   options.ignored = app.remaining();
   if (options.ignored.empty() || !raw.benchmark.empty()) return;
   std::vector<std::string> names;
@@ -117,10 +117,10 @@ void take_ignored(const CLI::App& app, const RawOptions& raw, CacheOptions& opti
 
 CacheOptions parse_cache_options(const Arguments& arguments) {
   CacheOptions options;
-  RawOptions raw;
+  RawCacheOptions raw;
   CommandApp app("Measures commands with cold caches against the same with warm ones, in pairs.",
                  "headroom cache");
-  app.footer(kExamples);
+  app.footer(kCacheExamples);
   app.allow_extras();
   declare_subject(app, raw, options);
   declare_measuring(app, raw, options);

@@ -20,7 +20,7 @@
 namespace headroom::cli {
 namespace {
 
-constexpr const char* kExamples = R"(examples:
+constexpr const char* kCollectivesExamples = R"(examples:
   headroom ddp --collectives                     five collectives, 1 KiB to 16 MiB, on a rank for each CPU
   headroom ddp --collectives=all_reduce --ranks 2,4 --min-bytes 4 --max-bytes 64M --factor 4
   headroom ddp --collectives --quick --per-rank  a first look, with the median of each rank
@@ -34,7 +34,7 @@ constexpr int kMostByDefault = 8;
 /// Of sizes in one sweep; a factor that is close to 1 would ask for any number.
 constexpr std::size_t kMostSizes = 200;
 
-struct RawOptions {
+struct RawCollectivesOptions {
   std::string ops;
   std::vector<int> ranks;
   std::string min_bytes = "1K", max_bytes = "16M", dtype = "f32", timeout;
@@ -44,7 +44,7 @@ struct RawOptions {
   StopOptions stop;
 };
 
-void declare_subject(CLI::App& app, RawOptions& raw, CollectivesOptions& options) {
+void declare_subject(CLI::App& app, RawCollectivesOptions& raw, CollectivesOptions& options) {
   app.add_option("--collectives", raw.ops,
                  "which (default: all_reduce, all_gather, reduce_scatter, broadcast, all_to_all)")
       ->expected(0, 1);
@@ -61,7 +61,7 @@ void declare_subject(CLI::App& app, RawOptions& raw, CollectivesOptions& options
   app.add_option("--seed", options.seed, "of the data (default 1)");
 }
 
-void declare_measuring(CLI::App& app, RawOptions& raw, CollectivesOptions& options) {
+void declare_measuring(CLI::App& app, RawCollectivesOptions& raw, CollectivesOptions& options) {
   app.add_option("--iters", raw.calls, "least number of calls before the precision may end it (default 30)")
       ->check(CLI::Range(1, 1'000'000));
   app.add_option("--precision", raw.stop.precision,
@@ -72,7 +72,7 @@ void declare_measuring(CLI::App& app, RawOptions& raw, CollectivesOptions& optio
   declare_rank_start(app, options.start, raw.timeout);
 }
 
-std::vector<std::int64_t> sizes_of(const RawOptions& raw) {
+std::vector<std::int64_t> sizes_of(const RawCollectivesOptions& raw) {
   const std::int64_t least = parse_bytes(raw.min_bytes), most = parse_bytes(raw.max_bytes);
   if (least < 1 || most < least) {
     throw Error(fmt::format("--min-bytes {} --max-bytes {}: give sizes above 0, the least first",
@@ -93,7 +93,7 @@ std::vector<std::int64_t> sizes_of(const RawOptions& raw) {
   return sizes;
 }
 
-std::vector<std::string> ops_of(const RawOptions& raw) {
+std::vector<std::string> ops_of(const RawCollectivesOptions& raw) {
   const std::vector<std::string> all(std::begin(kCollectives), std::end(kCollectives));
   std::vector<std::string> ops;
   for (const std::string& part : split(raw.ops, ',')) {
@@ -110,7 +110,7 @@ std::vector<std::string> ops_of(const RawOptions& raw) {
 }
 
 /// The rank counts, each of which needs somebody to talk to.
-std::vector<int> rank_counts(const RawOptions& raw, CollectivesOptions& options) {
+std::vector<int> rank_counts(const RawCollectivesOptions& raw, CollectivesOptions& options) {
   RankStart& start = options.start;
   start.place = rank_place();
   const int here = std::clamp(static_cast<int>(allowed_cpus().size()), 2, kMostByDefault);
@@ -129,7 +129,7 @@ std::vector<int> rank_counts(const RawOptions& raw, CollectivesOptions& options)
   return counts;
 }
 
-void make_plan(const RawOptions& raw, CollectivesOptions& options) {
+void make_plan(const RawCollectivesOptions& raw, CollectivesOptions& options) {
   const std::vector<int> counts = rank_counts(raw, options);
   const std::vector<std::string> ops = ops_of(raw);
   const std::vector<std::int64_t> sizes = sizes_of(raw);
@@ -141,7 +141,7 @@ void make_plan(const RawOptions& raw, CollectivesOptions& options) {
   }
 }
 
-CollectiveLimits limits_of(const RawOptions& raw) {
+CollectiveLimits limits_of(const RawCollectivesOptions& raw) {
   CollectiveLimits limits;
   limits.stop.precision = raw.quick ? 0.1 : 0.02;
   limits.stop.min_time_ns = raw.quick ? 0.02e9 : 0.1e9;
@@ -154,7 +154,7 @@ CollectiveLimits limits_of(const RawOptions& raw) {
 }
 
 /// What ranks of one job must have been asked alike.
-std::string plan_text(const RawOptions& raw, const CollectivesOptions& options) {
+std::string plan_text(const RawCollectivesOptions& raw, const CollectivesOptions& options) {
   std::vector<std::string> ranks;
   for (const int count : raw.ranks) ranks.push_back(std::to_string(count));
   return fmt::format(
@@ -173,10 +173,10 @@ bool asks_for_collectives(const Arguments& arguments) {
 
 CollectivesOptions parse_collectives_options(const Arguments& arguments) {
   CollectivesOptions options;
-  RawOptions raw;
+  RawCollectivesOptions raw;
   CommandApp app("Measures collectives over a sweep of sizes, on the ranks of a data-parallel job.",
                  "headroom ddp --collectives");
-  app.footer(kExamples);
+  app.footer(kCollectivesExamples);
   declare_subject(app, raw, options);
   declare_measuring(app, raw, options);
   app.add_flag("--per-rank", options.per_rank, "show the median of each rank");

@@ -48,7 +48,7 @@ Warm-up needs no option: first runs that take longer are told by their trend, ke
 )";
 
 /// Options as text, before they mean anything.
-struct RawOptions {
+struct RawCommandOptions {
   std::vector<std::pair<std::string, std::string>> lists;
   std::vector<std::string> steps;
   StopOptions stop;
@@ -57,7 +57,7 @@ struct RawOptions {
   bool quick = false, no_store = false;
 };
 
-void declare_commands(CLI::App& app, RawOptions& raw, CommandOptions& options) {
+void declare_commands(CLI::App& app, RawCommandOptions& raw, CommandOptions& options) {
   const auto repeated = [&](const char* names, std::vector<std::string>& values, const char* help) {
     app.add_option(names, values, help)->take_all()->allow_extra_args(false);
   };
@@ -89,7 +89,7 @@ void declare_commands(CLI::App& app, RawOptions& raw, CommandOptions& options) {
                "change the size of the environment in each round (default; off: --no-env-random)");
 }
 
-void declare_measuring(CLI::App& app, RawOptions& raw, CommandOptions& options, bool compares) {
+void declare_measuring(CLI::App& app, RawCommandOptions& raw, CommandOptions& options, bool compares) {
   app.add_option("--precision", raw.stop.precision,
                  compares ? "goal for the half-width of the 95 % interval of the ratios (default 0.5%)"
                           : "goal for the half-width of the 95 % interval of the median (default 0.5%)");
@@ -108,7 +108,7 @@ void declare_measuring(CLI::App& app, RawOptions& raw, CommandOptions& options, 
   app.add_option("--seed", options.seed, "of the random order");
 }
 
-void declare_output(CLI::App& app, RawOptions& raw, CommandOptions& options) {
+void declare_output(CLI::App& app, RawCommandOptions& raw, CommandOptions& options) {
   app.add_flag("--markdown", options.markdown, "the table in Markdown");
   declare_record_files(app, options.json, options.oss);
   app.add_option("--export", options.exports,
@@ -118,14 +118,14 @@ void declare_output(CLI::App& app, RawOptions& raw, CommandOptions& options) {
   declare_store(app, options.store, raw.no_store);
 }
 
-StopRule stop_rule(const RawOptions& raw, StopRule rule) {
+StopRule stop_rule(const RawCommandOptions& raw, StopRule rule) {
   rule.precision = raw.quick ? 0.02 : 0.005;
   rule.min_time_ns = raw.quick ? 0.2e9 : 2e9;
   rule.max_time_ns = raw.quick ? 5e9 : 60e9;
   return stop_rule_with(rule, raw.stop);
 }
 
-void settle_rounds(const RawOptions& raw, CommandOptions& options) {
+void settle_rounds(const RawCommandOptions& raw, CommandOptions& options) {
   const bool bounded = raw.min_rounds > 0 || raw.max_rounds > 0;
   if (raw.stop.num_samples > 0 && bounded) {
     throw Error("--runs says exactly how many: leave --min-rounds and --max-rounds away, or --runs");
@@ -138,7 +138,7 @@ void settle_rounds(const RawOptions& raw, CommandOptions& options) {
   if (raw.max_rounds > 0) options.stop.max_samples = raw.max_rounds;
 }
 
-void understand(const RawOptions& raw, CommandOptions& options) {
+void understand(const RawCommandOptions& raw, CommandOptions& options) {
   for (const auto& [name, values] : raw.lists) options.parameters.push_back(listed_parameter(name, values));
   for (std::size_t at = 0; at + 3 < raw.steps.size(); at += 4) {
     options.parameters.push_back(
@@ -175,7 +175,7 @@ void check_commands(const CommandOptions& options, bool compares) {
 
 CommandOptions parse_command_options(const Arguments& arguments, bool compares) {
   CommandOptions options;
-  RawOptions raw;
+  RawCommandOptions raw;
   CommandApp app(compares ? "Compares commands: run in turn, in random order, until the ratio is known."
                           : "Measures a command: time with its interval, memory, page faults, switches.",
                  compares ? "headroom ab" : "headroom time");

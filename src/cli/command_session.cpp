@@ -25,7 +25,7 @@
 namespace headroom::cli {
 namespace {
 
-constexpr const char* kStdout = "/dev/stdout";
+constexpr const char* kStdoutFile = "/dev/stdout";
 constexpr std::size_t kShownTitle = 40;
 /// Level of "faster" and "slower". Sampling stops when the interval looks narrow, and a loaded machine does
 /// to commands what no interval knows of. bench/commands.py, a command against itself 100 times on two CPUs
@@ -42,7 +42,7 @@ class CommandFiles {
  public:
   explicit CommandFiles(const CommandOptions& options) : files_(options.json, options.oss) {
     for (const auto& [format, file] : options.exports) {
-      const std::string path = file == "-" ? kStdout : file;
+      const std::string path = file == "-" ? kStdoutFile : file;
       const auto same = [&](const Export& other) { return other.path == path && !other.format->appends; };
       if (file == options.json || file == options.oss || std::ranges::any_of(exports_, same)) {
         throw Error("--export " + format + " names the same file as another output, " + in_quotes(file) +
@@ -65,14 +65,14 @@ class CommandFiles {
   }
   bool uses_stdout() const {
     return files_.uses_stdout() ||
-           std::ranges::any_of(exports_, [](const Export& file) { return file.path == kStdout; });
+           std::ranges::any_of(exports_, [](const Export& file) { return file.path == kStdoutFile; });
   }
 
  private:
   struct Export {
     const Format* format;
     std::string path;
-    bool at_end() const { return format->appends || path == kStdout; }
+    bool at_end() const { return format->appends || path == kStdoutFile; }
   };
 
   /// Some formats cannot hold that nothing was measured.

@@ -20,7 +20,7 @@
 namespace headroom::cli {
 namespace {
 
-constexpr const char* kExamples = R"(examples:
+constexpr const char* kDdpExamples = R"(examples:
   headroom ddp                                   resnet18 on as many ranks as there are CPUs, by PyTorch's sweep
   headroom ddp --ranks 1,2,4 --json report.json  these rank counts, and the report that PyTorch's diff.py reads
   headroom ddp --model resnet50,resnet101,resnext50_32x4d,resnext101_32x8d --image-size 224
@@ -34,17 +34,17 @@ communication that the backward pass could not hide. docs/ddp.md tells more.
 )";
 
 /// More ranks than that are for whoever asks for them.
-constexpr int kMostByDefault = 8;
+constexpr int kMostRanksByDefault = 8;
 constexpr double kMebibyte = 1 << 20;
 
-struct RawOptions {
+struct RawDdpOptions {
   std::string timeout;
   std::vector<double> bucket_mb{25};
   int world = 0;
   bool no_store = false;
 };
 
-void declare_subject(CLI::App& app, RawOptions& raw, DdpOptions& options) {
+void declare_subject(CLI::App& app, RawDdpOptions& raw, DdpOptions& options) {
   DdpSetup& setup = options.sweep.base;
   app.add_option("--model", options.sweep.models,
                  "a model; repeat it for more (default resnet18, see --list)")
@@ -78,7 +78,7 @@ void declare_subject(CLI::App& app, RawOptions& raw, DdpOptions& options) {
   app.add_option("--seed", setup.seed, "of the parameters and the data (default 1)");
 }
 
-void declare_measuring(CLI::App& app, RawOptions& raw, DdpOptions& options) {
+void declare_measuring(CLI::App& app, RawDdpOptions& raw, DdpOptions& options) {
   app.add_option("--iters", options.limits.iterations, "measured iterations of each rank (default 10)")
       ->check(CLI::Range(1, 1'000'000));
   app.add_option("--warmup", options.limits.warmup, "iterations before them (default 5)")
@@ -86,7 +86,7 @@ void declare_measuring(CLI::App& app, RawOptions& raw, DdpOptions& options) {
   declare_rank_start(app, options.start, raw.timeout);
 }
 
-void declare_output(CLI::App& app, RawOptions& raw, DdpOptions& options) {
+void declare_output(CLI::App& app, RawDdpOptions& raw, DdpOptions& options) {
   app.add_flag("--per-rank", options.per_rank, "show the medians of each rank");
   app.add_option("--json", options.json, "the report of PyTorch's DDP benchmark ('-': standard output)");
   app.add_option("--records", options.records, "all records with all samples ('-': standard output)");
@@ -97,7 +97,7 @@ void declare_output(CLI::App& app, RawOptions& raw, DdpOptions& options) {
 }
 
 /// Where the ranks are and how many: the launcher's word, --world, the most of --ranks, the CPUs.
-void find_ranks(const RawOptions& raw, DdpOptions& options) {
+void find_ranks(const RawDdpOptions& raw, DdpOptions& options) {
   RankStart& start = options.start;
   start.place = rank_place();
   const std::vector<int>& ranks = options.sweep.ranks;
@@ -109,12 +109,12 @@ void find_ranks(const RawOptions& raw, DdpOptions& options) {
   } else if (!ranks.empty()) {
     start.ranks = std::ranges::max(ranks);
   } else {
-    start.ranks = std::clamp(static_cast<int>(allowed_cpus().size()), 1, kMostByDefault);
+    start.ranks = std::clamp(static_cast<int>(allowed_cpus().size()), 1, kMostRanksByDefault);
   }
   options.sweep.world = start.ranks;
 }
 
-void read_bucket_sizes(const RawOptions& raw, DdpSweep& sweep) {
+void read_bucket_sizes(const RawDdpOptions& raw, DdpSweep& sweep) {
   sweep.bucket_bytes.clear();
   for (const double mb : raw.bucket_mb) {
     if (!(mb > 0) || mb > 1e6) {
@@ -144,10 +144,10 @@ std::string sweep_text(const DdpOptions& options) {
 
 DdpOptions parse_ddp_options(const Arguments& arguments) {
   DdpOptions options;
-  RawOptions raw;
+  RawDdpOptions raw;
   CommandApp app("Trains models data-parallel over ranks, and tells what that costs and how it scales.",
                  "headroom ddp");
-  app.footer(kExamples);
+  app.footer(kDdpExamples);
   declare_subject(app, raw, options);
   declare_measuring(app, raw, options);
   declare_output(app, raw, options);

@@ -14,7 +14,7 @@
 namespace headroom::cli {
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kDiffFooter =
     "BASELINE and TEST are each a file of results of any format that headroom reads, a folder of them, or\n"
     "a run of the history: @last, @ID (headroom history lists them), @git:REV.\n"
     "examples:\n"
@@ -97,7 +97,7 @@ std::optional<DiffOptions> parse_diff_options(const Arguments& arguments, ExitCo
   CommandApp app(
       "Compares measurements, case by case: what got slower, what got faster, and what cannot be told.",
       "headroom diff");
-  app.footer(kFooter);
+  app.footer(kDiffFooter);
   app.add_option("BASELINE TEST", texts.operands, "what to compare: the baseline, then one test or more")
       ->required()
       ->expected(2, 64)

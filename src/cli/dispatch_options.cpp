@@ -20,7 +20,7 @@
 namespace headroom::cli {
 namespace {
 
-constexpr const char* kExamples = R"(examples:
+constexpr const char* kDispatchExamples = R"(examples:
   headroom dispatch                              twelve operators, 512x512 in S(0) over four ranks started here
   headroom dispatch --op add --op mm --ranks 2   two operators, two ranks
   headroom dispatch --mesh 2x2 --placements S(0),R --shape 1024x256
@@ -34,14 +34,14 @@ Each cycle calls the operator on a plain tensor (the whole, and a rank's part), 
 cache of sharding propagation cleared (miss) and filled (hit). docs/dispatch.md tells more.
 )";
 
-struct RawOptions {
+struct RawDispatchOptions {
   std::string mesh, placements, shape, timeout;
   int ranks = 0, cycles = 100;
   bool quick = false, no_store = false;
   StopOptions stop;
 };
 
-void declare_subject(CLI::App& app, RawOptions& raw, DispatchOptions& options) {
+void declare_subject(CLI::App& app, RawDispatchOptions& raw, DispatchOptions& options) {
   app.add_option("--op", options.ops, "an operator; repeat it for more (default: twelve, see --list)")
       ->take_all()
       ->delimiter(',')
@@ -62,7 +62,7 @@ void declare_subject(CLI::App& app, RawOptions& raw, DispatchOptions& options) {
   app.add_option("--seed", options.setup.seed, "of the values, and of the order in each cycle (default 1)");
 }
 
-void declare_measuring(CLI::App& app, RawOptions& raw, DispatchOptions& options) {
+void declare_measuring(CLI::App& app, RawDispatchOptions& raw, DispatchOptions& options) {
   app.add_option("--cycles", raw.cycles,
                  "least number of cycles before the precision may end it (default 100)")
       ->check(CLI::Range(1, 1'000'000));
@@ -77,7 +77,7 @@ void declare_measuring(CLI::App& app, RawOptions& raw, DispatchOptions& options)
   declare_rank_start(app, options.start, raw.timeout);
 }
 
-void declare_output(CLI::App& app, RawOptions& raw, DispatchOptions& options) {
+void declare_output(CLI::App& app, RawDispatchOptions& raw, DispatchOptions& options) {
   app.add_option("--expect", options.expect,
                  "TOML file of expected medians: above one by more than its tolerance is exit code 1; "
                  "'pytorch' is shipped");
@@ -103,7 +103,7 @@ std::vector<Integer> grid_of(const std::string& text, const char* option, std::i
 }
 
 /// Where the ranks are and how many: the launcher's word, --ranks, the mesh, 4.
-void find_ranks(const RawOptions& raw, DispatchOptions& options) {
+void find_ranks(const RawDispatchOptions& raw, DispatchOptions& options) {
   if (!raw.mesh.empty()) options.setup.mesh = grid_of<int>(raw.mesh, "--mesh", 1);
   const int in_mesh =
       std::accumulate(options.setup.mesh.begin(), options.setup.mesh.end(), 1, std::multiplies<>());
@@ -116,7 +116,7 @@ void find_ranks(const RawOptions& raw, DispatchOptions& options) {
   if (raw.mesh.empty()) options.setup.mesh = {options.start.ranks};
 }
 
-void fill_setup(const RawOptions& raw, DispatchOptions& options) {
+void fill_setup(const RawDispatchOptions& raw, DispatchOptions& options) {
   DispatchSetup& setup = options.setup;
   if (!raw.shape.empty()) setup.shape = grid_of<std::int64_t>(raw.shape, "--shape", 1);
   setup.placements.clear();
@@ -130,7 +130,7 @@ void fill_setup(const RawOptions& raw, DispatchOptions& options) {
   require_fit(setup, options.start.ranks);
 }
 
-DispatchLimits limits_of(const RawOptions& raw) {
+DispatchLimits limits_of(const RawDispatchOptions& raw) {
   DispatchLimits limits;
   limits.stop.precision = raw.quick ? 0.05 : 0.01;
   limits.stop.min_time_ns = raw.quick ? 0.05e9 : 0.2e9;
@@ -146,12 +146,12 @@ DispatchLimits limits_of(const RawOptions& raw) {
 
 DispatchOptions parse_dispatch_options(const Arguments& arguments) {
   DispatchOptions options;
-  RawOptions raw;
+  RawDispatchOptions raw;
   CommandApp app(
       "Measures what a distributed tensor adds to operators: on a cached sharding, and on one to be "
       "propagated.",
       "headroom dispatch");
-  app.footer(kExamples);
+  app.footer(kDispatchExamples);
   declare_subject(app, raw, options);
   declare_measuring(app, raw, options);
   declare_output(app, raw, options);

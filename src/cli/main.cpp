@@ -25,7 +25,7 @@ void print_help(std::FILE* out) {
       out);
 }
 
-ExitCode dispatch(const Arguments& arguments) {
+ExitCode run_chosen(const Arguments& arguments) {
   if (arguments.empty()) {
     print_help(stderr);
     return ExitCode::kCannot;
@@ -57,7 +57,7 @@ ExitCode dispatch(const Arguments& arguments) {
 int main(int argc, char** argv) {
   headroom::cli::open_closed_streams();
   try {
-    return static_cast<int>(headroom::cli::after_output(headroom::cli::dispatch({argv + 1, argv + argc})));
+    return static_cast<int>(headroom::cli::after_output(headroom::cli::run_chosen({argv + 1, argv + argc})));
   } catch (const std::exception& error) {
     std::fprintf(stderr, "headroom: %s\n", error.what());
     return static_cast<int>(headroom::ExitCode::kCannot);

@@ -12,9 +12,9 @@
 namespace headroom::cli {
 namespace {
 
-constexpr int kSchema = 1;
+constexpr int kMarginsSchema = 1;
 
-std::filesystem::path path_of(const std::string& fingerprint) {
+std::filesystem::path margins_path(const std::string& fingerprint) {
   return user_data_folder() / "noise" / (fingerprint + ".json");
 }
 
@@ -35,10 +35,10 @@ NoiseMargins margins_of(const std::vector<Record>& records) {
 }
 
 NoiseMargins stored_margins(const std::string& fingerprint) {
-  const std::filesystem::path path = path_of(fingerprint);
+  const std::filesystem::path path = margins_path(fingerprint);
   if (fingerprint.empty() || !std::filesystem::exists(path)) return {};
   const Json file = parse_json(read_file(path), path.string());
-  if (json_number(file, "schema", path.string()) > kSchema) {
+  if (json_number(file, "schema", path.string()) > kMarginsSchema) {
     throw Error(path.string() + ": written by a newer headroom; update this one, or remove the file");
   }
   NoiseMargins margins;
@@ -52,9 +52,9 @@ NoiseMargins stored_margins(const std::string& fingerprint) {
 std::string store_margins(const std::string& fingerprint, const NoiseMargins& margins) {
   NoiseMargins all = stored_margins(fingerprint);
   for (const auto& [name, margin] : margins) all[name] = margin;
-  Json file{{"schema", kSchema}, {"fingerprint", fingerprint}, {"margins", Json::object()}};
+  Json file{{"schema", kMarginsSchema}, {"fingerprint", fingerprint}, {"margins", Json::object()}};
   for (const auto& [name, margin] : all) file["margins"][name] = margin;
-  const std::filesystem::path path = path_of(fingerprint);
+  const std::filesystem::path path = margins_path(fingerprint);
   write_file_atomically(path, dump_json_pretty(file) + "\n");
   return path.string();
 }

@@ -12,10 +12,10 @@
 namespace headroom::cli {
 namespace {
 
-constexpr const char* kStdout = "/dev/stdout";
+constexpr const char* kStdoutDevice = "/dev/stdout";
 
 std::string path_or_stdout(const std::string& path) {
-  return path == "-" ? kStdout : path;
+  return path == "-" ? kStdoutDevice : path;
 }
 
 }  // namespace
@@ -32,18 +32,18 @@ RecordFiles::RecordFiles(const std::string& json, const std::string& oss)
 
 void RecordFiles::write_so_far(const std::vector<Record>& records) const {
   // A pipe takes the records once, at the end.
-  if (!json_.empty() && json_ != kStdout) write_records(json_, format_named("headroom-json"), records);
-  if (!oss_.empty() && oss_ != kStdout) write_records(oss_, format_named("oss-v3"), records);
+  if (!json_.empty() && json_ != kStdoutDevice) write_records(json_, format_named("headroom-json"), records);
+  if (!oss_.empty() && oss_ != kStdoutDevice) write_records(oss_, format_named("oss-v3"), records);
 }
 
 void RecordFiles::finish(const std::vector<Record>& records) const {
   write_so_far(records);
-  if (json_ == kStdout) write_records(json_, format_named("headroom-json"), records);
-  if (oss_ == kStdout) write_records(oss_, format_named("oss-v3"), records);
+  if (json_ == kStdoutDevice) write_records(json_, format_named("headroom-json"), records);
+  if (oss_ == kStdoutDevice) write_records(oss_, format_named("oss-v3"), records);
 }
 
 bool RecordFiles::uses_stdout() const {
-  return json_ == kStdout || oss_ == kStdout;
+  return json_ == kStdoutDevice || oss_ == kStdoutDevice;
 }
 
 void append_to_history(const std::vector<Record>& records, const std::string& store) {

@@ -22,7 +22,7 @@
 namespace headroom::cli {
 namespace {
 
-constexpr const char* kExamples = R"(examples:
+constexpr const char* kRunExamples = R"(examples:
   headroom run                                   everything, against this machine's limits
   headroom run gemv -a D=4096,8192 -a dtype=int8 two shapes of one experiment
   headroom run gemv -a D=1024-16384*2 --hot      a range of sizes, inputs in cache
@@ -38,7 +38,7 @@ constexpr const char* kExamples = R"(examples:
 )";
 
 /// Options as text, before they mean anything.
-struct RawOptions {
+struct RawRunOptions {
   std::vector<std::string> names, only, axes, backends, runners;
   StopOptions stop;
   ModuleOptions modules;
@@ -49,7 +49,7 @@ struct RawOptions {
   bool hot = false, quick = false, all_backends = false, no_limits = false, no_store = false;
 };
 
-void declare_selection(CLI::App& app, RawOptions& raw, RunOptions& options) {
+void declare_selection(CLI::App& app, RawRunOptions& raw, RunOptions& options) {
   app.add_option("NAME", raw.names, "experiments to run; without one all but the models")->take_all();
   app.add_option("--only", raw.only, "the same as NAME")->take_all()->delimiter(',');
   app.add_flag("--list", options.list, "show the experiments, their axes and backends, and measure nothing");
@@ -72,7 +72,7 @@ void declare_selection(CLI::App& app, RawOptions& raw, RunOptions& options) {
   app.add_option("--seed", raw.seed, "of the random inputs and of the order of sampling");
 }
 
-void declare_measuring(CLI::App& app, RawOptions& raw, RunOptions& options) {
+void declare_measuring(CLI::App& app, RawRunOptions& raw, RunOptions& options) {
   app.add_option("--precision", raw.stop.precision,
                  "goal for the half-width of the 95 % interval (default 1%)");
   app.add_option("--min-time", raw.stop.min_time,
@@ -93,7 +93,7 @@ void declare_measuring(CLI::App& app, RawOptions& raw, RunOptions& options) {
   app.add_option("--timeout", raw.timeout, "most time for a runner to answer one request (default 120s)");
 }
 
-void declare_output(CLI::App& app, RawOptions& raw, RunOptions& options) {
+void declare_output(CLI::App& app, RawRunOptions& raw, RunOptions& options) {
   app.add_option("--output", options.csv, "CSV of the means over shapes, and JSON lines beside it, appended");
   app.add_flag("--markdown", options.markdown, "the tables in Markdown");
   declare_record_files(app, options.json, options.oss);
@@ -108,7 +108,7 @@ void declare_output(CLI::App& app, RawOptions& raw, RunOptions& options) {
   app.add_flag("--fail-below-target", options.fail_below_target, "exit 1 when a target is missed");
 }
 
-StopRule stop_rule(const RawOptions& raw) {
+StopRule stop_rule(const RawRunOptions& raw) {
   StopRule rule;
   rule.precision = raw.quick ? 0.03 : 0.01;
   rule.min_time_ns = raw.quick ? 0.1e9 : 0.5e9;
@@ -116,7 +116,7 @@ StopRule stop_rule(const RawOptions& raw) {
   return stop_rule_with(rule, raw.stop);
 }
 
-std::vector<FoundRunner> runners_of(const RawOptions& raw, const std::vector<std::string>& backends) {
+std::vector<FoundRunner> runners_of(const RawRunOptions& raw, const std::vector<std::string>& backends) {
   if (raw.runners.empty() && raw.modules.modules.empty()) return runners_of_backends(backends);
   std::vector<FoundRunner> named;
   for (const std::string& path : raw.runners) named.push_back({path, true});
@@ -124,7 +124,8 @@ std::vector<FoundRunner> runners_of(const RawOptions& raw, const std::vector<std
   return named;
 }
 
-std::vector<RunnerCommand> runner_commands(const RawOptions& raw, const std::vector<std::string>& backends) {
+std::vector<RunnerCommand> runner_commands(const RawRunOptions& raw,
+                                           const std::vector<std::string>& backends) {
   const std::vector<FoundRunner> runners = runners_of(raw, backends);
   const std::vector<std::string> arguments = runner_arguments(raw.modules);
   if (runners.empty()) {
@@ -155,7 +156,7 @@ std::vector<std::string> paths_of(const std::vector<RunnerCommand>& commands) {
   return paths;
 }
 
-void fill_request(const RawOptions& raw, SessionRequest& request) {
+void fill_request(const RawRunOptions& raw, SessionRequest& request) {
   Selection& selection = request.selection;
   selection.names = raw.names;
   selection.names.insert(selection.names.end(), raw.only.begin(), raw.only.end());
@@ -180,10 +181,10 @@ void fill_request(const RawOptions& raw, SessionRequest& request) {
 
 RunOptions parse_run_options(const Arguments& arguments) {
   RunOptions options;
-  RawOptions raw;
+  RawRunOptions raw;
   CommandApp app("Measures experiments, interleaved with each other and with this machine's limits.",
                  "headroom run");
-  app.footer(kExamples);
+  app.footer(kRunExamples);
   // Of an option given twice the last one counts, so that a script's defaults can be overridden at its end.
   declare_selection(app, raw, options);
   declare_measuring(app, raw, options);

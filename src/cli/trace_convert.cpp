@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kFooter =
+constexpr const char* kTraceConvertFooter =
     "OUT is a Chrome trace that any viewer takes: valid JSON, an event a line, all that can be read of IN. "
     "Where\n"
     "its name ends in .csv it is a table of the events that have a duration, in whole nanoseconds; .gz and "
@@ -84,7 +84,7 @@ ExitCode convert(const ConvertOptions& options) {
 ExitCode trace_convert(const Arguments& arguments) {
   ConvertOptions options;
   CommandApp app("Writes a trace again, clean.", "headroom trace convert");
-  app.footer(kFooter);
+  app.footer(kTraceConvertFooter);
   app.add_option("IN OUT", options.paths, "the trace, and what to make of it")->take_all();
   app.add_option("--threads", options.threads, "threads that read (default: all CPUs of this process)")
       ->type_name("N")

@@ -18,7 +18,7 @@
 namespace headroom::cli {
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kTraceDiffFooter =
     "A and B are each a trace, or a folder or a pattern: the ranks of a job, summed. Lines are sorted by "
     "the\n"
     "difference of their time; added, deleted, increased, decreased and unchanged are about the number of "
@@ -43,7 +43,7 @@ std::optional<TraceDiffOptions> parse(const Arguments& arguments, ExitCode& done
   std::int64_t top = 20, step = 0;
   CommandApp app("Compares two traces: which kernels and ops came, went, and take longer.",
                  "headroom trace diff");
-  app.footer(kFooter);
+  app.footer(kTraceDiffFooter);
   app.add_option("A B", options.operands, "the two")->take_all();
   const CLI::Option* const given =
       app.add_option("--step", step, "only the ProfilerStep of this number, in both")->type_name("N");

@@ -21,7 +21,7 @@ namespace {
 constexpr const char* kDefaultAnalysis = "summary";
 
 /// Options as text, before they mean anything.
-struct RawOptions {
+struct RawTraceOptions {
   std::int64_t top = 20;
   bool no_store = false;
   std::deque<std::string> texts;  ///< of the analysis's options: places that do not move
@@ -36,7 +36,7 @@ const trace::Analysis& default_analysis() {
   return summary != nullptr ? *summary : *trace::analyses().front();
 }
 
-void declare(CLI::App& app, RawOptions& raw, TraceOptions& options) {
+void declare(CLI::App& app, RawTraceOptions& raw, TraceOptions& options) {
   app.add_option("FILE", options.operands,
                  "traces; several, a folder or a pattern are the ranks of one job ('-': standard input)")
       ->take_all();
@@ -52,7 +52,7 @@ void declare(CLI::App& app, RawOptions& raw, TraceOptions& options) {
   app.add_flag("--no-store", raw.no_store, "keep no history of this analysis");
 }
 
-void declare_own(CLI::App& app, RawOptions& raw, const trace::Analysis& analysis) {
+void declare_own(CLI::App& app, RawTraceOptions& raw, const trace::Analysis& analysis) {
   for (const trace::AnalysisOption& option : analysis.options) {
     std::string help = option.help;
     if (option.default_text[0] != '\0') help += fmt::format(" (default {})", option.default_text);
@@ -67,7 +67,7 @@ void declare_own(CLI::App& app, RawOptions& raw, const trace::Analysis& analysis
 }
 
 /// Hands the options that were given to the analysis.
-void take_own(const CLI::App& app, const RawOptions& raw, TraceOptions& options) {
+void take_own(const CLI::App& app, const RawTraceOptions& raw, TraceOptions& options) {
   for (std::size_t i = 0; i < options.analysis->options.size(); ++i) {
     const trace::AnalysisOption& option = options.analysis->options[i];
     const std::string name = std::string("--") + option.name;
@@ -172,7 +172,7 @@ std::size_t first_operand(const Arguments& arguments) {
 std::optional<TraceOptions> parse_trace_options(const Arguments& arguments,
                                                 std::span<const TraceAction> actions, ExitCode& done) {
   TraceOptions options;
-  RawOptions raw;
+  RawTraceOptions raw;
   Arguments rest = arguments;
   const std::size_t place = first_operand(arguments);
   if (place < arguments.size()) {

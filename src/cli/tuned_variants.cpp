@@ -10,9 +10,9 @@
 namespace headroom::cli {
 namespace {
 
-constexpr int kSchema = 1;
+constexpr int kTuningSchema = 1;
 
-std::filesystem::path path_of(const std::string& fingerprint) {
+std::filesystem::path tuning_path(const std::string& fingerprint) {
   try {
     return user_cache_folder() / "tuning" / (fingerprint + ".json");
   } catch (const Error&) {
@@ -25,7 +25,7 @@ std::map<std::string, std::string> read_variants(const std::filesystem::path& pa
   if (path.empty() || !std::filesystem::exists(path)) return variants;
   try {
     const Json file = parse_json(read_file(path), path.string());
-    if (json_number(file, "schema", path.string()) != kSchema) return {};
+    if (json_number(file, "schema", path.string()) != kTuningSchema) return {};
     for (const auto& [key, variant] : json_member(file, "variants", path.string()).items()) {
       if (variant.is_string()) variants[key] = variant.get<std::string>();
     }
@@ -38,7 +38,7 @@ std::map<std::string, std::string> read_variants(const std::filesystem::path& pa
 }  // namespace
 
 TunedVariants::TunedVariants(const std::string& fingerprint, bool anew)
-    : path_(path_of(fingerprint)), anew_(anew), variants_(read_variants(path_)) {
+    : path_(tuning_path(fingerprint)), anew_(anew), variants_(read_variants(path_)) {
   if (const char* isa = std::getenv("HEADROOM_ISA")) isa_ = isa;
 }
 
@@ -56,7 +56,7 @@ std::optional<std::string> TunedVariants::chosen(const std::string& key) {
 void TunedVariants::choose(const std::string& key, const std::string& variant) {
   variants_[with_isa(key)] = chosen_here_[with_isa(key)] = variant;
   if (path_.empty()) return;
-  Json file{{"schema", kSchema}, {"variants", variants_}};
+  Json file{{"schema", kTuningSchema}, {"variants", variants_}};
   try {
     write_file_atomically(path_, dump_json_pretty(file) + "\n");
   } catch (const Error&) {

@@ -10,7 +10,7 @@ namespace {
 
 /// Besides rounding the result, ATen computes in bf16 where x is of bf16: mean, reciprocal deviation and the
 /// products between them are each rounded to 2^-9 of what gamma multiplies.
-constexpr Tolerance kTolerance{.relative = 6 * 0x1p-8};
+constexpr Tolerance kNormTolerance{.relative = 6 * 0x1p-8};
 
 }  // namespace
 
@@ -24,7 +24,7 @@ void layer_norm(State& state, const Place& place) {
   const at::Tensor gamma = placed(at::tensor(inputs->gamma).to(at::kBFloat16), place);
   const at::Tensor beta = placed(at::tensor(inputs->beta).to(at::kBFloat16), place);
   if (!writes_in_place(state)) {
-    verify_and_measure(state, place, inputs->expected(team), kTolerance, [&](std::size_t copy) {
+    verify_and_measure(state, place, inputs->expected(team), kNormTolerance, [&](std::size_t copy) {
       return at::layer_norm(x[copy], {columns}, gamma, beta, kNormEpsilon);
     });
     return;
@@ -32,10 +32,11 @@ void layer_norm(State& state, const Place& place) {
   auto y = placed_copies(inputs->y, {rows, columns}, at::kBFloat16, place);
   at::Tensor mean = zeros_at(place, {rows, 1});
   at::Tensor reciprocal = zeros_at(place, {rows, 1});
-  verify_and_measure(state, place, inputs->expected(team), kTolerance, [&](std::size_t copy) -> at::Tensor& {
-    at::native_layer_norm_out(y[copy], mean, reciprocal, x[copy], {columns}, gamma, beta, kNormEpsilon);
-    return y[copy];
-  });
+  verify_and_measure(
+      state, place, inputs->expected(team), kNormTolerance, [&](std::size_t copy) -> at::Tensor& {
+        at::native_layer_norm_out(y[copy], mean, reciprocal, x[copy], {columns}, gamma, beta, kNormEpsilon);
+        return y[copy];
+      });
 }
 
 }  // namespace headroom::torch_runner

@@ -10,7 +10,7 @@ namespace {
 
 /// Twice in a row ATen rounds to bf16 what linear gives and what LayerNorm multiplies with: each costs up to
 /// 2^-9 of a value that gamma then multiplies, and what the first layer lost is spread by the second.
-constexpr Tolerance kTolerance{.relative = 12 * 0x1p-8};
+constexpr Tolerance kMlpTolerance{.relative = 12 * 0x1p-8};
 
 struct Layer {
   std::vector<at::Tensor> weights;
@@ -58,12 +58,12 @@ void mlp_layer_norm_gelu(State& state, const Place& place) {
   const Layer down(inputs->down, inputs->up.outputs(), place);
   const at::Tensor x = placed(view_of(inputs->x), place);
   if (!writes_in_place(state)) {
-    verify_and_measure(state, place, inputs->expected, kTolerance,
+    verify_and_measure(state, place, inputs->expected, kMlpTolerance,
                        [&](std::size_t copy) { return down(copy, up(copy, x)); });
     return;
   }
   LayerOut up_out(up, place), down_out(down, place);
-  verify_and_measure(state, place, inputs->expected, kTolerance,
+  verify_and_measure(state, place, inputs->expected, kMlpTolerance,
                      [&](std::size_t copy) -> at::Tensor& { return down_out(copy, up_out(copy, x)); });
 }
 

@@ -7,14 +7,10 @@
 namespace headroom::torch_runner::dtensor {
 namespace {
 
-MeshPtr line() {
-  return test_mesh({test_world()->size()});
-}
-
 TEST(Dispatch, AnEqualCallHitsAndAnUnequalOneMisses) {
-  PropagationCache& cache = line()->cache();
-  const at::Tensor x = distribute(whole_numbers({8, 4}, 1), line(), {Shard(0)});
-  const at::Tensor y = distribute(whole_numbers({8, 4}, 2), line(), {Replicate()});
+  PropagationCache& cache = line_mesh()->cache();
+  const at::Tensor x = distribute(whole_numbers({8, 4}, 1), line_mesh(), {Shard(0)});
+  const at::Tensor y = distribute(whole_numbers({8, 4}, 2), line_mesh(), {Replicate()});
   cache.clear();
   const auto count = [&](auto&& body) {
     const std::uint64_t hits = cache.hits();
@@ -41,8 +37,8 @@ TEST(Dispatch, AnEqualCallHitsAndAnUnequalOneMisses) {
 }
 
 TEST(Dispatch, SpecsOfEqualValueAreOneObject) {
-  const at::Tensor x = distribute(whole_numbers({8, 4}, 1), line(), {Shard(0)});
-  const at::Tensor y = distribute(whole_numbers({8, 4}, 2), line(), {Shard(0)});
+  const at::Tensor x = distribute(whole_numbers({8, 4}, 1), line_mesh(), {Shard(0)});
+  const at::Tensor y = distribute(whole_numbers({8, 4}, 2), line_mesh(), {Shard(0)});
   EXPECT_EQ(&spec_of(x), &spec_of(y));
   EXPECT_EQ(&spec_of(x), &spec_of(x + y));
   EXPECT_NE(&spec_of(x), &spec_of(x.to(at::kDouble)));
@@ -50,11 +46,11 @@ TEST(Dispatch, SpecsOfEqualValueAreOneObject) {
 }
 
 TEST(Dispatch, TheStepsOfACallAreTimedInOrderWhileAskedFor) {
-  const at::Tensor x = distribute(whole_numbers({8, 4}, 1), line(), {Shard(0)});
+  const at::Tensor x = distribute(whole_numbers({8, 4}, 1), line_mesh(), {Shard(0)});
   DispatchTimes times;
-  line()->cache().set_times(&times);
+  line_mesh()->cache().set_times(&times);
   x + x;
-  line()->cache().set_times(nullptr);
+  line_mesh()->cache().set_times(nullptr);
   const DispatchTimes kept = times;
   x + x;
   EXPECT_EQ(times.started, kept.started);
@@ -69,9 +65,9 @@ TEST(Dispatch, TheStepsOfACallAreTimedInOrderWhileAskedFor) {
 TEST(Dispatch, TheCheapestPlacementIsChosen) {
   if (test_world()->size() == 1) GTEST_SKIP() << "moves cost nothing on one rank";
   const auto placed = [](const at::Tensor& tensor) { return text(spec_of(tensor).placements); };
-  const at::Tensor rows = distribute(whole_numbers({8, 8}, 1), line(), {Shard(0)});
-  const at::Tensor columns = distribute(whole_numbers({8, 8}, 2), line(), {Shard(1)});
-  const at::Tensor whole = distribute(whole_numbers({8, 8}, 3), line(), {Replicate()});
+  const at::Tensor rows = distribute(whole_numbers({8, 8}, 1), line_mesh(), {Shard(0)});
+  const at::Tensor columns = distribute(whole_numbers({8, 8}, 2), line_mesh(), {Shard(1)});
+  const at::Tensor whole = distribute(whole_numbers({8, 8}, 3), line_mesh(), {Replicate()});
   EXPECT_EQ(placed(rows.mm(whole)), "[Shard(0)]");
   EXPECT_EQ(placed(whole.mm(columns)), "[Shard(1)]");
   EXPECT_EQ(placed(columns.mm(rows)), "[Partial(sum)]");
@@ -86,7 +82,7 @@ TEST(Dispatch, ATableShardedByRowsIsLookedUpWithoutBeingGathered) {
   const at::Tensor indices = at::arange(7).view({1, 7});
   for (const std::int64_t rows : {8, 7}) {  // of 7 rows, the fourth rank has one
     const at::Tensor whole = whole_numbers({rows, 3}, 1);
-    const at::Tensor table = distribute(whole, line(), {Shard(0)}).requires_grad_(true);
+    const at::Tensor table = distribute(whole, line_mesh(), {Shard(0)}).requires_grad_(true);
     const at::Tensor found = at::embedding(table, indices);
     EXPECT_EQ(text(spec_of(found).placements), "[Partial(sum)]");
     const at::Tensor here = local(found.detach());
@@ -101,7 +97,7 @@ TEST(Dispatch, ATableShardedByRowsIsLookedUpWithoutBeingGathered) {
 }
 
 TEST(Dispatch, TheKeyIsTheFirstThatNoOtherLibraryHas) {
-  line();
+  line_mesh();
   const std::string taken = taken_keys();
   EXPECT_EQ(Wrapper::key(), taken.empty()                 ? c10::DispatchKey::Fake
                             : taken == "Fake"             ? c10::DispatchKey::PrivateUse3

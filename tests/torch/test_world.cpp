@@ -70,6 +70,10 @@ const MeshPtr& test_mesh(const std::vector<int>& shape) {
   return mesh;
 }
 
+const MeshPtr& line_mesh() {
+  return test_mesh({test_world()->size()});
+}
+
 std::vector<std::vector<int>> mesh_shapes() {
   const int size = test_world()->size();
   return size == 4 ? std::vector<std::vector<int>>{{4}, {2, 2}} : std::vector<std::vector<int>>{{size}};

@@ -12,6 +12,8 @@ const WorldPtr& test_world();
 
 /// A mesh over it, made once for each shape.
 const MeshPtr& test_mesh(const std::vector<int>& shape);
+/// The mesh of one dimension that has all ranks.
+const MeshPtr& line_mesh();
 
 /// The shapes of the meshes that tests use: the line, and a square where the world has four ranks.
 std::vector<std::vector<int>> mesh_shapes();

@@ -36,7 +36,7 @@ std::shared_ptr<const Environment> environment_of(const Arguments& arguments, co
   return std::make_shared<const Environment>(std::move(environment));
 }
 
-void list(const RankHello& hello) {
+void list_models(const RankHello& hello) {
   Table table({{"model"}, {"what it is"}, {"trained by default"}});
   for (const RankHello::Op& model : hello.models)
     table.row({model.name, model.summary, model.by_default ? "yes" : ""});
@@ -72,7 +72,7 @@ class Sweep {
     DdpRun run(ranks, options_.limits, give_up);
     const RankHello& hello = run.hellos().front();
     if (options_.list) {
-      list(hello);
+      list_models(hello);
       return ranks.finish(kRankEnd);
     }
     require_models(hello, options_.sweep.models);

@@ -40,7 +40,7 @@ std::shared_ptr<const Environment> environment_of(const Arguments& arguments, co
   return std::make_shared<const Environment>(std::move(environment));
 }
 
-void list(const RankHello& hello) {
+void list_operators(const RankHello& hello) {
   Table table({{"operator"}, {"what it is"}, {"measured by default"}});
   for (const RankHello::Op& op : hello.ops) table.row({op.name, op.summary, op.by_default ? "yes" : ""});
   print_table(table, stdout);
@@ -94,7 +94,7 @@ class Measurement {
     }
     const RankHello& hello = run.hellos().front();
     if (options_.list) {
-      list(hello);
+      list_operators(hello);
       return ranks.finish(kRankEnd);
     }
     const std::vector<std::string> ops = chosen_ops(hello, options_.ops);

@@ -26,7 +26,7 @@
 namespace headroom::cli {
 namespace {
 
-constexpr const char* kExamples = R"(examples:
+constexpr const char* kHistoryExamples = R"(examples:
   headroom history                                    the last runs, and every series
   headroom history gemv D=4096 latency                the series whose name has all of these words
   headroom history 'layer_norm D=64*int8*'            '*' and '?' stand for any characters
@@ -141,7 +141,7 @@ ExitCode show(const Arguments& arguments) {
   HistoryOptions options;
   CommandApp app("Shows what was measured before: runs, series over time, and where they changed.",
                  "headroom history");
-  app.footer(kExamples);
+  app.footer(kHistoryExamples);
   app.add_option("WORD", options.words, "the series whose name, metric, unit and machine have all of these")
       ->take_all();
   app.add_option("--series", options.series, "the series of this number");

@@ -26,7 +26,7 @@
 namespace headroom::cli {
 namespace {
 
-constexpr const char* kExamples = R"(examples:
+constexpr const char* kRooflineExamples = R"(examples:
   headroom run gemv layer_norm && headroom roofline     the last run
   headroom roofline result.json --svg roofline.svg
   headroom roofline @12 --limits limits.json            with the limits of another run of the same machine
@@ -118,7 +118,7 @@ ExitCode roofline(const Arguments& arguments) {
   CommandApp app(
       "Plots the cases of a run under the roofs of the machine that ran them, on logarithmic axes.",
       "headroom roofline");
-  app.footer(kExamples);
+  app.footer(kRooflineExamples);
   app.add_option("RUN", options.run,
                  "a file or folder of results, or @last, @ID, @git:REV of the history (default: @last)");
   app.add_option("--limits", options.limits,

@@ -25,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kBlock = std::size_t{1} << 20;
+constexpr std::size_t kReadBlock = std::size_t{1} << 20;
 
 [[noreturn]] void cannot_read(const fs::path& path, const std::string& why) {
   throw Error(fmt::format("cannot read {}: {}", in_quotes(path.string()), why));
@@ -40,14 +40,14 @@ constexpr std::size_t kBlock = std::size_t{1} << 20;
 template <typename Step>
 PaddedText filled(const fs::path& path, std::size_t expected, std::size_t max_bytes, Step step) {
   PaddedText text;
-  std::size_t room = std::min(std::max(expected, kBlock), max_bytes) + 1;
+  std::size_t room = std::min(std::max(expected, kReadBlock), max_bytes) + 1;
   for (;;) {
     const std::size_t count = step(text.room_for(room), room);
     text.added(count);
     if (count == 0) return text;
     if (text.size() > max_bytes) too_large(path, max_bytes);
     room -= count;
-    if (room == 0) room = kBlock;
+    if (room == 0) room = kReadBlock;
   }
 }
 

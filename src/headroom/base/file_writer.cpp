@@ -25,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kBlock = std::size_t{1} << 18;
+constexpr std::size_t kPackedBlock = std::size_t{1} << 18;
 
 /// Where the bytes go in the end: the file that a symbolic link leads to stays one.
 fs::path target_of(const fs::path& path) {
@@ -107,7 +107,7 @@ class FileWriter::Output {
 
 class FileWriter::Packer {
  public:
-  explicit Packer(Output& output) : output_(output), block_(kBlock) {}
+  explicit Packer(Output& output) : output_(output), block_(kPackedBlock) {}
   Packer(const Packer&) = delete;
   Packer& operator=(const Packer&) = delete;
   virtual ~Packer() = default;

@@ -5,12 +5,10 @@
 #include <cstdlib>
 #include <string>
 
+#include "headroom/base/text.h"
+
 namespace headroom {
 namespace {
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 
 const char* after_digits(const char* at) {
   while (is_digit(*at)) ++at;

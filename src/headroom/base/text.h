@@ -17,6 +17,20 @@ std::vector<std::string> split(std::string_view text, char separator);
 std::string join(std::span<const std::string> parts, std::string_view separator);
 std::string_view trimmed(std::string_view text);
 
+/// What JSON takes as white space.
+constexpr bool is_json_space(char c) {
+  return c == ' ' || c == '\n' || c == '\t' || c == '\r';
+}
+
+constexpr bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+/// A decimal digit of ASCII, whatever the locale.
+constexpr bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
 /// The up to `count` candidates nearest to `name` by edit distance, nearest first; only those near enough to
 /// be a typing error or a prefix. For "did you mean".
 std::vector<std::string> nearest(std::string_view name, std::span<const std::string> candidates,

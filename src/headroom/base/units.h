@@ -7,6 +7,8 @@
 
 namespace headroom {
 
+inline constexpr double kNsPerSecond = 1e9, kNsPerUs = 1e3;
+
 /// "812 ns", "4.10 µs", "1.25 ms", "2.00 s": three significant digits, the unit that keeps them short.
 std::string format_time_ns(double ns);
 /// "1.50 KiB", "32 MiB".

@@ -20,7 +20,6 @@ namespace {
 
 /// Below this share stolen time is what every virtual machine has.
 constexpr double kStealShare = 0.01;
-constexpr double kNsPerSecond = 1e9;
 
 constexpr const char* kPeakMemory = "peak_memory";
 

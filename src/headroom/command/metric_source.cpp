@@ -13,13 +13,13 @@
 #include "headroom/base/error.h"
 #include "headroom/base/json.h"
 #include "headroom/base/text.h"
+#include "headroom/base/units.h"
 
 namespace headroom {
 namespace {
 
 using From = MetricSource::From;
 
-constexpr double kNsPerSecond = 1e9;
 constexpr double kBytesPerMib = 1 << 20;
 
 double number_of(std::string_view text, const std::string& what) {

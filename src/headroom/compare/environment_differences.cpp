@@ -36,8 +36,8 @@ class Facts {
 
 /// Of the run, not of what was measured.
 bool is_of_the_run(const std::string& key) {
-  constexpr std::array kKeys{"seed", "timestamp", "date", "hostname", "host_name", "pid"};
-  return std::ranges::find(kKeys, key) != kKeys.end();
+  constexpr std::array kRunKeys{"seed", "timestamp", "date", "hostname", "host_name", "pid"};
+  return std::ranges::find(kRunKeys, key) != kRunKeys.end();
 }
 
 void add_environment(Facts& facts, const Environment& environment) {

@@ -15,7 +15,7 @@
 namespace headroom {
 namespace {
 
-constexpr SqlDialect kDialect{"BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY", "BYTEA"};
+constexpr SqlDialect kPostgresqlDialect{"BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY", "BYTEA"};
 
 /// Of PostgreSQL's catalog pg_type: fixed numbers of the built-in types.
 constexpr Oid kBytea = 17, kInt8 = 20, kText = 25, kFloat8 = 701;
@@ -199,7 +199,7 @@ void make_tables(Database& database) {
     if (contents(database) == Contents::kNothing) {
       database.execute("CREATE SCHEMA IF NOT EXISTS headroom");
       database.execute("SET LOCAL search_path TO headroom");
-      for (const std::string& sql : schema_statements(kDialect)) database.execute(sql);
+      for (const std::string& sql : schema_statements(kPostgresqlDialect)) database.execute(sql);
     }
     database.commit();
   } catch (...) {

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 /// Marks the file as ours in its header, where `file` and we can read it: "HDRM".
 constexpr std::uint32_t kApplicationId = 0x4844524d;
-constexpr SqlDialect kDialect{"INTEGER PRIMARY KEY AUTOINCREMENT", "BLOB"};
+constexpr SqlDialect kSqliteDialect{"INTEGER PRIMARY KEY AUTOINCREMENT", "BLOB"};
 
 /// What the first bytes of a file say.
 struct FileHeader {
@@ -60,7 +60,7 @@ bool holds_tables(SqliteConnection& database) {
 void make_tables(SqliteConnection& database) {
   TransactionScope transaction(database, Database::Transaction::kAlone);
   if (holds_tables(database)) return;
-  for (const std::string& sql : schema_statements(kDialect)) database.execute(sql);
+  for (const std::string& sql : schema_statements(kSqliteDialect)) database.execute(sql);
   database.execute(fmt::format("PRAGMA application_id = {}", kApplicationId));
   database.execute(fmt::format("PRAGMA user_version = {}", kStoreSchema));
   transaction.commit();

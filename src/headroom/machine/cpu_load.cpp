@@ -29,7 +29,7 @@ std::optional<CpuTicks> ticks_of_line(std::string_view numbers) {
 }
 
 /// Counters of the kernel may step back.
-double increase(std::uint64_t before, std::uint64_t after) {
+double ticks_between(std::uint64_t before, std::uint64_t after) {
   return after > before ? static_cast<double>(after - before) : 0;
 }
 
@@ -74,16 +74,16 @@ CpuLoad measure_cpu_load(std::span<const int> cpus, const std::function<double()
   const auto pressure = pressure_now();
   CpuLoad load;
   if (ticks_before && ticks) {
-    const double total = increase(ticks_before->total, ticks->total);
+    const double total = ticks_between(ticks_before->total, ticks->total);
     const auto count = static_cast<double>(cpus.size());
     if (total > 0) {
       load.cpus = static_cast<int>(cpus.size());
-      load.busy = count * std::clamp(1 - increase(ticks_before->idle, ticks->idle) / total, 0.0, 1.0);
-      load.stolen = count * std::min(1.0, increase(ticks_before->stolen, ticks->stolen) / total);
+      load.busy = count * std::clamp(1 - ticks_between(ticks_before->idle, ticks->idle) / total, 0.0, 1.0);
+      load.stolen = count * std::min(1.0, ticks_between(ticks_before->stolen, ticks->stolen) / total);
     }
   }
   if (pressure_before && pressure && seconds > 0) {
-    load.waited = std::min(1.0, increase(*pressure_before, *pressure) / (1e6 * seconds));
+    load.waited = std::min(1.0, ticks_between(*pressure_before, *pressure) / (1e6 * seconds));
   }
   return load;
 }

@@ -28,7 +28,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kRetry{50};
 /// How long to try one address before `give_up` is asked again.
-constexpr milliseconds kLook{2000};
+constexpr milliseconds kLongestConnecting{2000};
 
 /// An address of any family.
 struct SocketAddress {
@@ -158,7 +158,7 @@ std::optional<Channel> connect_to_meeting(const RankPlace& place, milliseconds t
     int error = 0;
     for (const SocketAddress& address : addresses) {
       Descriptor socket = make_socket(address.storage.ss_family);
-      limit_connecting(socket, std::clamp<std::int64_t>(deadline.poll_ms(), 1, kLook.count()));
+      limit_connecting(socket, std::clamp<std::int64_t>(deadline.poll_ms(), 1, kLongestConnecting.count()));
       if (::connect(socket.get(), address.get(), address.size) == 0) {
         limit_connecting(socket, 0);
         return channel_of(std::move(socket), timeout);

@@ -17,7 +17,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kLook{200};
+constexpr milliseconds kRelayLook{200};
 /// What a stranger at the door may take to say who it is.
 constexpr milliseconds kIntroduction{2000};
 /// What a rank's process may take to end once it is asked to.
@@ -70,7 +70,7 @@ std::optional<Ranks> await_followers(const RankPlace& place, milliseconds timeou
                                  missing.size() == 1 ? "rank" : "ranks", join(missing, ", "), place.size,
                                  std::chrono::duration<double>(timeout).count()));
     }
-    auto follower = listener.accept(kLook);
+    auto follower = listener.accept(kRelayLook);
     if (!follower) continue;
     if (const auto rank = introduced(*follower, place, ranks)) ranks[*rank] = std::move(*follower);
   }
@@ -92,7 +92,7 @@ class Relay {
                         {rank_.child->stdout_fd(), POLLIN, 0},
                         {rank_.child->stderr_fd(), POLLIN, 0},
                         {rank_.child->exit_fd(), POLLIN, 0}};
-      ::poll(files, std::size(files), static_cast<int>(kLook.count()));
+      ::poll(files, std::size(files), static_cast<int>(kRelayLook.count()));
       rank_.child->drain();
     }
   }

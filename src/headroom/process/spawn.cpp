@@ -19,7 +19,7 @@ namespace {
 
 /// A child that writes without end must not keep us in drain().
 constexpr std::size_t kDrainBytes = std::size_t{1} << 20;
-constexpr std::size_t kChunkBytes = std::size_t{64} << 10;
+constexpr std::size_t kPipeBytes = std::size_t{64} << 10;
 /// How often to look for the child's end where no descriptor tells it.
 constexpr int kExitPollMs = 5;
 /// How often to ask whether to give up: a signal ends the pause at once, whatever else may be the reason does
@@ -43,7 +43,7 @@ struct Sink {
 };
 
 void drain_stream(Descriptor& stream, Sink sink) {
-  std::array<char, kChunkBytes> chunk;
+  std::array<char, kPipeBytes> chunk;
   std::size_t total = 0;
   while (stream.is_open() && total < kDrainBytes) {
     const ssize_t got = ::read(stream.get(), chunk.data(), chunk.size());

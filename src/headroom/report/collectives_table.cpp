@@ -11,11 +11,10 @@
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
 #include "headroom/report/case_rows.h"
+#include "headroom/report/metric_text.h"
 
 namespace headroom {
 namespace {
-
-constexpr double kNsPerUs = 1e3;
 
 /// The records of one collective of one size, by metric.
 struct Row {
@@ -53,29 +52,16 @@ std::string info(const Record& record, const std::string& key) {
   return found == record.metric.extra_info.end() ? "" : found->second;
 }
 
-std::string time_text(double us) {
+std::string us_text(double us) {
   return format_time_ns(us * kNsPerUs);
-}
-
-std::string time_with_interval(const Record& record) {
-  const std::string value = time_text(record.metric.value);
-  if (!record.interval) return value + " ±?";
-  return value + " ±" + time_text((record.interval->high - record.interval->low) / 2);
 }
 
 /// "1.20 ms [1.10 ms, 1.40 ms]": the interval of a percentile is not even.
 std::string time_in_interval(const Record* record) {
   if (record == nullptr) return "";
-  if (!record->interval) return time_text(record->metric.value) + " [too few]";
-  return fmt::format("{} [{}, {}]", time_text(record->metric.value), time_text(record->interval->low),
-                     time_text(record->interval->high));
-}
-
-std::string number_with_interval(const Record* record) {
-  if (record == nullptr) return "";
-  const std::string value = format_number(record->metric.value);
-  if (!record->interval) return value + " ±?";
-  return value + " ±" + format_number((record->interval->high - record->interval->low) / 2);
+  if (!record->interval) return us_text(record->metric.value) + " [too few]";
+  return fmt::format("{} [{}, {}]", us_text(record->metric.value), us_text(record->interval->low),
+                     us_text(record->interval->high));
 }
 
 std::string slowest_text(const Record& latency) {
@@ -103,11 +89,10 @@ Table time_table(const std::vector<Row>& rows) {
     const Record* latency = row.find("latency");
     if (latency == nullptr || latency->samples.empty()) continue;
     const Record *algbw = row.find("algbw"), *skew = row.find("skew");
-    table.row({name_of(*latency), size_text(*latency), axis(*latency, "ranks"), time_with_interval(*latency),
-               algbw == nullptr ? "" : format_number(algbw->metric.value),
-               number_with_interval(row.find("busbw")), skew == nullptr ? "" : time_text(skew->metric.value),
-               slowest_text(*latency), std::to_string(sample_count(*latency)),
-               latency->verified ? "right" : ""});
+    table.row({name_of(*latency), size_text(*latency), axis(*latency, "ranks"),
+               metric_time_with_interval(latency), algbw == nullptr ? "" : format_number(algbw->metric.value),
+               metric_number_with_interval(row.find("busbw")), metric_time(skew), slowest_text(*latency),
+               std::to_string(sample_count(*latency)), latency->verified ? "right" : ""});
   }
   return table;
 }
@@ -182,7 +167,7 @@ std::string collectives_rank_report(const std::vector<Record>& records, std::siz
     for (std::size_t rank = 0; rank < ranks->samples.size(); ++rank) {
       const auto median = to_number(info(*ranks, fmt::format("rank {}", rank)));
       const ProcessSamples& samples = ranks->samples[rank];
-      table.row({ranks->model.name, size_text(*ranks), std::to_string(rank), median ? time_text(*median) : "",
+      table.row({ranks->model.name, size_text(*ranks), std::to_string(rank), median ? us_text(*median) : "",
                  std::to_string(samples.values.size() - samples.warmup)});
     }
   }

@@ -12,6 +12,7 @@
 #include "headroom/base/units.h"
 #include "headroom/record/mode_note.h"
 #include "headroom/report/case_rows.h"
+#include "headroom/report/metric_text.h"
 #include "headroom/report/noise_marks.h"
 #include "headroom/report/value_text.h"
 #include "headroom/stats/interval.h"
@@ -43,11 +44,6 @@ std::vector<CommandRow> command_rows(const std::vector<Record>& records) {
 std::string title_of(const Record& record) {
   const auto title = record.model.extra_info.find("title");
   return title == record.model.extra_info.end() ? case_name(record) : title->second;
-}
-
-std::string spread_text(const Record& record) {
-  if (!record.interval) return "?";
-  return fmt::format("{:.1f} %", relative_half_width(*record.interval, record.metric.value) * 100);
 }
 
 std::string time_text(const CommandRow& row, const char* metric) {

@@ -11,40 +11,13 @@
 #include "headroom/base/units.h"
 #include "headroom/report/case_rows.h"
 #include "headroom/report/ddp_series.h"
+#include "headroom/report/metric_text.h"
 #include "headroom/stats/quantile.h"
 
 namespace headroom {
 namespace {
 
-constexpr double kNsPerSecond = 1e9, kNsPerUs = 1e3;
 constexpr int kPercentiles[] = {50, 75, 90, 95};
-
-/// A time that may be below 0: differences are.
-std::string time_text(double ns) {
-  return ns < 0 ? "-" + format_time_ns(-ns) : format_time_ns(ns);
-}
-
-double ns_of(const Record& record) {
-  return record.metric.unit == "us" ? kNsPerUs : kNsPerSecond;
-}
-
-std::string time_of(const Record* record) {
-  return record == nullptr ? "" : time_text(record->metric.value * ns_of(*record));
-}
-
-std::string with_interval(const Record* record) {
-  if (record == nullptr) return "";
-  if (!record->interval) return time_of(record) + " ±?";
-  const double half = (record->interval->high - record->interval->low) / 2;
-  return time_of(record) + " ±" + format_time_ns(half * ns_of(*record));
-}
-
-std::string number_with_interval(const Record* record) {
-  if (record == nullptr) return "";
-  if (!record->interval) return format_number(record->metric.value) + " ±?";
-  return fmt::format("{} ±{}", format_number(record->metric.value),
-                     format_number((record->interval->high - record->interval->low) / 2));
-}
 
 /// Every iteration of every rank, as PyTorch's benchmark pools them.
 std::vector<double> pooled(const Record& record) {
@@ -116,9 +89,10 @@ Table scaling_table_of(const DdpSeries& series) {
     const Record* latency = step.find("latency");
     if (latency == nullptr) continue;
     const Record* overlap = step.find("overlap");
-    table.row({step.label(), number_with_interval(step.find("throughput")), efficiency(series, step),
-               with_interval(latency), with_interval(step.find("without reduction")),
-               with_interval(step.find("exposed communication")), time_of(step.find("communication")),
+    table.row({step.label(), metric_number_with_interval(step.find("throughput")), efficiency(series, step),
+               metric_time_with_interval(latency), metric_time_with_interval(step.find("without reduction")),
+               metric_time_with_interval(step.find("exposed communication")),
+               metric_time(step.find("communication")),
                overlap == nullptr ? "" : format_percent(overlap->metric.value), rank_skew(step)});
   }
   return table;
@@ -133,14 +107,14 @@ Table part_table(const DdpSeries& series) {
               3);
   for (const DdpStepRecords& step : series.steps) {
     if (step.find("latency") == nullptr) continue;
-    table.row({step.label(), time_of(step.find("forward")), time_of(step.find("backward")),
-               time_of(step.find("wait")), time_of(step.find("step"))});
+    table.row({step.label(), metric_time(step.find("forward")), metric_time(step.find("backward")),
+               metric_time(step.find("wait")), metric_time(step.find("step"))});
   }
   return table;
 }
 
 /// "1.20 GB/s".
-std::string rate_text(double bytes, double us) {
+std::string bandwidth_text(double bytes, double us) {
   return us > 0 ? format_number(bytes / us / 1e3) + " GB/s" : "";
 }
 
@@ -159,7 +133,8 @@ Table bucket_table(const DdpStepRecords& step) {
     const double bytes = to_number(launched->metric.extra_info.at("bytes")).value_or(0);
     const double takes = completed->metric.value - launched->metric.value;
     table.row({std::to_string(i), format_bytes(bytes), launched->metric.extra_info.at("tensors"),
-               time_of(launched), time_of(completed), time_text(takes * kNsPerUs), rate_text(bytes, takes)});
+               metric_time(launched), metric_time(completed), signed_time(takes * kNsPerUs),
+               bandwidth_text(bytes, takes)});
   }
   return table;
 }
@@ -171,8 +146,8 @@ std::string fit_text(const DdpSeries& series) {
     const Record *alpha = step.find("all-reduce alpha"), *beta = step.find("all-reduce beta");
     if (alpha == nullptr || beta == nullptr) continue;
     text += fmt::format("  {}: an all-reduce alone takes {} + {} a MiB (medians of {} sizes, within {})\n",
-                        step.label(), time_text(alpha->metric.value * kNsPerUs),
-                        time_text(beta->metric.value * kNsPerUs),
+                        step.label(), signed_time(alpha->metric.value * kNsPerUs),
+                        signed_time(beta->metric.value * kNsPerUs),
                         std::ranges::count_if(step.metrics,
                                               [](const auto& metric) {
                                                 return metric.first.starts_with("all-reduce ") &&

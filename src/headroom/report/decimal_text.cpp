@@ -8,13 +8,10 @@
 #include <string>
 
 #include "headroom/base/json_number.h"
+#include "headroom/base/text.h"
 
 namespace headroom {
 namespace {
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 
 /// The eight characters at `at` as a number below 1e8, or nothing where one is no digit. Eight digits at a
 /// time: the sums of pairs, of pairs of pairs, and of those, in the lanes of one word.

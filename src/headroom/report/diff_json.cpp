@@ -5,19 +5,13 @@
 
 #include "headroom/base/json.h"
 #include "headroom/compare/percentile_comparison.h"
+#include "headroom/report/interval_json.h"
 
 namespace headroom {
 namespace {
 
 Json or_null(const std::optional<double>& value) {
   return value ? Json(*value) : Json(nullptr);
-}
-
-Json low_of(const std::optional<Interval>& interval) {
-  return interval ? Json(interval->low) : Json(nullptr);
-}
-Json high_of(const std::optional<Interval>& interval) {
-  return interval ? Json(interval->high) : Json(nullptr);
 }
 
 Json cases(const std::vector<const Record*>& records) {

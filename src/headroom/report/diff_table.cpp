@@ -17,11 +17,11 @@ namespace headroom {
 namespace {
 
 /// Which parts of a case must be named, because the rows differ in them.
-struct Differences {
+struct DiffersIn {
   bool caches = false, threads = false, devices = false, runners = false;
 };
 
-Differences differences(const DiffReport& report) {
+DiffersIn differences(const DiffReport& report) {
   std::set<std::string> caches, devices, runners;
   std::set<int> threads;
   for (const Comparison& comparison : report.comparisons) {
@@ -33,7 +33,7 @@ Differences differences(const DiffReport& report) {
   return {caches.size() > 1, threads.size() > 1, devices.size() > 1, runners.size() > 1};
 }
 
-std::string case_cell(const Record& record, const Differences& differ) {
+std::string compared_case(const Record& record, const DiffersIn& differ) {
   std::string text = case_name(record);
   if (differ.devices && !record.device.empty()) text += " " + record.device;
   if (differ.caches && !record.caches.empty()) text += " " + record.caches;
@@ -42,7 +42,7 @@ std::string case_cell(const Record& record, const Differences& differ) {
   return named ? text + " [" + record.runner + "]" : text;
 }
 
-std::string interval_text(const std::optional<Interval>& interval) {
+std::string ratio_interval_text(const std::optional<Interval>& interval) {
   return interval ? fmt::format("{:.3f} to {:.3f}", interval->low, interval->high) : "?";
 }
 
@@ -97,11 +97,11 @@ std::vector<Table::Column> columns_of(const DiffReport& report, bool backends) {
 }
 
 /// The comparisons of one baseline record, by test.
-using Row = std::vector<const Comparison*>;
+using DiffRow = std::vector<const Comparison*>;
 
-std::vector<Row> rows_of(const DiffReport& report) {
+std::vector<DiffRow> rows_of(const DiffReport& report) {
   std::map<const Record*, std::size_t> places;
-  std::vector<Row> rows;
+  std::vector<DiffRow> rows;
   for (const Comparison& comparison : report.comparisons) {
     const auto [place, is_new] = places.try_emplace(comparison.baseline, rows.size());
     if (is_new) rows.emplace_back(report.tests.size(), nullptr);
@@ -122,16 +122,16 @@ void append_cells(std::vector<std::string>& cells, const Comparison* comparison)
   }
   cells.push_back(value_cell(comparison->test_value, *comparison));
   cells.push_back(ratio_text(*comparison));
-  cells.push_back(comparison->ratio ? interval_text(comparison->ratio->interval) : "-");
+  cells.push_back(comparison->ratio ? ratio_interval_text(comparison->ratio->interval) : "-");
   cells.push_back(to_string(comparison->verdict));
   cells.push_back(samples_text(*comparison));
 }
 
-void append_row(Table& table, const DiffReport& report, const Row& row, bool backends,
-                const Differences& differ) {
+void append_row(Table& table, const DiffReport& report, const DiffRow& row, bool backends,
+                const DiffersIn& differ) {
   const Comparison& first = **std::ranges::find_if(row, [](const Comparison* c) { return c != nullptr; });
   const Record& record = *first.baseline;
-  std::vector<std::string> cells{case_cell(record, differ)};
+  std::vector<std::string> cells{compared_case(record, differ)};
   if (backends) cells.push_back(record.model.backend);
   cells.push_back(record.metric.name);
   cells.push_back(value_cell(first.baseline_value, first));
@@ -197,8 +197,8 @@ void append_explanations(std::string& out, const DiffReport& report) {
 Table diff_table(const DiffReport& report) {
   const bool backends = any_backend(report);
   Table table(columns_of(report, backends), backends ? 3 : 2);
-  const Differences differ = differences(report);
-  for (const Row& row : rows_of(report)) append_row(table, report, row, backends, differ);
+  const DiffersIn differ = differences(report);
+  for (const DiffRow& row : rows_of(report)) append_row(table, report, row, backends, differ);
   return table;
 }
 
@@ -211,18 +211,18 @@ Table percentile_table(const DiffReport& report) {
                {"ratio", Align::kRight},
                {"95 % interval"}},
               3);
-  const Differences differ = differences(report);
+  const DiffersIn differ = differences(report);
   for (const Comparison& comparison : report.comparisons) {
     for (const double percentile : report.percentiles) {
       const auto found = compare_percentile(comparison, percentile);
       if (!found) continue;
-      std::string name = case_cell(*comparison.baseline, differ);
+      std::string name = compared_case(*comparison.baseline, differ);
       if (report.tests.size() > 1) name += " against " + report.tests[comparison.test_index].label;
-      table.row(
-          {name, comparison.baseline->metric.name, fmt::format("p{}", percentile),
-           value_cell(found->baseline, comparison), value_cell(found->test, comparison),
-           fmt::format("{:.3f}", found->ratio),
-           found->ratio_interval ? interval_text(found->ratio_interval) : "undefined: too few samples"});
+      table.row({name, comparison.baseline->metric.name, fmt::format("p{}", percentile),
+                 value_cell(found->baseline, comparison), value_cell(found->test, comparison),
+                 fmt::format("{:.3f}", found->ratio),
+                 found->ratio_interval ? ratio_interval_text(found->ratio_interval)
+                                       : "undefined: too few samples"});
     }
   }
   return table;

@@ -11,11 +11,10 @@
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
 #include "headroom/report/case_rows.h"
+#include "headroom/report/metric_text.h"
 
 namespace headroom {
 namespace {
-
-constexpr double kNsPerUs = 1e3;
 
 /// The records of one operator.
 using OpRecords = std::vector<const Record*>;
@@ -35,18 +34,6 @@ const Record* find(const OpRecords& op, const std::string& metric) {
   return found == op.end() || (*found)->samples.empty() ? nullptr : *found;
 }
 
-/// A time that may be below 0: differences are.
-std::string time_text(double us) {
-  return us < 0 ? "-" + format_time_ns(-us * kNsPerUs) : format_time_ns(us * kNsPerUs);
-}
-
-std::string with_interval(const Record* record) {
-  if (record == nullptr) return "";
-  const std::string value = time_text(record->metric.value);
-  if (!record->interval) return value + " ±?";
-  return value + " ±" + format_time_ns((record->interval->high - record->interval->low) / 2 * kNsPerUs);
-}
-
 std::string plain_number(const Record* record) {
   return record == nullptr ? "" : fmt::format("{:.0f}", record->metric.value);
 }
@@ -54,7 +41,7 @@ std::string plain_number(const Record* record) {
 std::string rank_median(const Record& record, const std::string& rank) {
   const auto found = record.metric.extra_info.find("rank " + rank);
   const auto value = found == record.metric.extra_info.end() ? std::nullopt : to_number(found->second);
-  return value ? time_text(*value) : "";
+  return value ? signed_time(*value * kNsPerUs) : "";
 }
 
 /// "rank 2: 6.10 µs".
@@ -76,9 +63,10 @@ Table time_table(const std::vector<OpRecords>& ops) {
     const Record* hit = find(op, "hit");
     if (hit == nullptr) continue;
     const std::size_t ranks = hit->samples.size();
-    table.row({hit->model.name, with_interval(find(op, "plain")), with_interval(find(op, "local")),
-               with_interval(hit), with_interval(find(op, "miss")),
-               std::to_string(sample_count(*hit) / ranks), std::to_string(ranks)});
+    table.row({hit->model.name, metric_time_with_interval(find(op, "plain")),
+               metric_time_with_interval(find(op, "local")), metric_time_with_interval(hit),
+               metric_time_with_interval(find(op, "miss")), std::to_string(sample_count(*hit) / ranks),
+               std::to_string(ranks)});
   }
   return table;
 }
@@ -95,10 +83,10 @@ Table extra_table(const std::vector<OpRecords>& ops) {
     const Record* hit = find(op, "hit");
     if (hit == nullptr) continue;
     const auto cache = hit->model.extra_info.find("cache");
-    table.row({hit->model.name, with_interval(find(op, "hit over local")),
-               with_interval(find(op, "miss over local")), with_interval(find(op, "propagation")),
-               worst_rank(hit), worst_rank(find(op, "miss")),
-               cache == hit->model.extra_info.end() ? "" : cache->second});
+    table.row({hit->model.name, metric_time_with_interval(find(op, "hit over local")),
+               metric_time_with_interval(find(op, "miss over local")),
+               metric_time_with_interval(find(op, "propagation")), worst_rank(hit),
+               worst_rank(find(op, "miss")), cache == hit->model.extra_info.end() ? "" : cache->second});
   }
   return table;
 }
@@ -115,9 +103,7 @@ Table step_table(const std::vector<OpRecords>& ops) {
     std::vector<std::string> cells{op.front()->model.name};
     for (const char* step : {"key", "look-up", "redistribute", "local", "wrap"}) {
       const Record *hit = find(op, std::string("hit ") + step), *miss = find(op, std::string("miss ") + step);
-      cells.push_back(hit == nullptr || miss == nullptr
-                          ? ""
-                          : time_text(hit->metric.value) + " / " + time_text(miss->metric.value));
+      cells.push_back(hit == nullptr || miss == nullptr ? "" : metric_time(hit) + " / " + metric_time(miss));
     }
     table.row(std::move(cells));
   }
@@ -214,8 +200,9 @@ std::string expectation_report(const std::vector<ExpectationVerdict>& verdicts, 
     const DispatchExpectation& expected = verdict.expectation;
     const Record* record = verdict.record ? &*verdict.record : nullptr;
     const bool has_ratio = record != nullptr && record->metric.value > 0;
-    table.row({expected.op, expected.metric, time_text(expected.value_us),
-               time_text(expected.value_us * (1 + expected.tolerance)), with_interval(record),
+    table.row({expected.op, expected.metric, signed_time(expected.value_us * kNsPerUs),
+               signed_time(expected.value_us * (1 + expected.tolerance) * kNsPerUs),
+               metric_time_with_interval(record),
                has_ratio ? format_number(expected.value_us / record->metric.value) + "x" : "",
                verdict_text(verdict.kind)});
   }

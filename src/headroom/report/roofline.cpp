@@ -12,19 +12,13 @@
 #include "headroom/base/units.h"
 #include "headroom/record/seed_rows.h"
 #include "headroom/report/case_rows.h"
+#include "headroom/report/ddp_series.h"
 #include "headroom/report/roofline_level.h"
 
 namespace headroom {
 namespace {
 
 constexpr std::string_view kLimitPrefix = "limit.";
-
-std::string axis_of(const Record& record, std::string_view name) {
-  for (const auto& [axis, value] : record.axes) {
-    if (axis == name) return value;
-  }
-  return {};
-}
 
 Roof roof_of(const Record& record, Roof::Kind kind, std::string what, std::string level) {
   const int threads = counts_threads(record) ? record.threads : 0;

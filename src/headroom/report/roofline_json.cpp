@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom/report/roofline_json.h"
 
+#include "headroom/report/interval_json.h"
+
 namespace headroom {
 namespace {
-
-Json low_of(const std::optional<Interval>& interval) {
-  return interval ? Json(interval->low) : Json(nullptr);
-}
-Json high_of(const std::optional<Interval>& interval) {
-  return interval ? Json(interval->high) : Json(nullptr);
-}
 
 Json case_json(const RooflineCase& one) {
   Json json{{"name", one.name},

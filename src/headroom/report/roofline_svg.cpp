@@ -20,7 +20,7 @@ constexpr double kLeft = 70, kTop = 50, kWidth = 640, kHeight = 440, kLegend = 4
 constexpr std::array<const char*, 7> kColours{"#0072B2", "#D55E00", "#009E73", "#CC79A7",
                                               "#E69F00", "#56B4E9", "#000000"};
 
-std::string escaped(std::string_view text) {
+std::string xml_text(std::string_view text) {
   std::string result;
   for (const char c : text) {
     if (c == '&') {
@@ -39,7 +39,7 @@ std::string escaped(std::string_view text) {
 }
 
 std::string text_at(double x, double y, const char* attributes, std::string_view text) {
-  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" {}>{}</text>\n", x, y, attributes, escaped(text));
+  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" {}>{}</text>\n", x, y, attributes, xml_text(text));
 }
 
 class Drawing {
@@ -96,7 +96,7 @@ class Drawing {
                          at_x, y(one.interval->low), at_x, y(one.interval->high), colour);
     }
     svg += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\" fill=\"{}\"><title>{}</title></circle>\n",
-                       at_x, at_y, colour, escaped(one.name + " " + one.backend + " " + one.dtype));
+                       at_x, at_y, colour, xml_text(one.name + " " + one.backend + " " + one.dtype));
     return svg + text_at(at_x + 6, at_y + 4, "font-size=\"10\"", std::to_string(number));
   }
 

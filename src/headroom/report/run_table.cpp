@@ -14,6 +14,7 @@
 #include "headroom/record/seed_rows.h"
 #include "headroom/record/target_verdict.h"
 #include "headroom/report/case_rows.h"
+#include "headroom/report/metric_text.h"
 #include "headroom/report/noise_marks.h"
 #include "headroom/report/value_text.h"
 #include "headroom/stats/interval.h"
@@ -30,11 +31,6 @@ std::string metric_text(const Record& record) {
 }
 
 /// "0.8 %": half the interval, as a share of the estimate.
-std::string spread_text(const Record& record) {
-  if (!record.interval) return "?";
-  return fmt::format("{:.1f} %", relative_half_width(*record.interval, record.metric.value) * 100);
-}
-
 /// "92.5 % ±0.8": both in percent of the limit.
 std::string limit_text(const Record& record) {
   if (!record.limit) return "";

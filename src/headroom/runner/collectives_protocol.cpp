@@ -1,18 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom/runner/collectives_protocol.h"
 
+#include "headroom/runner/idle_answer.h"
 #include "headroom/runner/json_integer.h"
 #include "headroom/runner/json_numbers.h"
 
 namespace headroom {
-namespace {
-
-bool is_idle(const Json& json) {
-  return json.is_object() && json.contains("idle");
-}
-
-}  // namespace
-
 Json to_json(const CollectiveSetup& setup) {
   return {{"op", setup.op},
           {"bytes", setup.bytes},

@@ -4,17 +4,12 @@
 #include <limits>
 
 #include "headroom/base/error.h"
+#include "headroom/runner/idle_answer.h"
 #include "headroom/runner/json_integer.h"
 #include "headroom/runner/json_numbers.h"
 
 namespace headroom {
-namespace {
-
-bool is_idle(const Json& json) {
-  return json.is_object() && json.contains("idle");
-}
-
-}  // namespace
+namespace {}  // namespace
 
 Json to_json(const DdpSetup& setup) {
   return {{"model", setup.model},

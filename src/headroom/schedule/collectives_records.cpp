@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "headroom/base/units.h"
 #include "headroom/record/bus_factor.h"
 #include "headroom/schedule/rank_record.h"
 #include "headroom/stats/quantile.h"
@@ -13,8 +14,6 @@
 
 namespace headroom {
 namespace {
-
-constexpr double kNsPerUs = 1e3;
 
 Record base_record(const CollectiveResult& result, const std::string& library,
                    const std::shared_ptr<const Environment>& environment) {

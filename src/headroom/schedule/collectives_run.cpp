@@ -15,14 +15,14 @@ namespace headroom {
 namespace {
 
 /// How long the calls between two looks at the precision take, about, and how many they are at most.
-constexpr double kBatchNs = 0.2e9;
-constexpr int kMostInBatch = 1000;
+constexpr double kLoopsBatchNs = 0.2e9;
+constexpr int kMostCalls = 1000;
 
 std::string title_of(const CollectiveSetup& setup) {
   return fmt::format("{} of {}", setup.op, format_bytes(static_cast<double>(setup.bytes)));
 }
 
-Series steady_series(const std::vector<double>& ns) {
+Series steady_calls(const std::vector<double>& ns) {
   Series series;
   series.values.assign(ns.begin() + static_cast<std::ptrdiff_t>(warmup_length(ns)), ns.end());
   return series;
@@ -89,7 +89,7 @@ std::optional<StopReason> CollectivesRun::add_samples(CollectiveResult& result, 
     std::vector<double>& ns = result.ranks[rank].ns;
     ns.insert(ns.end(), more.ns.begin(), more.ns.end());
   }
-  const Series series = steady_series(slowest_ns(result));
+  const Series series = steady_calls(slowest_ns(result));
   Progress progress;
   progress.title = title_of(result.setup);
   progress.phase = "sampling";
@@ -100,8 +100,8 @@ std::optional<StopReason> CollectivesRun::add_samples(CollectiveResult& result, 
   progress.median_ns = median(series.values);
   progress.worst_half_width = sampling_half_width(series);
   progress.goal = limits_.stop.precision;
-  batch_ = static_cast<int>(std::clamp<double>(kBatchNs / (progress.elapsed_ns / progress.rounds), 1,
-                                               std::min(2 * batch_, kMostInBatch)));
+  batch_ = static_cast<int>(std::clamp<double>(kLoopsBatchNs / (progress.elapsed_ns / progress.rounds), 1,
+                                               std::min(2 * batch_, kMostCalls)));
   if (report) report(progress);
   if (ranks_.gives_up()) return StopReason::kInterrupted;
   return stopping.check({progress.rounds, progress.elapsed_ns, progress.worst_half_width});

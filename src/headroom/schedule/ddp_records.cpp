@@ -9,6 +9,7 @@
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
 #include "headroom/schedule/rank_record.h"
+#include "headroom/schedule/round_values.h"
 #include "headroom/stats/line_fit.h"
 #include "headroom/stats/quantile.h"
 #include "headroom/stats/trend.h"
@@ -16,7 +17,7 @@
 namespace headroom {
 namespace {
 
-constexpr double kNsPerSecond = 1e9, kNsPerUs = 1e3, kMebibyte = 1 << 20;
+constexpr double kMebibyte = 1 << 20;
 
 using Values = std::function<std::vector<double>(const DdpRank&)>;
 
@@ -47,12 +48,6 @@ Record base_record(const DdpResult& result, const std::string& library,
   return record;
 }
 
-std::vector<double> differences(const std::vector<double>& a, const std::vector<double>& b) {
-  std::vector<double> values;
-  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) values.push_back(a[i] - b[i]);
-  return values;
-}
-
 std::vector<double> shares(const std::vector<double>& part, const std::vector<double>& whole) {
   std::vector<double> values;
   for (std::size_t i = 0; i < std::min(part.size(), whole.size()); ++i) {
@@ -61,9 +56,9 @@ std::vector<double> shares(const std::vector<double>& part, const std::vector<do
   return values;
 }
 
-class RecordMaker {
+class DdpRecordMaker {
  public:
-  RecordMaker(const DdpResult& result, Record base) : result_(result), base_(std::move(base)) {}
+  DdpRecordMaker(const DdpResult& result, Record base) : result_(result), base_(std::move(base)) {}
 
   /// Nothing where a rank has no values.
   Record* add(const std::string& metric, const std::string& unit, double divisor, const Values& values,
@@ -95,21 +90,22 @@ class RecordMaker {
   std::vector<Record> records_;
 };
 
-void add_iteration(RecordMaker& maker) {
+void add_iteration(DdpRecordMaker& maker) {
   const auto time = [&](const char* metric, std::vector<double> DdpRounds::*column) {
     maker.add(metric, "s", kNsPerSecond, [column](const DdpRank& rank) { return rank.rounds.*column; });
   };
   time("latency", &DdpRounds::iteration_ns);
   time("without reduction", &DdpRounds::alone_ns);
-  maker.add("exposed communication", "s", kNsPerSecond,
-            [](const DdpRank& rank) { return differences(rank.rounds.iteration_ns, rank.rounds.alone_ns); });
+  maker.add("exposed communication", "s", kNsPerSecond, [](const DdpRank& rank) {
+    return round_differences(rank.rounds.iteration_ns, rank.rounds.alone_ns);
+  });
   time("forward", &DdpRounds::forward_ns);
   time("backward", &DdpRounds::backward_ns);
   time("wait", &DdpRounds::wait_ns);
   time("step", &DdpRounds::step_ns);
 }
 
-void add_throughput(RecordMaker& maker, const DdpSetup& setup) {
+void add_throughput(DdpRecordMaker& maker, const DdpSetup& setup) {
   const double examples = static_cast<double>(setup.batch_size) * setup.ranks;
   Record* throughput = maker.add("throughput", "examples/s", 1, [&](const DdpRank& rank) {
     std::vector<double> rates;
@@ -119,7 +115,7 @@ void add_throughput(RecordMaker& maker, const DdpSetup& setup) {
   if (throughput != nullptr) throughput->metric.direction = Direction::kHigherIsBetter;
 }
 
-void add_communication(RecordMaker& maker, const DdpResult& result) {
+void add_communication(DdpRecordMaker& maker, const DdpResult& result) {
   maker.add("communication", "s", kNsPerSecond,
             [](const DdpRank& rank) { return rank.rounds.communication_ns; });
   Record* overlap = maker.add("overlap", "1", 1, [](const DdpRank& rank) {
@@ -143,7 +139,7 @@ void add_communication(RecordMaker& maker, const DdpResult& result) {
 }
 
 /// What an all-reduce costs by its size: alpha + beta * size.
-void add_reductions(RecordMaker& maker, const DdpResult& result) {
+void add_reductions(DdpRecordMaker& maker, const DdpResult& result) {
   std::vector<double> mebibytes, medians_us;
   for (std::size_t i = 0; i < result.reduced_bytes.size(); ++i) {
     const Record* record = maker.add(
@@ -180,7 +176,7 @@ std::vector<Record> ddp_records(const DdpResult& result, const std::string& libr
     base.metric.extra_info["headline"] = "true";
     return {base};
   }
-  RecordMaker maker(result, std::move(base));
+  DdpRecordMaker maker(result, std::move(base));
   add_iteration(maker);
   add_throughput(maker, result.step.setup);
   if (result.ranks.size() > 1) {

@@ -8,6 +8,7 @@
 
 #include "headroom/base/error.h"
 #include "headroom/base/units.h"
+#include "headroom/schedule/round_values.h"
 #include "headroom/stats/quantile.h"
 
 namespace headroom {
@@ -15,26 +16,22 @@ namespace {
 
 /// How long the rounds between two answers take, about: an interrupt waits for them, and a rank that died is
 /// found by them.
-constexpr double kBatchNs = 0.5e9;
+constexpr double kRoundsBatchNs = 0.5e9;
 /// All-reduces by themselves, for what one costs by its size: of these and of the largest bucket.
 constexpr std::int64_t kReducedBytes[] = {4 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20};
 constexpr int kReductions = 12;
 /// Iterations in a trace.
 constexpr int kTraced = 2;
 
-void append(std::vector<double>& values, const std::vector<double>& more) {
-  values.insert(values.end(), more.begin(), more.end());
-}
-
 void append(DdpRounds& rounds, const DdpRounds& more) {
-  append(rounds.iteration_ns, more.iteration_ns);
-  append(rounds.alone_ns, more.alone_ns);
-  append(rounds.forward_ns, more.forward_ns);
-  append(rounds.backward_ns, more.backward_ns);
-  append(rounds.step_ns, more.step_ns);
-  append(rounds.wait_ns, more.wait_ns);
-  append(rounds.communication_ns, more.communication_ns);
-  append(rounds.hidden_ns, more.hidden_ns);
+  append_rounds(rounds.iteration_ns, more.iteration_ns);
+  append_rounds(rounds.alone_ns, more.alone_ns);
+  append_rounds(rounds.forward_ns, more.forward_ns);
+  append_rounds(rounds.backward_ns, more.backward_ns);
+  append_rounds(rounds.step_ns, more.step_ns);
+  append_rounds(rounds.wait_ns, more.wait_ns);
+  append_rounds(rounds.communication_ns, more.communication_ns);
+  append_rounds(rounds.hidden_ns, more.hidden_ns);
   if (rounds.buckets.empty()) rounds.buckets.resize(more.buckets.size());
   if (rounds.buckets.size() != more.buckets.size())
     throw Error("a rank changed its buckets while it was measured");
@@ -42,8 +39,8 @@ void append(DdpRounds& rounds, const DdpRounds& more) {
     DdpBucket& bucket = rounds.buckets[i];
     bucket.bytes = more.buckets[i].bytes;
     bucket.tensors = more.buckets[i].tensors;
-    append(bucket.launched_ns, more.buckets[i].launched_ns);
-    append(bucket.completed_ns, more.buckets[i].completed_ns);
+    append_rounds(bucket.launched_ns, more.buckets[i].launched_ns);
+    append_rounds(bucket.completed_ns, more.buckets[i].completed_ns);
   }
 }
 
@@ -99,10 +96,10 @@ std::string shortage(const std::vector<DdpReady>& readies, const DdpSetup& setup
   return {};
 }
 
-/// How many rounds take kBatchNs, by those that were measured.
+/// How many rounds take kRoundsBatchNs, by those that were measured.
 int rounds_in_batch(const DdpRank& rank, int left) {
   const double each_ns = median(rank.rounds.iteration_ns) * (rank.rounds.alone_ns.empty() ? 1 : 2);
-  return std::clamp(static_cast<int>(kBatchNs / std::max(each_ns, 1.0)), 1, left);
+  return std::clamp(static_cast<int>(kRoundsBatchNs / std::max(each_ns, 1.0)), 1, left);
 }
 
 }  // namespace

@@ -8,31 +8,25 @@
 #include <functional>
 
 #include "headroom/base/text.h"
+#include "headroom/base/units.h"
 #include "headroom/schedule/rank_record.h"
+#include "headroom/schedule/round_values.h"
 #include "headroom/stats/trend.h"
 
 namespace headroom {
 namespace {
 
-constexpr double kNsPerUs = 1e3;
-
 /// The values of one rank, in ns or whatever the metric's unit is made of.
 using RankValues = std::function<std::vector<double>(const DispatchRank&)>;
-
-std::vector<double> difference(const std::vector<double>& a, const std::vector<double>& b) {
-  std::vector<double> values;
-  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) values.push_back(a[i] - b[i]);
-  return values;
-}
 
 std::vector<double> step_of(const DispatchSteps& steps, const char* name) {
   const auto found = steps.find(name);
   return found == steps.end() ? std::vector<double>() : found->second;
 }
 
-class RecordMaker {
+class DispatchRecordMaker {
  public:
-  RecordMaker(const DispatchResult& result, Record base) : result_(result), base_(std::move(base)) {}
+  DispatchRecordMaker(const DispatchResult& result, Record base) : result_(result), base_(std::move(base)) {}
 
   void add_time(const std::string& metric, const RankValues& values_ns, bool in_cycles = true) {
     add(metric, "us", kNsPerUs, values_ns, in_cycles);
@@ -85,7 +79,7 @@ Record base_record(const DispatchResult& result, const DispatchSetup& setup, con
   return record;
 }
 
-void add_steps(RecordMaker& maker) {
+void add_steps(DispatchRecordMaker& maker) {
   for (const bool hit : {false, true}) {
     for (const char* step : kDispatchSteps) {
       maker.add_time(
@@ -96,7 +90,7 @@ void add_steps(RecordMaker& maker) {
   }
 }
 
-void add_instructions(RecordMaker& maker) {
+void add_instructions(DispatchRecordMaker& maker) {
   for (const char* kind : {"plain", "local", "miss", "hit"}) {
     maker.add(
         fmt::format("instructions {}", kind), "1", 1,
@@ -125,19 +119,19 @@ std::vector<Record> dispatch_records(const DispatchResult& result, const Dispatc
     base.metric.extra_info["headline"] = "true";
     return {base};
   }
-  RecordMaker maker(result, std::move(base));
+  DispatchRecordMaker maker(result, std::move(base));
   maker.add_time("hit", [](const DispatchRank& rank) { return rank.cycles.hit_ns; });
   maker.add_time("miss", [](const DispatchRank& rank) { return rank.cycles.miss_ns; });
   maker.add_time("propagation", [](const DispatchRank& rank) {
-    return difference(rank.cycles.miss_ns, rank.cycles.hit_ns);
+    return round_differences(rank.cycles.miss_ns, rank.cycles.hit_ns);
   });
   maker.add_time("plain", [](const DispatchRank& rank) { return rank.cycles.plain_ns; });
   maker.add_time("local", [](const DispatchRank& rank) { return rank.cycles.local_ns; });
   maker.add_time("hit over local", [](const DispatchRank& rank) {
-    return difference(rank.cycles.hit_ns, rank.cycles.local_ns);
+    return round_differences(rank.cycles.hit_ns, rank.cycles.local_ns);
   });
   maker.add_time("miss over local", [](const DispatchRank& rank) {
-    return difference(rank.cycles.miss_ns, rank.cycles.local_ns);
+    return round_differences(rank.cycles.miss_ns, rank.cycles.local_ns);
   });
   add_steps(maker);
   add_instructions(maker);

@@ -7,6 +7,7 @@
 
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
+#include "headroom/schedule/round_values.h"
 #include "headroom/stats/quantile.h"
 #include "headroom/stats/series.h"
 #include "headroom/stats/trend.h"
@@ -15,14 +16,10 @@ namespace headroom {
 namespace {
 
 /// How long the cycles between two looks at the precision take, about, and how many they are at most.
-constexpr double kBatchNs = 0.2e9;
+constexpr double kCyclesBatchNs = 0.2e9;
 constexpr int kMostInBatch = 100;
 /// Cycles that take their steps' times, which the timed ones do not: at least, at most.
 constexpr int kFewestStepCycles = 5, kMostStepCycles = 60;
-
-void append(std::vector<double>& values, const std::vector<double>& more) {
-  values.insert(values.end(), more.begin(), more.end());
-}
 
 /// The hits of all ranks after their warm-up.
 Series hits_of(const DispatchResult& result) {
@@ -75,10 +72,10 @@ std::optional<StopReason> DispatchRun::add_cycles(DispatchResult& result, Stoppi
     const DispatchCycles more = dispatch_cycles_from_json(replies[rank]);
     require_cycles(more, count);
     DispatchCycles& cycles = result.ranks[rank].cycles;
-    append(cycles.plain_ns, more.plain_ns);
-    append(cycles.local_ns, more.local_ns);
-    append(cycles.miss_ns, more.miss_ns);
-    append(cycles.hit_ns, more.hit_ns);
+    append_rounds(cycles.plain_ns, more.plain_ns);
+    append_rounds(cycles.local_ns, more.local_ns);
+    append_rounds(cycles.miss_ns, more.miss_ns);
+    append_rounds(cycles.hit_ns, more.hit_ns);
   }
   const Series hits = hits_of(result);
   Progress progress;
@@ -91,8 +88,8 @@ std::optional<StopReason> DispatchRun::add_cycles(DispatchResult& result, Stoppi
   progress.median_ns = hits.values.empty() ? 0 : median(hits.values);
   progress.worst_half_width = sampling_half_width(hits);
   progress.goal = limits_.stop.precision;
-  batch_ =
-      cycles_within(kBatchNs, progress.elapsed_ns, progress.rounds, 1, std::min(2 * batch_, kMostInBatch));
+  batch_ = cycles_within(kCyclesBatchNs, progress.elapsed_ns, progress.rounds, 1,
+                         std::min(2 * batch_, kMostInBatch));
   if (report) report(progress);
   if (ranks_.gives_up()) return StopReason::kInterrupted;
   return stopping.check({progress.rounds, progress.elapsed_ns, progress.worst_half_width});
@@ -119,7 +116,7 @@ void DispatchRun::measure(const std::string& op, DispatchResult& result,
   if (result.outcome.kind != Outcome::Kind::kMeasured || result.stop == StopReason::kInterrupted) return;
   const double elapsed_ns =
       std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - began_).count();
-  const int steps = cycles_within(kBatchNs, elapsed_ns, result.ranks.front().cycles.hit_ns.size(),
+  const int steps = cycles_within(kCyclesBatchNs, elapsed_ns, result.ranks.front().cycles.hit_ns.size(),
                                   kFewestStepCycles, kMostStepCycles);
   const auto details = ranks_.ask({{"do", "steps"}, {"count", steps}}, "the steps of " + op);
   if (!refusal(details).empty()) return;

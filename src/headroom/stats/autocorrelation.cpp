@@ -11,7 +11,7 @@
 namespace headroom {
 namespace {
 
-constexpr std::size_t kShortestSeries = 8;
+constexpr std::size_t kFewestInGroup = 8;
 /// Keeps the cost of a check linear for very long series; noise that remembers longer than this is drift.
 constexpr std::size_t kLongestLag = 1000;
 
@@ -111,7 +111,7 @@ double first_lag_inflation(double rho, double length) {
 Autocorrelation autocorrelation(std::span<const double> values, std::span<const std::size_t> group_sizes) {
   const std::size_t whole[] = {values.size()};
   const bool split =
-      !group_sizes.empty() && *std::min_element(group_sizes.begin(), group_sizes.end()) >= kShortestSeries;
+      !group_sizes.empty() && *std::min_element(group_sizes.begin(), group_sizes.end()) >= kFewestInGroup;
   const RankSeries series(values, split ? group_sizes : std::span<const std::size_t>(whole));
   Autocorrelation result;
   result.length = series.length();

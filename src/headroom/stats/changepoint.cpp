@@ -13,7 +13,7 @@ namespace {
 /// The fewest values on either side of a change: one or two are a spike.
 constexpr std::size_t kShortestPart = 3;
 /// The fewest values whose order alone can reach both levels.
-constexpr std::size_t kShortestSeries = 14;
+constexpr std::size_t kShortestWithChange = 14;
 
 struct Critical {
   double count;
@@ -116,7 +116,7 @@ std::optional<ChangePoint> significant_shift(std::span<const double> values, Cha
 
 /// A level that came back: the two cuts around it, where that is significant. One cut alone hardly shows it.
 std::vector<std::size_t> significant_excursion(std::span<const double> values) {
-  if (values.size() < kShortestSeries) return {};
+  if (values.size() < kShortestWithChange) return {};
   const double critical = interpolated(kExcursionCritical, values.size(), &ExcursionCritical::certain);
   const RankExcursion excursion = largest_rank_excursion(values);
   if (excursion.z <= critical) return {};
@@ -144,7 +144,7 @@ void cut(std::span<const double> values, std::size_t offset, std::vector<std::si
 }  // namespace
 
 std::optional<double> change_critical(std::size_t count, ChangeLevel level) {
-  if (count < kShortestSeries) return std::nullopt;
+  if (count < kShortestWithChange) return std::nullopt;
   return interpolated(kCritical, count,
                       level == ChangeLevel::kCertain ? &Critical::certain : &Critical::suspected);
 }

@@ -10,14 +10,14 @@
 namespace headroom {
 namespace {
 
-struct Critical {
+struct DipQuantile {
   double count;
   double scaled_dip;  ///< times the square root of the count
 };
 
 /// Made by `bench_modes table`: quantile .995 of the dip of uniform values. From 2,000 on it is what it is in
 /// the limit.
-constexpr std::array<Critical, 20> kCritical{{
+constexpr std::array<DipQuantile, 20> kDipQuantiles{{
     {8, 0.505},   {9, 0.518},   {10, 0.527},  {11, 0.532},  {12, 0.537},  {14, 0.547},   {16, 0.553},
     {18, 0.560},  {20, 0.564},  {25, 0.575},  {30, 0.583},  {40, 0.595},  {50, 0.600},   {70, 0.611},
     {100, 0.619}, {150, 0.629}, {200, 0.634}, {300, 0.640}, {500, 0.647}, {2000, 0.660},
@@ -167,12 +167,13 @@ Dip dip_of(std::span<const double> sorted) {
 }
 
 double dip_critical(std::size_t count) {
-  if (count < static_cast<std::size_t>(kCritical.front().count)) return 0.25;
+  if (count < static_cast<std::size_t>(kDipQuantiles.front().count)) return 0.25;
   const double n = static_cast<double>(count);
-  const auto above = std::ranges::find_if(kCritical, [n](const Critical& row) { return row.count >= n; });
-  if (above == kCritical.end()) return kCritical.back().scaled_dip / std::sqrt(n);
-  if (above == kCritical.begin()) return above->scaled_dip / std::sqrt(n);
-  const Critical& below = *(above - 1);
+  const auto above =
+      std::ranges::find_if(kDipQuantiles, [n](const DipQuantile& row) { return row.count >= n; });
+  if (above == kDipQuantiles.end()) return kDipQuantiles.back().scaled_dip / std::sqrt(n);
+  if (above == kDipQuantiles.begin()) return above->scaled_dip / std::sqrt(n);
+  const DipQuantile& below = *(above - 1);
   const double share = std::log(n / below.count) / std::log(above->count / below.count);
   return std::lerp(below.scaled_dip, above->scaled_dip, share) / std::sqrt(n);
 }

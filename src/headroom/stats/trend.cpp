@@ -10,7 +10,7 @@
 namespace headroom {
 namespace {
 
-constexpr std::size_t kShortestSeries = 8;
+constexpr std::size_t kShortestTrend = 8;
 /// 1.4826 MAD is the standard deviation of normal noise.
 constexpr double kDeviationPerMad = 1.4826;
 /// And so is this times the distance from the median to the upper decile: larger where noise is skewed, as
@@ -32,7 +32,7 @@ constexpr std::array<Lead, 4> kLeads = {{{2, 4.5}, {3, 3.5}, {4, 3}, {6, 2.5}}};
 }  // namespace
 
 std::size_t warmup_length(std::span<const double> values) {
-  if (values.size() < kShortestSeries) return 0;
+  if (values.size() < kShortestTrend) return 0;
   const std::size_t half = values.size() / 2;
   const std::span<const double> settled = values.subspan(half);
   const double level = median(settled);

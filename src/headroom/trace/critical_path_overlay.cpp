@@ -14,8 +14,8 @@ namespace {
 
 constexpr const char* kPathPid = "2147483647";  ///< no process of the file has it: the largest there can be
 
-/// Nanoseconds as microseconds, exactly.
-std::string microseconds(std::int64_t ns) {
+/// Nanoseconds as exact_us, exactly.
+std::string exact_us(std::int64_t ns) {
   const bool is_negative = ns < 0;
   const auto size = is_negative ? 0 - static_cast<std::uint64_t>(ns) : static_cast<std::uint64_t>(ns);
   return fmt::format("{}{}.{:03}", is_negative ? "-" : "", size / 1000, size % 1000);
@@ -85,7 +85,7 @@ class Overlay {
     add(fmt::format(R"({{"ph":"X","cat":"{}","name":{},{},"ts":{},"dur":{},"args":{{"critical":{}}}}})",
                     is_gpu_work(events.category[event]) ? "kernel" : "cpu_op",
                     json_text(trace_.names[events.name[event]]), track_of(event),
-                    microseconds(events.start_ns[event]), microseconds(events.duration_ns[event]),
+                    exact_us(events.start_ns[event]), exact_us(events.duration_ns[event]),
                     is_critical_[event] ? 1 : 0));
   }
 
@@ -93,16 +93,15 @@ class Overlay {
   std::string arrow_at(PathNode node) const {
     const std::uint32_t event = event_of(node);
     const bool is_at_end = node == end_of(event) && graph_.at_ns[node] > trace_.events.start_ns[event];
-    return fmt::format(R"({},"ts":{})", track_of(event),
-                       microseconds(graph_.at_ns[node] - (is_at_end ? 1 : 0)));
+    return fmt::format(R"({},"ts":{})", track_of(event), exact_us(graph_.at_ns[node] - (is_at_end ? 1 : 0)));
   }
 
   void add_edge(const PathEdge& edge) {
     if (edge.weight_ns > 0) {
       add(fmt::format(
           R"({{"ph":"X","cat":"critical_path","name":{},"pid":{},"tid":0,"ts":{},"dur":{},"args":{{"event":{}}}}})",
-          json_text(to_string(edge.kind)), kPathPid, microseconds(graph_.at_ns[edge.from]),
-          microseconds(edge.weight_ns), json_text(trace_.names[trace_.events.name[edge.event]])));
+          json_text(to_string(edge.kind)), kPathPid, exact_us(graph_.at_ns[edge.from]),
+          exact_us(edge.weight_ns), json_text(trace_.names[trace_.events.name[edge.event]])));
     }
     if (trace_.events.thread[event_of(edge.from)] == trace_.events.thread[event_of(edge.to)]) return;
     add(fmt::format(R"({{"ph":"s","cat":"critical_path","name":{},"id":{},{}}})",

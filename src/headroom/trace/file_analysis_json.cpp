@@ -30,7 +30,7 @@ Json cell_json(const Cell& cell) {
   return nullptr;
 }
 
-Cell cell_of(const Json& json) {
+Cell cell_from_json(const Json& json) {
   if (json.is_null()) return {};
   if (json.is_string()) return json.get<std::string>();
   // A double is written with a point or an exponent, and read as one.
@@ -62,7 +62,7 @@ DataTable table_of(const Json& json) {
   }
   for (const Json& cells : json.at("rows")) {
     std::vector<Cell>& row = table.rows.emplace_back();
-    for (const Json& cell : cells) row.push_back(cell_of(cell));
+    for (const Json& cell : cells) row.push_back(cell_from_json(cell));
   }
   table.is_for_combining = json.at("for_combining");
   return table;

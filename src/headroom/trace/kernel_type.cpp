@@ -13,14 +13,14 @@ char lower(char c) {
 }
 
 /// `part` is in lower case.
-bool contains(std::string_view text, std::string_view part) {
+bool contains_lower(std::string_view text, std::string_view part) {
   const auto are_equal = [](char a, char b) { return lower(a) == b; };
   return std::search(text.begin(), text.end(), part.begin(), part.end(), are_equal) != text.end();
 }
 
 template <std::size_t N>
 bool contains_any(std::string_view text, const std::array<std::string_view, N>& parts) {
-  return std::ranges::any_of(parts, [&](std::string_view part) { return contains(text, part); });
+  return std::ranges::any_of(parts, [&](std::string_view part) { return contains_lower(text, part); });
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ const DeviceProperties* properties_of(const Trace& trace, const GpuDetail& kerne
   return found == trace.devices.end() ? nullptr : &*found;
 }
 
-double product(const std::uint32_t (&extent)[3]) {
+double volume(const std::uint32_t (&extent)[3]) {
   return static_cast<double>(extent[0]) * static_cast<double>(extent[1]) * static_cast<double>(extent[2]);
 }
 
@@ -22,7 +22,7 @@ std::optional<KernelNumber> blocks_per_multiprocessor(const Trace& trace, const 
   if (kernel.blocks_per_sm >= 0 && std::isfinite(kernel.blocks_per_sm))
     return KernelNumber{static_cast<double>(kernel.blocks_per_sm), true};
   const DeviceProperties* const device = properties_of(trace, kernel);
-  const double blocks = product(kernel.grid);
+  const double blocks = volume(kernel.grid);
   if (device == nullptr || device->multiprocessors <= 0 || blocks <= 0) return {};
   return KernelNumber{blocks / device->multiprocessors, false};
 }
@@ -35,7 +35,7 @@ std::optional<KernelNumber> achieved_occupancy(const Trace& trace, const GpuDeta
   double warps = kernel.warps_per_sm;
   if (warps < 0) {
     const auto blocks = blocks_per_multiprocessor(trace, kernel);
-    const double threads = product(kernel.block);
+    const double threads = volume(kernel.block);
     if (!blocks || threads <= 0) return {};
     warps = blocks->value * std::ceil(threads / device->warp_size);
   }

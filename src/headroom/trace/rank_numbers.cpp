@@ -12,10 +12,6 @@
 namespace headroom::trace {
 namespace {
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
 /// Longer numbers are times, process ids and sizes.
 constexpr std::size_t kMostDigits = 5;
 

@@ -8,15 +8,12 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "headroom/base/text.h"
 #include "headroom/trace/attribution.h"
 #include "headroom/trace/kernel_type.h"
 
 namespace headroom::trace {
 namespace {
-
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
 
 bool is_host_copy(std::string_view name) {
   return contains(name, "HtoD") || contains(name, "DtoH") || contains(name, "HtoH") ||

@@ -6,16 +6,13 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "headroom/base/text.h"
 #include "headroom/trace/attribution.h"
 
 namespace headroom::trace {
 namespace {
 
 enum class SyncKind : std::uint8_t { kNone, kContext, kStream, kEvent, kStreamWaitEvent, kQuery };
-
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
 
 /// Of a cuda_sync event: "Context Sync", "Stream Sync", "Event Sync", "Stream Wait Event".
 SyncKind kind_of_sync(std::string_view name) {

@@ -48,14 +48,14 @@ constexpr std::array<KindName, 17> kKindNames{{{"memset", TransferKind::kMemset}
                                                {"htoh", TransferKind::kHtoH},
                                                {"hosttohost", TransferKind::kHtoH}}};
 
-struct Change {
+struct BandwidthChange {
   std::int64_t at_ns;
   double gb_s;
   std::int32_t active;
 };
 
-std::vector<BandwidthStep> steps_of(std::vector<Change> changes) {
-  std::ranges::stable_sort(changes, {}, &Change::at_ns);
+std::vector<BandwidthStep> steps_of(std::vector<BandwidthChange> changes) {
+  std::ranges::stable_sort(changes, {}, &BandwidthChange::at_ns);
   std::vector<BandwidthStep> steps;
   BandwidthStep now;
   for (std::size_t i = 0; i < changes.size();) {
@@ -120,7 +120,7 @@ std::vector<Transfer> transfers(const Trace& trace) {
 std::vector<BandwidthSeries> bandwidth_series(const std::vector<Transfer>& transfers) {
   struct Group {
     BandwidthSeries series;
-    std::vector<Change> changes;
+    std::vector<BandwidthChange> changes;
   };
   std::map<std::pair<std::int32_t, TransferKind>, Group> groups;
   for (const Transfer& transfer : transfers) {

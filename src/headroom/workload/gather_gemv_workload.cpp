@@ -13,8 +13,8 @@ namespace {
 constexpr std::array<GatherGemvWorkload::Pair, GatherGemvWorkload::kExperts / GatherGemvWorkload::kChosen>
     kPairs{{{3, 5}, {0, 1}, {2, 4}, {6, 7}}};
 
-std::shared_ptr<GatherGemvWorkload> make(State& state, const std::string& dtype, std::size_t size,
-                                         std::size_t copies, const Team& team) {
+std::shared_ptr<GatherGemvWorkload> make_gather_gemv(State& state, const std::string& dtype, std::size_t size,
+                                                     std::size_t copies, const Team& team) {
   const std::size_t bytes = bytes_of(GatherGemvWorkload::kExperts, size, size, item_bytes(dtype));
   state.require_memory(bytes_of(InputCopies::stride_of(bytes), copies));
   auto made = std::make_shared<GatherGemvWorkload>(
@@ -66,7 +66,7 @@ std::shared_ptr<const GatherGemvWorkload> gather_gemv_workload(State& state, con
   describe(state, dtype, size);
   return state.shared<GatherGemvWorkload>(
       fmt::format("gather_gemv D={} dtype={} seed={} copies={}", size, dtype, state.seed(), copies),
-      [&] { return make(state, dtype, size, copies, team); });
+      [&] { return make_gather_gemv(state, dtype, size, copies, team); });
 }
 
 }  // namespace headroom

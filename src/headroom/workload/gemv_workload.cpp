@@ -9,8 +9,8 @@
 namespace headroom {
 namespace {
 
-std::shared_ptr<GemvWorkload> make(State& state, const std::string& dtype, std::size_t size,
-                                   std::size_t copies, const Team& team) {
+std::shared_ptr<GemvWorkload> make_gemv(State& state, const std::string& dtype, std::size_t size,
+                                        std::size_t copies, const Team& team) {
   const std::size_t bytes = bytes_of(size, size, item_bytes(dtype));
   state.require_memory(bytes_of(InputCopies::stride_of(bytes), copies));
   auto made = std::make_shared<GemvWorkload>(
@@ -45,7 +45,7 @@ std::shared_ptr<const GemvWorkload> gemv_workload(State& state, const Team& team
   describe(state, dtype, size, bytes);
   return state.shared<GemvWorkload>(
       fmt::format("gemv D={} dtype={} seed={} copies={}", size, dtype, state.seed(), copies),
-      [&] { return make(state, dtype, size, copies, team); });
+      [&] { return make_gemv(state, dtype, size, copies, team); });
 }
 
 }  // namespace headroom

@@ -15,8 +15,8 @@ void fill_parameters(std::vector<float>& values, std::uint64_t seed) {
   for (float& value : values) value = to_float(to_bf16(value));
 }
 
-std::shared_ptr<LayerNormWorkload> make(State& state, std::size_t rows, std::size_t columns,
-                                        std::size_t copies, const Team& team) {
+std::shared_ptr<LayerNormWorkload> make_layer_norm(State& state, std::size_t rows, std::size_t columns,
+                                                   std::size_t copies, const Team& team) {
   const std::size_t bytes = bytes_of(rows, columns, sizeof(Bf16));
   // Verifying takes a double for each value, once.
   const std::size_t doubles = bytes_of(rows, columns, sizeof(double));
@@ -31,7 +31,7 @@ std::shared_ptr<LayerNormWorkload> make(State& state, std::size_t rows, std::siz
   return made;
 }
 
-void describe(State& state, std::size_t rows, std::size_t columns) {
+void describe_layer_norm(State& state, std::size_t rows, std::size_t columns) {
   const double bytes = static_cast<double>(rows) * static_cast<double>(columns) * sizeof(Bf16);
   state.work({.bytes = 2 * bytes, .bytes_written = bytes});
   state.input("x", fmt::format("bf16[{},{}] normal(0,1)", rows, columns));
@@ -51,10 +51,10 @@ std::shared_ptr<LayerNormWorkload> layer_norm_workload(State& state, const Team&
   const std::size_t bytes = bytes_of(rows, columns, sizeof(Bf16));
   state.require_memory(bytes);
   const std::size_t copies = state.rotate(2 * InputCopies::stride_of(bytes));
-  describe(state, rows, columns);
+  describe_layer_norm(state, rows, columns);
   return state.shared<LayerNormWorkload>(
       fmt::format("layer_norm BS={} D={} seed={} copies={}", rows, columns, state.seed(), copies),
-      [&] { return make(state, rows, columns, copies, team); });
+      [&] { return make_layer_norm(state, rows, columns, copies, team); });
 }
 
 }  // namespace headroom

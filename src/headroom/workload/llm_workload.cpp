@@ -46,8 +46,8 @@ void describe(State& state, const LlmConfig& config) {
   state.note("model", config.model);
 }
 
-std::shared_ptr<LlmWorkload> make(const State& state, const LlmConfig& config, std::size_t prompt_len,
-                                  std::size_t new_tokens, const Team& team) {
+std::shared_ptr<LlmWorkload> make_llm(const State& state, const LlmConfig& config, std::size_t prompt_len,
+                                      std::size_t new_tokens, const Team& team) {
   require_memory(state, config, prompt_len + new_tokens);
   const auto start = std::chrono::steady_clock::now();
   LlmWeights weights(config, state.seed(), team);
@@ -80,7 +80,7 @@ std::shared_ptr<const LlmWorkload> llm_workload(State& state, LlmConfig config, 
   return state.shared<LlmWorkload>(
       fmt::format("llm {} {} layers={} prompt={} new={} seed={}", config.model, config.dtype, config.layers,
                   prompt_len, new_tokens, state.seed()),
-      [&] { return make(state, config, prompt_len, new_tokens, team); });
+      [&] { return make_llm(state, config, prompt_len, new_tokens, team); });
 }
 
 std::vector<double> verified_logits(const LlmWorkload& workload, const LlmRouting& routing,

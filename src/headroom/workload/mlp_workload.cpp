@@ -22,8 +22,8 @@ std::vector<double> exact_mlp(const Team& team, const MlpWorkload& mlp) {
   return exact_layer(team, mlp.down, hidden);
 }
 
-std::shared_ptr<MlpWorkload> make(State& state, std::size_t size, std::size_t hidden, std::size_t copies,
-                                  const Team& team) {
+std::shared_ptr<MlpWorkload> make_mlp(State& state, std::size_t size, std::size_t hidden, std::size_t copies,
+                                      const Team& team) {
   const std::size_t layer_bytes = bytes_of(size, hidden, sizeof(Bf16));
   state.require_memory(bytes_of(2, InputCopies::stride_of(layer_bytes), copies));
   auto made = std::make_shared<MlpWorkload>(MlpWorkload{MlpWorkload::Layer(hidden, size, copies),
@@ -39,7 +39,7 @@ std::shared_ptr<MlpWorkload> make(State& state, std::size_t size, std::size_t hi
   return made;
 }
 
-void describe(State& state, std::size_t size, std::size_t hidden) {
+void describe_mlp(State& state, std::size_t size, std::size_t hidden) {
   const double weights = 2 * static_cast<double>(size) * static_cast<double>(hidden);
   state.work({.flops = 2 * weights, .bytes = weights * sizeof(Bf16), .dtype = "bf16"});
   state.input("x", fmt::format("bf16[{}] normal(0,1)", size));
@@ -69,10 +69,10 @@ std::shared_ptr<const MlpWorkload> mlp_workload(State& state, const Team& team) 
   const std::size_t bytes = bytes_of(2, size, hidden, sizeof(Bf16));
   state.require_memory(bytes);
   const std::size_t copies = state.rotate(InputCopies::stride_of(bytes));
-  describe(state, size, hidden);
+  describe_mlp(state, size, hidden);
   return state.shared<MlpWorkload>(
       fmt::format("mlp D={} hidden={} seed={} copies={}", size, hidden, state.seed(), copies),
-      [&] { return make(state, size, hidden, copies, team); });
+      [&] { return make_mlp(state, size, hidden, copies, team); });
 }
 
 }  // namespace headroom

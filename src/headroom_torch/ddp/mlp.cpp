@@ -8,7 +8,7 @@
 namespace headroom::torch_runner {
 namespace {
 
-constexpr std::int64_t kWidth = 1024, kClasses = 1000;
+constexpr std::int64_t kMlpWidth = 1024, kMlpClasses = 1000;
 constexpr int kHidden = 4;
 
 class Mlp final : public Model {
@@ -16,7 +16,7 @@ class Mlp final : public Model {
   explicit Mlp(std::uint64_t seed) {
     LayerMaker maker(parameters_, buffers_, seed);
     for (int i = 0; i <= kHidden; ++i) {
-      layers_.emplace_back(maker, fmt::format("{}", 2 * i), kWidth, i < kHidden ? kWidth : kClasses);
+      layers_.emplace_back(maker, fmt::format("{}", 2 * i), kMlpWidth, i < kHidden ? kMlpWidth : kMlpClasses);
     }
   }
 
@@ -27,7 +27,7 @@ class Mlp final : public Model {
   }
 
   Batch batch(std::int64_t size, std::int64_t /*image_size*/, std::uint64_t seed) const override {
-    return {at::rand({size, kWidth}, seeded(seed), at::TensorOptions(at::kFloat)),
+    return {at::rand({size, kMlpWidth}, seeded(seed), at::TensorOptions(at::kFloat)),
             at::ones({size}, at::kLong)};
   }
 

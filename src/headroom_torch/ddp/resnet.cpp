@@ -11,7 +11,7 @@
 namespace headroom::torch_runner {
 namespace {
 
-constexpr std::int64_t kClasses = 1000;
+constexpr std::int64_t kImageClasses = 1000;
 
 struct Shape {
   std::array<int, 4> blocks;
@@ -83,7 +83,7 @@ class ResNet final : public Model {
         in = planes * expansion;
       }
     }
-    head_ = Linear(maker, "fc", in, kClasses);
+    head_ = Linear(maker, "fc", in, kImageClasses);
   }
 
   at::Tensor forward(const at::Tensor& input) override {

@@ -17,7 +17,7 @@ namespace headroom::torch_runner::dtensor {
 namespace {
 
 #if !HEADROOM_TORCH_HAS_NCCL
-[[noreturn]] void refuse() {
+[[noreturn]] void refuse_nccl() {
   throw Error(
       "no nccl in this headroom-torch-rank, which was built for the CPU: leave --backend out, or build it "
       "with "
@@ -52,12 +52,12 @@ c10::intrusive_ptr<CollectiveBackend> connect_nccl(const c10::intrusive_ptr<c10d
 #else
 
 c10::Device nccl_device(int) {
-  refuse();
+  refuse_nccl();
 }
 
 c10::intrusive_ptr<CollectiveBackend> connect_nccl(const c10::intrusive_ptr<c10d::Store>&, int, int,
                                                    std::chrono::milliseconds) {
-  refuse();
+  refuse_nccl();
 }
 
 #endif

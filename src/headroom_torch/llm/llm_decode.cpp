@@ -14,7 +14,7 @@ namespace {
 
 /// ATen rounds to bf16 behind each operator, the residual stream too: twice a layer 2^-9 of what it has grown
 /// to.
-constexpr Tolerance kTolerance{.relative = 0.3};
+constexpr Tolerance kDecodeTolerance{.relative = 0.3};
 
 }  // namespace
 
@@ -27,7 +27,7 @@ void llm_decode(State& state, const LlmConfig& config) {
   const auto int8 = state.backend() == "aten" ? AtenDecoder::Int8::kFresh : AtenDecoder::Int8::kIntoPlace;
   AtenDecoder decoder(workload->weights, workload->positions(), static_cast<std::int64_t>(LlmWorkload::kTopK),
                       LlmWorkload::kTemperature, int8);
-  measure_llm(state, *workload, decoder, team, kTolerance, std::chrono::steady_clock::now() - start);
+  measure_llm(state, *workload, decoder, team, kDecodeTolerance, std::chrono::steady_clock::now() - start);
 }
 
 }  // namespace headroom::torch_runner

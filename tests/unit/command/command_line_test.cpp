@@ -14,7 +14,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-std::string error_of(std::string_view line) {
+std::string refusal_of_line(std::string_view line) {
   return test::message_of([&] { split_command_line(line); });
 }
 
@@ -40,19 +40,19 @@ TEST(CommandLine, IsWhatTheShellMakesOfIt) {
 }
 
 TEST(CommandLine, SaysWhereAQuoteIsOpen) {
-  EXPECT_THAT(error_of("echo 'a b"), HasSubstr("byte 6: this single quote is never closed"));
-  EXPECT_THAT(error_of("echo a\"b"), HasSubstr("byte 7: this double quote is never closed"));
-  EXPECT_THAT(error_of("echo a\\"), HasSubstr("byte 7: there is nothing after this backslash"));
+  EXPECT_THAT(refusal_of_line("echo 'a b"), HasSubstr("byte 6: this single quote is never closed"));
+  EXPECT_THAT(refusal_of_line("echo a\"b"), HasSubstr("byte 7: this double quote is never closed"));
+  EXPECT_THAT(refusal_of_line("echo a\\"), HasSubstr("byte 7: there is nothing after this backslash"));
   for (const char* empty : {"", "  ", "# only a remark"})
-    EXPECT_THAT(error_of(empty), HasSubstr("no command"));
+    EXPECT_THAT(refusal_of_line(empty), HasSubstr("no command"));
 }
 
 TEST(CommandLine, RefusesWhatOnlyAShellCanDo) {
   for (const char* line : {"a | b", "a > b", "a; b", "a && b", "echo $HOME", "echo \"$HOME\"", "echo `b`",
                            "ls *.c", "ls ?", "ls [ab]", "(a)", "A=1 b", "ls ~"}) {
-    EXPECT_THAT(error_of(line), HasSubstr("--shell")) << line;
+    EXPECT_THAT(refusal_of_line(line), HasSubstr("--shell")) << line;
   }
-  EXPECT_THAT(error_of("a | b"), HasSubstr("byte 3: '|'"));
+  EXPECT_THAT(refusal_of_line("a | b"), HasSubstr("byte 3: '|'"));
 }
 
 TEST(CommandLine, QuotedWordsComeBack) {

@@ -31,7 +31,7 @@ Suite parsed(const std::string& text) {
   return parse_suite(text, "folder/mine.toml", "/suites");
 }
 
-std::string error_of(const std::string& text) {
+std::string suite_error(const std::string& text) {
   return test::message_of([&] { parsed(text); });
 }
 
@@ -66,42 +66,42 @@ TEST(Suite, PutsTheArgumentsOfAnOptionInThePlaceOfItsName) {
 }
 
 TEST(Suite, NamesThePlaceOfWhatIsWrong) {
-  EXPECT_THAT(error_of("repeat = 3\nmodels = = 3\n"), StartsWith("folder/mine.toml: line 2"));
-  EXPECT_THAT(error_of(std::string(kHead) + "repaet = 3\n"),
+  EXPECT_THAT(suite_error("repeat = 3\nmodels = = 3\n"), StartsWith("folder/mine.toml: line 2"));
+  EXPECT_THAT(suite_error(std::string(kHead) + "repaet = 3\n"),
               testing::AllOf(StartsWith("folder/mine.toml: line 4, column 1: unknown key 'repaet'"),
                              HasSubstr("did you mean 'repeat'")));
   EXPECT_THAT(
-      error_of("models = [\"a\"]\nlayers = [\"ccache\"]\ncommand = [\"tool\", \"{modle}\"]\n"),
+      suite_error("models = [\"a\"]\nlayers = [\"ccache\"]\ncommand = [\"tool\", \"{modle}\"]\n"),
       StartsWith("folder/mine.toml: line 3, column 20: unknown placeholder {modle}; did you mean 'model'"));
-  EXPECT_THAT(error_of("models = []\nlayers = [\"ccache\"]\ncommand = [\"tool\"]\n"),
+  EXPECT_THAT(suite_error("models = []\nlayers = [\"ccache\"]\ncommand = [\"tool\"]\n"),
               StartsWith("folder/mine.toml: line 1, column 10: no models"));
-  EXPECT_THAT(error_of("layers = [\"ccache\"]\ncommand = [\"tool\"]\n"), HasSubstr("no models"));
-  EXPECT_THAT(error_of("models = [\"a\", \"a\"]\nlayers = [\"ccache\"]\ncommand = [\"tool\"]\n"),
+  EXPECT_THAT(suite_error("layers = [\"ccache\"]\ncommand = [\"tool\"]\n"), HasSubstr("no models"));
+  EXPECT_THAT(suite_error("models = [\"a\", \"a\"]\nlayers = [\"ccache\"]\ncommand = [\"tool\"]\n"),
               HasSubstr("twice"));
-  EXPECT_THAT(error_of("models = [\"a\"]\ncommand = [\"tool\"]\n"), HasSubstr("no 'layers'"));
+  EXPECT_THAT(suite_error("models = [\"a\"]\ncommand = [\"tool\"]\n"), HasSubstr("no 'layers'"));
   EXPECT_THAT(
-      error_of("models = [\"a\"]\nlayers = [\"cache\"]\ncommand = [\"tool\"]\n"),
+      suite_error("models = [\"a\"]\nlayers = [\"cache\"]\ncommand = [\"tool\"]\n"),
       StartsWith("folder/mine.toml: line 2, column 11: unknown cache layer 'cache'; did you mean 'ccache'"));
-  EXPECT_THAT(error_of("models = [\"a\"]\nlayers = [\"ccache\", \"ccache\"]\ncommand = [\"tool\"]\n"),
+  EXPECT_THAT(suite_error("models = [\"a\"]\nlayers = [\"ccache\", \"ccache\"]\ncommand = [\"tool\"]\n"),
               StartsWith("folder/mine.toml: line 2, column 21: "));
-  EXPECT_THAT(error_of("models = [\"a\"]\nlayers = [\"ccache\"]\n"), HasSubstr("no command"));
-  EXPECT_THAT(error_of(std::string(kHead) + "repeat = 0\n" + kMode),
+  EXPECT_THAT(suite_error("models = [\"a\"]\nlayers = [\"ccache\"]\n"), HasSubstr("no command"));
+  EXPECT_THAT(suite_error(std::string(kHead) + "repeat = 0\n" + kMode),
               StartsWith("folder/mine.toml: line 4, column 10"));
-  EXPECT_THAT(error_of(std::string(kHead) + "timeout = \"soon\"\n" + kMode),
+  EXPECT_THAT(suite_error(std::string(kHead) + "timeout = \"soon\"\n" + kMode),
               StartsWith("folder/mine.toml: line 4, column 11"));
-  EXPECT_THAT(error_of(std::string(kHead) + "order = \"any\"\n" + kMode), HasSubstr("neither"));
+  EXPECT_THAT(suite_error(std::string(kHead) + "order = \"any\"\n" + kMode), HasSubstr("neither"));
 }
 
 TEST(Suite, ChecksOptionsAndMetrics) {
   EXPECT_THAT(
-      error_of("models=[\"a\"]\nlayers=[\"ccache\"]\ncommand=[\"t\", \"x{mode}\"]\n" + std::string(kMode)),
+      suite_error("models=[\"a\"]\nlayers=[\"ccache\"]\ncommand=[\"t\", \"x{mode}\"]\n" + std::string(kMode)),
       HasSubstr("one of its own"));
-  EXPECT_THAT(error_of(std::string(kHead) + "[options.model]\ndefault = \"x\"\nvalues = {x = []}\n"),
+  EXPECT_THAT(suite_error(std::string(kHead) + "[options.model]\ndefault = \"x\"\nvalues = {x = []}\n"),
               HasSubstr("'model' is a placeholder already"));
-  EXPECT_THAT(error_of(std::string(kHead) + "[options.mode]\ndefault = \"x\"\nvalues = {y = []}\n"),
+  EXPECT_THAT(suite_error(std::string(kHead) + "[options.mode]\ndefault = \"x\"\nvalues = {y = []}\n"),
               HasSubstr("'x' is none of the values"));
   const auto metric = [](const std::string& inside) {
-    return error_of(std::string(kHead) + "metric = {" + inside + "}\n" + kMode);
+    return suite_error(std::string(kHead) + "metric = {" + inside + "}\n" + kMode);
   };
   EXPECT_THAT(metric("from = \"guess\""),
               StartsWith("folder/mine.toml: line 4, column 18: unknown source 'guess'"));

@@ -12,13 +12,13 @@
 namespace headroom::native {
 namespace {
 
-struct Shape {
+struct DecoderShape {
   const char* name;
   const char* dtype;
   std::size_t dim, heads, kv_heads, hidden, vocab, experts;
 };
 
-LlmConfig config_of(const Shape& shape) {
+LlmConfig config_of(const DecoderShape& shape) {
   LlmConfig config;
   config.model = shape.name;
   config.dtype = shape.dtype;
@@ -33,13 +33,13 @@ LlmConfig config_of(const Shape& shape) {
   return config;
 }
 
-constexpr Shape kShapes[] = {
+constexpr DecoderShape kShapes[] = {
     {"dense_bf16", "bf16", 64, 4, 4, 172, 321, 1},  {"grouped_bf16", "bf16", 60, 6, 2, 101, 97, 1},
     {"odd_bf16", "bf16", 66, 3, 1, 77, 51, 1},      {"dense_int8", "int8", 64, 4, 2, 172, 321, 1},
     {"odd_int8", "int8", 66, 3, 3, 77, 51, 1},      {"experts_bf16", "bf16", 64, 4, 2, 90, 100, 5},
     {"experts_int8", "int8", 48, 4, 2, 130, 100, 8}};
 
-class LlmDecoderTest : public ::testing::TestWithParam<std::tuple<Isa, int, Shape>> {
+class LlmDecoderTest : public ::testing::TestWithParam<std::tuple<Isa, int, DecoderShape>> {
  protected:
   LlmDecoder decoder(std::size_t positions) {
     return {weights_, pool_, isa_, positions, TopKSampler(20, 0.8F, 1, isa_)};
@@ -86,7 +86,7 @@ TEST_P(LlmDecoderTest, APromptAtOnceIsThePromptTokenByToken) {
   for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(found[i], expected[i], 0.04 * rms) << i;
 }
 
-std::string name_of_case(const ::testing::TestParamInfo<LlmDecoderTest::ParamType>& suite) {
+std::string name_of_decoding(const ::testing::TestParamInfo<LlmDecoderTest::ParamType>& suite) {
   const auto& [isa, threads, shape] = suite.param;
   return std::string(name_of(isa)) + "_" + std::to_string(threads) + "_" + shape.name;
 }
@@ -94,12 +94,12 @@ std::string name_of_case(const ::testing::TestParamInfo<LlmDecoderTest::ParamTyp
 INSTANTIATE_TEST_SUITE_P(Isas, LlmDecoderTest,
                          ::testing::Combine(::testing::ValuesIn(available_isas()), ::testing::Values(1),
                                             ::testing::ValuesIn(kShapes)),
-                         name_of_case);
+                         name_of_decoding);
 // Meetings of threads take long where other tests have the CPUs.
 INSTANTIATE_TEST_SUITE_P(Threads, LlmDecoderTest,
                          ::testing::Combine(::testing::Values(available_isas().back()), ::testing::Values(3),
                                             ::testing::Values(kShapes[2], kShapes[6])),
-                         name_of_case);
+                         name_of_decoding);
 
 TEST(LlmDecoder, StartsAfreshAfterRewind) {
   ThreadPool pool(2);

@@ -34,14 +34,14 @@ std::vector<float> random_floats(std::size_t count, std::uint64_t seed) {
   return values;
 }
 
-const std::vector<NormWalk> kWalks{Stores::kCached,
-                                   Stores::kAroundCaches,
-                                   {Stores::kCached, 1, 4096, true},
-                                   {Stores::kCached, 2, 0, false},
-                                   {Stores::kCached, 4, 0, true},
-                                   {Stores::kAroundCaches, 1, 0, false},
-                                   {Stores::kAroundCaches, 1, 8192, true},
-                                   {Stores::kAroundCaches, 2, 8192, true}};
+const std::vector<NormWalk> kNormWalks{Stores::kCached,
+                                       Stores::kAroundCaches,
+                                       {Stores::kCached, 1, 4096, true},
+                                       {Stores::kCached, 2, 0, false},
+                                       {Stores::kCached, 4, 0, true},
+                                       {Stores::kAroundCaches, 1, 0, false},
+                                       {Stores::kAroundCaches, 1, 8192, true},
+                                       {Stores::kAroundCaches, 2, 8192, true}};
 
 std::vector<float> rounded_to_bf16(std::vector<float> values) {
   for (float& value : values) value = to_float(to_bf16(value));
@@ -69,7 +69,7 @@ void expect_rows(const NormKernel& kernel, NormWalk walk, std::span<const float>
 
 TEST(NormKernel, RowsAgreeWithFloat64) {
   for (const Isa isa : available_isas()) {
-    for (const NormWalk& walk : kWalks) {
+    for (const NormWalk& walk : kNormWalks) {
       for (const std::size_t columns : {1, 2, 3, 31, 32, 33, 96, 127, 128, 1000, 1025}) {
         const std::vector<float> gamma = random_floats(columns, 1), beta = random_floats(columns, 2);
         expect_rows(norm_kernel(isa), walk, gamma, beta);
@@ -145,7 +145,7 @@ TEST(NormKernel, OneHardRowSparesItsNeighbours) {
     far[k] = to_bf16(k % 2 == 0 ? 16384.0F : 16512.0F);
   }
   for (const Isa isa : available_isas()) {
-    for (const NormWalk& walk : kWalks) {
+    for (const NormWalk& walk : kNormWalks) {
       const NormKernel kernel = norm_kernel(isa);
       expect_neighbours_spared(kernel, walk, nan, false);
       expect_neighbours_spared(kernel, walk, infinite, false);

@@ -14,8 +14,8 @@
 namespace headroom::native {
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+constexpr float kInfiniteLogit = std::numeric_limits<float>::infinity();
+constexpr float kNanLogit = std::numeric_limits<float>::quiet_NaN();
 
 std::vector<std::uint32_t> candidates(TopKSampler& sampler, std::span<const float> logits) {
   std::vector<std::uint32_t> tokens;
@@ -96,13 +96,13 @@ TEST(TopKSampler, TheSameSeedDrawsTheSame) {
 
 TEST(TopKSampler, WhatIsNotANumber) {
   TopKSampler sampler(2, 0.8F, 1, available_isas().back());
-  EXPECT_EQ(sampler.draw(std::vector<float>(40, kNaN)), 0);
-  std::vector<float> logits(40, kNaN);
+  EXPECT_EQ(sampler.draw(std::vector<float>(40, kNanLogit)), 0);
+  std::vector<float> logits(40, kNanLogit);
   logits[33] = -5;
   EXPECT_EQ(sampler.draw(logits), 33);
-  logits[3] = kInfinity;
+  logits[3] = kInfiniteLogit;
   EXPECT_EQ(sampler.draw(logits), 3);
-  std::vector<float> nothing(40, -kInfinity);
+  std::vector<float> nothing(40, -kInfiniteLogit);
   nothing[21] = 0;
   for (int i = 0; i < 20; ++i) EXPECT_EQ(sampler.draw(nothing), 21);
 }

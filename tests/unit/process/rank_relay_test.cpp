@@ -17,8 +17,8 @@ using std::chrono::milliseconds;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr milliseconds kLong(20000);
-constexpr milliseconds kShort(400);
+constexpr milliseconds kRelayLong(20000);
+constexpr milliseconds kRelayShort(400);
 
 RankCommand command_of(const std::string& script) {
   RankCommand command;
@@ -42,7 +42,7 @@ RankPlace place_of(int rank, int size) {
 std::future<std::string> follower(const RankPlace& place, const std::string& script) {
   return std::async(std::launch::async, [place, script]() -> std::string {
     try {
-      return follow_leader(place, command_of(script), kLong) ? "fine" : "gave up";
+      return follow_leader(place, command_of(script), kRelayLong) ? "fine" : "gave up";
     } catch (const Error& error) {
       return error.what();
     }
@@ -62,14 +62,14 @@ const char* kEcho = R"(while read line <&$LINES_FD; do echo "$RANK/$WORLD_SIZE:$
 TEST_F(RankRelay, TheLeaderSpeaksWithAllRanks) {
   auto second = follower(place_of(1, 3), kEcho), third = follower(place_of(2, 3), kEcho);
   {
-    auto group = lead_ranks(place_of(0, 3), command_of(kEcho), kLong);
+    auto group = lead_ranks(place_of(0, 3), command_of(kEcho), kRelayLong);
     ASSERT_TRUE(group);
     for (const std::string word : {"a", "b"}) {
       group->send(word);
-      EXPECT_THAT(*group->gather(kLong, "an answer"),
+      EXPECT_THAT(*group->gather(kRelayLong, "an answer"),
                   ElementsAre("0/3:" + word, "1/3:" + word, "2/3:" + word));
     }
-    group->finish(kLong);
+    group->finish(kRelayLong);
   }
   EXPECT_EQ(second.get(), "fine");
   EXPECT_EQ(third.get(), "fine");
@@ -82,9 +82,9 @@ TEST_F(RankRelay, AllRanksAreToldOneMeeting) {
   const std::string tell = "echo $MASTER_ADDR $MASTER_PORT >&$LINES_FD; read end <&$LINES_FD";
   auto other = follower(second, tell);
   {
-    auto group = lead_ranks(first, command_of(tell), kLong);
+    auto group = lead_ranks(first, command_of(tell), kRelayLong);
     const std::string meeting = "127.0.0.1 " + std::to_string(group->port());
-    EXPECT_THAT(*group->gather(kLong, "a meeting"), ElementsAre(meeting, meeting));
+    EXPECT_THAT(*group->gather(kRelayLong, "a meeting"), ElementsAre(meeting, meeting));
     EXPECT_NE(group->port(), free.number());
   }
   EXPECT_EQ(other.get(), "fine");
@@ -93,10 +93,10 @@ TEST_F(RankRelay, AllRanksAreToldOneMeeting) {
 TEST_F(RankRelay, ARankThatDiesElsewhereIsNamedWithItsLastWords) {
   auto other = follower(place_of(1, 2), "echo up >&$LINES_FD; echo no disk >&2; exit 3");
   {
-    auto group = lead_ranks(place_of(0, 2), command_of("echo up >&$LINES_FD; sleep 100"), kLong);
-    group->gather(kLong, "its greeting");
+    auto group = lead_ranks(place_of(0, 2), command_of("echo up >&$LINES_FD; sleep 100"), kRelayLong);
+    group->gather(kRelayLong, "its greeting");
     try {
-      group->gather(kLong, "an answer");
+      group->gather(kRelayLong, "an answer");
       FAIL();
     } catch (const RankLost& lost) {
       EXPECT_THAT(lost.what(), HasSubstr("rank 1 of 2 ended with exit code 3; its last words: no disk"));
@@ -108,7 +108,7 @@ TEST_F(RankRelay, ARankThatDiesElsewhereIsNamedWithItsLastWords) {
 TEST_F(RankRelay, RanksThatDoNotComeAreNamed) {
   auto other = follower(place_of(1, 4), kEcho);
   try {
-    lead_ranks(place_of(0, 4), command_of(kEcho), kShort);
+    lead_ranks(place_of(0, 4), command_of(kEcho), kRelayShort);
     FAIL();
   } catch (const RankLost& lost) {
     EXPECT_THAT(lost.what(), HasSubstr("ranks 2, 3 of 4 did not come within 0.4 s"));
@@ -117,13 +117,13 @@ TEST_F(RankRelay, RanksThatDoNotComeAreNamed) {
 }
 
 TEST_F(RankRelay, WithoutALeaderAFollowerEnds) {
-  EXPECT_THROW(follow_leader(place_of(1, 2), command_of(kEcho), kShort), Error);
+  EXPECT_THROW(follow_leader(place_of(1, 2), command_of(kEcho), kRelayShort), Error);
 }
 
 TEST_F(RankRelay, WorldsThatDifferAreAnError) {
   RankPlace stranger = place_of(1, 3);
   auto other = follower(stranger, kEcho);
-  EXPECT_THROW(lead_ranks(place_of(0, 2), command_of(kEcho), kLong), RankLost);
+  EXPECT_THROW(lead_ranks(place_of(0, 2), command_of(kEcho), kRelayLong), RankLost);
   other.get();
 }
 
@@ -131,7 +131,7 @@ TEST_F(RankRelay, SeveralMachinesNeedAMeeting) {
   RankPlace place = place_of(0, 2);
   place.local_size = 1;
   try {
-    lead_ranks(place, command_of(kEcho), kShort);
+    lead_ranks(place, command_of(kEcho), kRelayShort);
     FAIL();
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), HasSubstr("set MASTER_ADDR and MASTER_PORT"));
@@ -141,8 +141,8 @@ TEST_F(RankRelay, SeveralMachinesNeedAMeeting) {
 TEST_F(RankRelay, OneRankNeedsNobody) {
   RankPlace place = place_of(0, 1);
   place.local_size.reset();
-  auto group = lead_ranks(place, command_of("echo alone >&$LINES_FD"), kShort);
-  EXPECT_THAT(*group->gather(kLong, "its greeting"), ElementsAre("alone"));
+  auto group = lead_ranks(place, command_of("echo alone >&$LINES_FD"), kRelayShort);
+  EXPECT_THAT(*group->gather(kRelayLong, "its greeting"), ElementsAre("alone"));
 }
 
 }  // namespace

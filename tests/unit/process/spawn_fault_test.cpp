@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "../error_message.h"
+#include "child_of_test.h"
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
 #include "headroom/process/spawn.h"
@@ -26,14 +27,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using Clock = std::chrono::steady_clock;
 
-constexpr milliseconds kLong(10000);
-
-SpawnOptions shell(const std::string& script) {
-  SpawnOptions options;
-  options.arguments = {"/bin/sh", "-c", script};
-  return options;
-}
-
 std::string error_of(const SpawnOptions& options) {
   return test::message_of([&] { const Child child(options); });
 }
@@ -42,12 +35,6 @@ std::string error_of(const std::string& program) {
   SpawnOptions options;
   options.arguments = {program};
   return error_of(options);
-}
-
-std::size_t open_descriptors() {
-  std::size_t count = 0;
-  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) ++count;
-  return count;
 }
 
 /// Whether the process runs: a zombie that its new parent has not reaped yet has ended.
@@ -76,10 +63,10 @@ class SpawnFault : public testing::Test {
   void SetUp() override {
     char name[] = "/tmp/headroom_spawn_XXXXXX";
     folder_ = ::mkdtemp(name);
-    before_ = open_descriptors();
+    before_ = test::open_descriptors();
   }
   void TearDown() override {
-    EXPECT_EQ(open_descriptors(), before_);
+    EXPECT_EQ(test::open_descriptors(), before_);
     EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);
     EXPECT_EQ(errno, ECHILD);
     std::filesystem::remove_all(folder_);
@@ -109,9 +96,9 @@ TEST_F(SpawnFault, ProgramsThatCannotBeStarted) {
 }
 
 TEST_F(SpawnFault, BadArgumentsAndDescriptors) {
-  SpawnOptions options = shell(std::string("a\0b", 3));
+  SpawnOptions options = test::shell(std::string("a\0b", 3));
   EXPECT_THAT(error_of(options), HasSubstr("zero byte"));
-  options = shell("true");
+  options = test::shell("true");
   options.descriptors = {{987, 5}};
   EXPECT_THAT(error_of(options), HasSubstr("descriptor 987"));
   options.descriptors = {{0, 1}};
@@ -121,15 +108,15 @@ TEST_F(SpawnFault, BadArgumentsAndDescriptors) {
 }
 
 TEST_F(SpawnFault, ACrashIsToldWithItsSignal) {
-  Child child(shell("echo about to crash >&2; kill -SEGV $$"));
-  const auto status = child.wait(kLong);
+  Child child(test::shell("echo about to crash >&2; kill -SEGV $$"));
+  const auto status = child.wait(test::kLongestWait);
   ASSERT_TRUE(status);
   EXPECT_EQ(status->text(), "killed by signal 11 (Segmentation fault)");
   EXPECT_THAT(child.stderr_lines().lines(), ElementsAre("about to crash"));
 }
 
 TEST_F(SpawnFault, AChildThatHangsTimesOutAndItsWholeGroupEnds) {
-  Child child(shell("sleep 30 & echo $!; wait"));
+  Child child(test::shell("sleep 30 & echo $!; wait"));
   const pid_t grandchild = printed_pid(child);
   ASSERT_GT(grandchild, 0);
   EXPECT_FALSE(child.wait(milliseconds(20)));
@@ -138,7 +125,7 @@ TEST_F(SpawnFault, AChildThatHangsTimesOutAndItsWholeGroupEnds) {
 }
 
 TEST_F(SpawnFault, AChildThatIgnoresTermIsKilledAfterTheGrace) {
-  Child child(shell("trap '' TERM; echo $$; while :; do sleep 0.5; done"));
+  Child child(test::shell("trap '' TERM; echo $$; while :; do sleep 0.5; done"));
   ASSERT_GT(printed_pid(child), 0);
   const auto start = Clock::now();
   EXPECT_EQ(child.terminate(milliseconds(50)).text(), "killed by signal 9 (Killed)");
@@ -147,23 +134,23 @@ TEST_F(SpawnFault, AChildThatIgnoresTermIsKilledAfterTheGrace) {
 }
 
 TEST_F(SpawnFault, AChildThatCleansUpOnTermMaySayHowItEnded) {
-  Child child(shell("trap 'echo cleaned; exit 7' TERM; echo $$; while :; do sleep 0.01; done"));
+  Child child(test::shell("trap 'echo cleaned; exit 7' TERM; echo $$; while :; do sleep 0.01; done"));
   ASSERT_GT(printed_pid(child), 0);
-  EXPECT_EQ(child.terminate(kLong).text(), "exit code 7");
+  EXPECT_EQ(child.terminate(test::kLongestWait).text(), "exit code 7");
   EXPECT_EQ(child.stdout_lines().lines().back(), "cleaned");
 }
 
 TEST_F(SpawnFault, AStoppedChildIsTerminated) {
-  Child child(shell("echo $$; sleep 30"));
+  Child child(test::shell("echo $$; sleep 30"));
   ASSERT_GT(printed_pid(child), 0);
   ASSERT_EQ(::kill(child.pid(), SIGSTOP), 0);
-  EXPECT_EQ(child.terminate(kLong).text(), "killed by signal 15 (Terminated)");
+  EXPECT_EQ(child.terminate(test::kLongestWait).text(), "killed by signal 15 (Terminated)");
 }
 
 TEST_F(SpawnFault, TheDestructorKillsTheGroup) {
   pid_t grandchild = -1;
   {
-    Child child(shell("trap '' TERM; sleep 30 & echo $!; wait"));
+    Child child(test::shell("trap '' TERM; sleep 30 & echo $!; wait"));
     grandchild = printed_pid(child);
     ASSERT_GT(grandchild, 0);
     EXPECT_TRUE(runs(grandchild));
@@ -173,7 +160,7 @@ TEST_F(SpawnFault, TheDestructorKillsTheGroup) {
 
 TEST_F(SpawnFault, ADaemonThatKeepsThePipesOpenIsNotWaitedFor) {
   const auto start = Clock::now();
-  Child child(shell("setsid sleep 30 & echo $!; exit 0"));
+  Child child(test::shell("setsid sleep 30 & echo $!; exit 0"));
   const auto status = child.wait(milliseconds(-1));
   ASSERT_TRUE(status);
   EXPECT_TRUE(status->ok());
@@ -184,8 +171,8 @@ TEST_F(SpawnFault, ADaemonThatKeepsThePipesOpenIsNotWaitedFor) {
 }
 
 TEST_F(SpawnFault, WhatTheChildLeavesInItsGroupEndsWithIt) {
-  Child child(shell("sleep 30 & echo $!; exit 4"));
-  const auto status = child.wait(kLong);
+  Child child(test::shell("sleep 30 & echo $!; exit 4"));
+  const auto status = child.wait(test::kLongestWait);
   ASSERT_TRUE(status);
   EXPECT_EQ(status->code, 4);
   EXPECT_TRUE(ends_soon(printed_pid(child)));
@@ -194,8 +181,8 @@ TEST_F(SpawnFault, WhatTheChildLeavesInItsGroupEndsWithIt) {
 TEST_F(SpawnFault, AFloodOfOutputIsDrainedInConstantMemory) {
   rusage before{}, after{};
   ::getrusage(RUSAGE_SELF, &before);
-  Child child(shell("yes | head -c 200000000; echo; echo end; head -c 50000000 /dev/zero >&2"));
-  const auto status = child.wait(kLong);
+  Child child(test::shell("yes | head -c 200000000; echo; echo end; head -c 50000000 /dev/zero >&2"));
+  const auto status = child.wait(test::kLongestWait);
   ::getrusage(RUSAGE_SELF, &after);
   ASSERT_TRUE(status);
   EXPECT_EQ(child.stdout_lines().total_bytes(), 200000005U);
@@ -217,8 +204,8 @@ TEST_F(SpawnFault, AnEndlessWriterNeitherTrapsDrainNorDelaysTheTimeout) {
 }
 
 TEST_F(SpawnFault, AChildThatClosesItsOutputIsStillWaitedFor) {
-  Child child(shell("exec >&- 2>&-; sleep 0.05; exit 9"));
-  const auto status = child.wait(kLong);
+  Child child(test::shell("exec >&- 2>&-; sleep 0.05; exit 9"));
+  const auto status = child.wait(test::kLongestWait);
   ASSERT_TRUE(status);
   EXPECT_EQ(status->code, 9);
   EXPECT_EQ(child.stdout_fd(), -1);
@@ -231,8 +218,8 @@ TEST_F(SpawnFault, WithSigchldIgnoredTheEndIsSeenAllTheSame) {
   ignore.sa_handler = SIG_IGN;
   ASSERT_EQ(::sigaction(SIGCHLD, &ignore, &before), 0);
   {
-    Child child(shell("exit 0"));
-    const auto status = child.wait(kLong);
+    Child child(test::shell("exit 0"));
+    const auto status = child.wait(test::kLongestWait);
     ASSERT_TRUE(status);
     EXPECT_FALSE(status->ok()) << "success must not be claimed where it was not seen";
   }

@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "child_of_test.h"
 #include "headroom/process/channel.h"
 
 namespace headroom {
@@ -20,20 +21,6 @@ using std::chrono::milliseconds;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-constexpr milliseconds kLong(10000);
-
-SpawnOptions shell(const std::string& script) {
-  SpawnOptions options;
-  options.arguments = {"/bin/sh", "-c", script};
-  return options;
-}
-
-std::size_t open_descriptors() {
-  std::size_t count = 0;
-  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) ++count;
-  return count;
-}
-
 bool has_children() {
   return ::waitpid(-1, nullptr, WNOHANG) >= 0 || errno != ECHILD;
 }
@@ -41,9 +28,9 @@ bool has_children() {
 /// Each test leaves as many descriptors and children as it found.
 class Spawn : public testing::Test {
  protected:
-  void SetUp() override { before_ = open_descriptors(); }
+  void SetUp() override { before_ = test::open_descriptors(); }
   void TearDown() override {
-    EXPECT_EQ(open_descriptors(), before_);
+    EXPECT_EQ(test::open_descriptors(), before_);
     EXPECT_FALSE(has_children());
   }
 
@@ -52,8 +39,8 @@ class Spawn : public testing::Test {
 };
 
 TEST_F(Spawn, OutputAndExitCode) {
-  Child child(shell("echo out; echo err >&2; exit 3"));
-  const auto status = child.wait(kLong);
+  Child child(test::shell("echo out; echo err >&2; exit 3"));
+  const auto status = child.wait(test::kLongestWait);
   ASSERT_TRUE(status);
   EXPECT_FALSE(status->ok());
   EXPECT_EQ(status->text(), "exit code 3");
@@ -67,7 +54,7 @@ TEST_F(Spawn, FindsProgramsInPathAndPassesArgumentsAsTheyAre) {
   SpawnOptions options;
   options.arguments = {"printf", "%s|", "a b", "", "$HOME", "*"};
   Child child(options);
-  ASSERT_TRUE(child.wait(kLong));
+  ASSERT_TRUE(child.wait(test::kLongestWait));
   EXPECT_THAT(child.stdout_lines().lines(), ElementsAre("a b||$HOME|*|"));
 }
 
@@ -75,7 +62,7 @@ TEST_F(Spawn, StandardInputIsEmpty) {
   SpawnOptions options;
   options.arguments = {"cat"};
   Child child(options);
-  const auto status = child.wait(kLong);
+  const auto status = child.wait(test::kLongestWait);
   ASSERT_TRUE(status);
   EXPECT_TRUE(status->ok());
 }
@@ -84,10 +71,10 @@ TEST_F(Spawn, EnvironmentIsAddedAndReplaced) {
   ::setenv("HEADROOM_TEST_KEPT", "kept", 1);
   ::setenv("HEADROOM_TEST_OLD", "old", 1);
   SpawnOptions options =
-      shell("echo $HEADROOM_TEST_KEPT $HEADROOM_TEST_OLD $HEADROOM_TEST_NEW; env | grep -c TEST_OLD");
+      test::shell("echo $HEADROOM_TEST_KEPT $HEADROOM_TEST_OLD $HEADROOM_TEST_NEW; env | grep -c TEST_OLD");
   options.environment = {{"HEADROOM_TEST_OLD", "replaced"}, {"HEADROOM_TEST_NEW", "a=b"}};
   Child child(options);
-  ASSERT_TRUE(child.wait(kLong));
+  ASSERT_TRUE(child.wait(test::kLongestWait));
   EXPECT_THAT(child.stdout_lines().lines(), ElementsAre("kept replaced a=b", "1"));
   EXPECT_STREQ(::getenv("HEADROOM_TEST_OLD"), "old");
   ::unsetenv("HEADROOM_TEST_KEPT");
@@ -95,7 +82,7 @@ TEST_F(Spawn, EnvironmentIsAddedAndReplaced) {
 }
 
 TEST_F(Spawn, HasAProcessGroupOfItsOwn) {
-  Child child(shell("sleep 30"));
+  Child child(test::shell("sleep 30"));
   EXPECT_EQ(::getpgid(child.pid()), child.pid());
   EXPECT_NE(::getpgrp(), child.pid());
 }
@@ -107,14 +94,14 @@ TEST_F(Spawn, OnlyTheDescriptorsAskedForReachTheChild) {
   const int high = ::fcntl(low, F_DUPFD, 200);
   {
     auto [ours, theirs] = Channel::pair();
-    SpawnOptions options = shell("ls /proc/self/fd; echo through the channel >&7");
+    SpawnOptions options = test::shell("ls /proc/self/fd; echo through the channel >&7");
     options.descriptors = {{theirs.fd(), 7}};
     Child child(options);
-    ASSERT_TRUE(child.wait(kLong));
+    ASSERT_TRUE(child.wait(test::kLongestWait));
     // 3 is the folder that ls itself reads.
     EXPECT_THAT(child.stdout_lines().lines(), ElementsAre("0", "1", "2", "3", "7"));
     std::string line;
-    EXPECT_EQ(ours.read_line(line, kLong), Channel::Status::kLine);
+    EXPECT_EQ(ours.read_line(line, test::kLongestWait), Channel::Status::kLine);
     EXPECT_EQ(line, "through the channel");
   }
   ::close(low);
@@ -125,11 +112,11 @@ TEST_F(Spawn, DescriptorsMayBeSwapped) {
   int first[2], second[2];
   ASSERT_EQ(::pipe2(first, O_CLOEXEC), 0);
   ASSERT_EQ(::pipe2(second, O_CLOEXEC), 0);
-  SpawnOptions options = shell(std::string("echo one >&") + std::to_string(second[1]) + "; echo two >&" +
-                               std::to_string(first[1]));
+  SpawnOptions options = test::shell(std::string("echo one >&") + std::to_string(second[1]) +
+                                     "; echo two >&" + std::to_string(first[1]));
   options.descriptors = {{first[1], second[1]}, {second[1], first[1]}};
   Child child(options);
-  ASSERT_TRUE(child.wait(kLong));
+  ASSERT_TRUE(child.wait(test::kLongestWait));
   char text[4] = {};
   EXPECT_EQ(::read(first[0], text, 4), 4);
   EXPECT_EQ(std::string(text, 3), "one");
@@ -147,10 +134,10 @@ TEST_F(Spawn, SignalsOfTheChildAreDefaultAndUnblocked) {
   sigemptyset(&blocked);
   sigaddset(&blocked, SIGTERM);
   ASSERT_EQ(::pthread_sigmask(SIG_BLOCK, &blocked, &mask_before), 0);
-  Child child(shell("awk '/Sig(Blk|Ign)/ { print $2 }' /proc/self/status"));
+  Child child(test::shell("awk '/Sig(Blk|Ign)/ { print $2 }' /proc/self/status"));
   ::pthread_sigmask(SIG_SETMASK, &mask_before, nullptr);
   ::sigaction(SIGPIPE, &before, nullptr);
-  ASSERT_TRUE(child.wait(kLong));
+  ASSERT_TRUE(child.wait(test::kLongestWait));
   const std::vector<std::string> masks = child.stdout_lines().lines();
   ASSERT_EQ(masks.size(), 2U);
   EXPECT_EQ(masks[0], "0000000000000000");
@@ -159,15 +146,15 @@ TEST_F(Spawn, SignalsOfTheChildAreDefaultAndUnblocked) {
 }
 
 TEST_F(Spawn, UsageIsTheChilds) {
-  Child child(shell("i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done"));
-  const auto status = child.wait(kLong);
+  Child child(test::shell("i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done"));
+  const auto status = child.wait(test::kLongestWait);
   ASSERT_TRUE(status);
   EXPECT_GT(status->usage.ru_utime.tv_sec * 1000000 + status->usage.ru_utime.tv_usec, 0);
   EXPECT_GT(status->usage.ru_maxrss, 100);
 }
 
 TEST_F(Spawn, PollNeverBlocksAndTheExitDescriptorTells) {
-  Child child(shell("sleep 0.05"));
+  Child child(test::shell("sleep 0.05"));
   EXPECT_FALSE(child.poll_exit());
   EXPECT_FALSE(child.wait(milliseconds(0)));
   if (child.exit_fd() >= 0) {
@@ -180,23 +167,23 @@ TEST_F(Spawn, PollNeverBlocksAndTheExitDescriptorTells) {
 }
 
 TEST_F(Spawn, MovesKeepTheChild) {
-  std::optional<Child> first(shell("echo first; sleep 30"));
+  std::optional<Child> first(test::shell("echo first; sleep 30"));
   const pid_t pid = first->pid();
   Child moved = std::move(*first);
   first.reset();
   EXPECT_EQ(moved.pid(), pid);
   EXPECT_EQ(::kill(pid, 0), 0) << "the husk's destructor must not touch the child";
-  moved = Child(shell("echo second"));
+  moved = Child(test::shell("echo second"));
   EXPECT_EQ(::kill(pid, 0), -1) << "what it held before is killed and reaped";
-  ASSERT_TRUE(moved.wait(kLong));
+  ASSERT_TRUE(moved.wait(test::kLongestWait));
   EXPECT_THAT(moved.stdout_lines().lines(), ElementsAre("second"));
 }
 
 TEST_F(Spawn, ManyChildrenLeaveNothingBehind) {
   for (int i = 0; i < 40; ++i) {
-    Child child(shell(i % 2 == 0 ? "exit 0" : "sleep 30"));
+    Child child(test::shell(i % 2 == 0 ? "exit 0" : "sleep 30"));
     if (i % 4 == 0) {
-      EXPECT_TRUE(child.wait(kLong));
+      EXPECT_TRUE(child.wait(test::kLongestWait));
     }
   }
 }

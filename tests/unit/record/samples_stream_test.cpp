@@ -29,7 +29,7 @@ std::vector<ProcessSamples> samples_of(std::string_view text) {
   return samples;
 }
 
-std::string refusal(std::string_view text) {
+std::string stream_refusal(std::string_view text) {
   return message_of([&] { samples_of(text); });
 }
 
@@ -63,29 +63,29 @@ TEST(SamplesStream, ReadsWhatADriverSaid) {
   EXPECT_EQ(samples[0].device[1].memory_mhz, 0);
   EXPECT_TRUE(std::isnan(samples[0].device[1].power_w));
   EXPECT_THAT(samples.at(1).device, IsEmpty());
-  EXPECT_THAT(refusal(R"([{"values": [1], "device": {"throttle": [1, 2]}}])"),
+  EXPECT_THAT(stream_refusal(R"([{"values": [1], "device": {"throttle": [1, 2]}}])"),
               HasSubstr("/samples/0/device/throttle: has 2 values where the samples are 1"));
-  EXPECT_THAT(refusal(R"([{"values": [1], "device": {"throttle": [-1]}}])"),
+  EXPECT_THAT(stream_refusal(R"([{"values": [1], "device": {"throttle": [-1]}}])"),
               HasSubstr("/device/throttle: expected a whole number"));
 }
 
 TEST(SamplesStream, NamesWhatIsWrong) {
-  EXPECT_THAT(refusal("{}"), HasSubstr("file: /records/0/samples: expected an array"));
-  EXPECT_THAT(refusal("[3]"), HasSubstr("/samples/0: expected an object"));
-  EXPECT_THAT(refusal(R"([{"pid": 1}])"), HasSubstr("/samples/0/values: missing"));
-  EXPECT_THAT(refusal(R"([{"values": [1]}, {"values": [1, "2"]}])"),
+  EXPECT_THAT(stream_refusal("{}"), HasSubstr("file: /records/0/samples: expected an array"));
+  EXPECT_THAT(stream_refusal("[3]"), HasSubstr("/samples/0: expected an object"));
+  EXPECT_THAT(stream_refusal(R"([{"pid": 1}])"), HasSubstr("/samples/0/values: missing"));
+  EXPECT_THAT(stream_refusal(R"([{"values": [1]}, {"values": [1, "2"]}])"),
               HasSubstr("/samples/1/values: expected a number"));
-  EXPECT_THAT(refusal(R"([{"values": [1, 01]}])"), HasSubstr("not JSON at byte 17"));
-  EXPECT_THAT(refusal(R"([{"values": [1, 2.]}])"), HasSubstr("not JSON at byte 16"));
-  EXPECT_THAT(refusal(R"([{"values": [1], "rounds": [1.5]}])"),
+  EXPECT_THAT(stream_refusal(R"([{"values": [1, 01]}])"), HasSubstr("not JSON at byte 17"));
+  EXPECT_THAT(stream_refusal(R"([{"values": [1, 2.]}])"), HasSubstr("not JSON at byte 16"));
+  EXPECT_THAT(stream_refusal(R"([{"values": [1], "rounds": [1.5]}])"),
               HasSubstr("/rounds: expected a whole number"));
-  EXPECT_THAT(refusal(R"([{"values": [1], "rounds": [4294967296]}])"), HasSubstr("up to 4294967295"));
-  EXPECT_THAT(refusal(R"([{"values": [1], "rounds": [null]}])"),
+  EXPECT_THAT(stream_refusal(R"([{"values": [1], "rounds": [4294967296]}])"), HasSubstr("up to 4294967295"));
+  EXPECT_THAT(stream_refusal(R"([{"values": [1], "rounds": [null]}])"),
               HasSubstr("/rounds: expected a whole number"));
-  EXPECT_THAT(refusal(R"([{"values": [1], "noise": {"steal_ms": [1, 2]}}])"),
+  EXPECT_THAT(stream_refusal(R"([{"values": [1], "noise": {"steal_ms": [1, 2]}}])"),
               HasSubstr("/samples/0/noise/steal_ms: has 2 values where the samples are 1"));
-  EXPECT_THAT(refusal(R"([{"values": [1], "noise": 5}])"), HasSubstr("/noise: expected an object"));
-  EXPECT_THAT(refusal(R"([{"values": [1,)"), HasSubstr("not JSON at byte 15"));
+  EXPECT_THAT(stream_refusal(R"([{"values": [1], "noise": 5}])"), HasSubstr("/noise: expected an object"));
+  EXPECT_THAT(stream_refusal(R"([{"values": [1,)"), HasSubstr("not JSON at byte 15"));
 }
 
 std::size_t peak_bytes() {

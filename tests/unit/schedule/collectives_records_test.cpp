@@ -6,13 +6,10 @@
 
 #include <algorithm>
 
+#include "record_of.h"
+
 namespace headroom {
 namespace {
-
-const Record* find(const std::vector<Record>& records, const std::string& metric) {
-  const auto found = std::ranges::find(records, metric, [](const Record& r) { return r.metric.name; });
-  return found == records.end() ? nullptr : &*found;
-}
 
 /// Four ranks of `calls` calls of 1 MB in 1.000 to 1.006 ms; rank 2 takes a tenth longer, but for every
 /// fourth call, where rank 0 takes twice as long.
@@ -50,7 +47,7 @@ TEST(CollectiveRecords, TheLatencyIsThatOfTheSlowestRankOfEachCall) {
 
 TEST(CollectiveRecords, BandwidthsAreThoseOfNcclTests) {
   const auto records = collective_records(four_ranks(200), "libtorch 1.13.1", nullptr);
-  const Record *algbw = find(records, "algbw"), *busbw = find(records, "busbw");
+  const Record *algbw = test::record_of(records, "algbw"), *busbw = test::record_of(records, "busbw");
   EXPECT_EQ(algbw->metric.unit, "GB/s");
   EXPECT_EQ(algbw->metric.direction, Direction::kHigherIsBetter);
   EXPECT_NEAR(algbw->metric.value, 1.0 / 1.103, 0.003);
@@ -60,19 +57,19 @@ TEST(CollectiveRecords, BandwidthsAreThoseOfNcclTests) {
 
 TEST(CollectiveRecords, PercentilesHaveIntervalsWhereThereAreEnoughCalls) {
   const auto many = collective_records(four_ranks(1000), "libtorch 1.13.1", nullptr);
-  EXPECT_NEAR(find(many, "latency p90")->metric.value, 2003, 6);
-  EXPECT_TRUE(find(many, "latency p99")->interval);
+  EXPECT_NEAR(test::record_of(many, "latency p90")->metric.value, 2003, 6);
+  EXPECT_TRUE(test::record_of(many, "latency p99")->interval);
   const auto few = collective_records(four_ranks(20), "libtorch 1.13.1", nullptr);
-  EXPECT_FALSE(find(few, "latency p99")->interval);
+  EXPECT_FALSE(test::record_of(few, "latency p99")->interval);
 }
 
 TEST(CollectiveRecords, RanksAndTheirSkewAreKept) {
   const auto records = collective_records(four_ranks(200), "libtorch 1.13.1", nullptr);
-  const Record* ranks = find(records, "rank latency");
+  const Record* ranks = test::record_of(records, "rank latency");
   ASSERT_EQ(ranks->samples.size(), 4U);
   EXPECT_EQ(ranks->samples[3].pid, 103);
   EXPECT_EQ(ranks->metric.extra_info.at("worst rank"), "2");
-  EXPECT_NEAR(find(records, "skew")->metric.value, 100, 1);
+  EXPECT_NEAR(test::record_of(records, "skew")->metric.value, 100, 1);
 }
 
 TEST(CollectiveRecords, WhatWasNotMeasuredHasItsReason) {

@@ -6,17 +6,14 @@
 
 #include <algorithm>
 
+#include "record_of.h"
+
 namespace headroom {
 namespace {
 
 using testing::DoubleNear;
 using testing::Each;
 using testing::HasSubstr;
-
-const Record* find(const std::vector<Record>& records, const std::string& metric) {
-  const auto found = std::ranges::find_if(records, [&](const Record& r) { return r.metric.name == metric; });
-  return found == records.end() ? nullptr : &*found;
-}
 
 /// Two ranks of ten iterations of 100 ms, of which 20 ms are exposed; 30 of 50 ms of communication are
 /// hidden.
@@ -57,23 +54,24 @@ TEST(DdpRecords, HaveTheIterationsOfEachRank) {
   ASSERT_EQ(latency.samples.size(), 2U);
   EXPECT_EQ(latency.samples[1].pid, 101);
   EXPECT_NEAR(latency.metric.value, 0.10045, 1e-9);
-  EXPECT_NEAR(find(records, "throughput")->metric.value, 16 / 0.10045, 0.1);
-  EXPECT_EQ(find(records, "throughput")->metric.direction, Direction::kHigherIsBetter);
+  EXPECT_NEAR(test::record_of(records, "throughput")->metric.value, 16 / 0.10045, 0.1);
+  EXPECT_EQ(test::record_of(records, "throughput")->metric.direction, Direction::kHigherIsBetter);
 }
 
 TEST(DdpRecords, ExposedCommunicationIsTheDifferenceInTheSameRound) {
   const auto records = ddp_records(two_ranks(), "libtorch 1.13.1", nullptr);
-  EXPECT_THAT(find(records, "exposed communication")->samples[0].values, Each(DoubleNear(0.02, 1e-12)));
-  EXPECT_THAT(find(records, "overlap")->samples[1].values, Each(DoubleNear(0.6, 1e-12)));
+  EXPECT_THAT(test::record_of(records, "exposed communication")->samples[0].values,
+              Each(DoubleNear(0.02, 1e-12)));
+  EXPECT_THAT(test::record_of(records, "overlap")->samples[1].values, Each(DoubleNear(0.6, 1e-12)));
 }
 
 TEST(DdpRecords, TellBucketsAndWhatAnAllReduceCosts) {
   const auto records = ddp_records(two_ranks(), "libtorch 1.13.1", nullptr);
-  EXPECT_NEAR(find(records, "bucket 0 launched")->metric.value, 5000, 1e-6);
-  EXPECT_EQ(find(records, "bucket 0 completed")->metric.extra_info.at("bytes"), "4096");
-  EXPECT_EQ(find(records, "bucket 1 launched"), nullptr);
-  EXPECT_NEAR(find(records, "all-reduce alpha")->metric.value, 100, 1e-6);
-  EXPECT_NEAR(find(records, "all-reduce beta")->metric.value, 2000, 1e-6);
+  EXPECT_NEAR(test::record_of(records, "bucket 0 launched")->metric.value, 5000, 1e-6);
+  EXPECT_EQ(test::record_of(records, "bucket 0 completed")->metric.extra_info.at("bytes"), "4096");
+  EXPECT_EQ(test::record_of(records, "bucket 1 launched"), nullptr);
+  EXPECT_NEAR(test::record_of(records, "all-reduce alpha")->metric.value, 100, 1e-6);
+  EXPECT_NEAR(test::record_of(records, "all-reduce beta")->metric.value, 2000, 1e-6);
 }
 
 TEST(DdpRecords, OfOneRankHaveNoCommunication) {
@@ -81,9 +79,9 @@ TEST(DdpRecords, OfOneRankHaveNoCommunication) {
   result.ranks.pop_back();
   result.ranks[0].rounds.alone_ns.clear();
   const auto records = ddp_records(result, "libtorch 1.13.1", nullptr);
-  EXPECT_NE(find(records, "latency"), nullptr);
+  EXPECT_NE(test::record_of(records, "latency"), nullptr);
   for (const char* metric : {"exposed communication", "communication", "overlap", "all-reduce alpha"})
-    EXPECT_EQ(find(records, metric), nullptr) << metric;
+    EXPECT_EQ(test::record_of(records, metric), nullptr) << metric;
 }
 
 TEST(DdpRecords, SayWhyThereIsNothing) {

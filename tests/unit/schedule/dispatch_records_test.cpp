@@ -6,13 +6,10 @@
 
 #include <algorithm>
 
+#include "record_of.h"
+
 namespace headroom {
 namespace {
-
-const Record* find(const std::vector<Record>& records, const std::string& metric) {
-  const auto found = std::ranges::find_if(records, [&](const Record& r) { return r.metric.name == metric; });
-  return found == records.end() ? nullptr : &*found;
-}
 
 /// Two ranks of as many cycles; every call of rank 1 takes twice as long.
 DispatchResult two_ranks(std::size_t cycles) {
@@ -37,7 +34,7 @@ DispatchResult two_ranks(std::size_t cycles) {
 
 TEST(DispatchRecords, HaveASeriesForEachRankAndNameTheWorst) {
   const auto records = dispatch_records(two_ranks(50), {}, "libtorch 1.13.1", nullptr);
-  const Record* hit = find(records, "hit");
+  const Record* hit = test::record_of(records, "hit");
   ASSERT_NE(hit, nullptr);
   EXPECT_EQ(hit->metric.extra_info.at("headline"), "true");
   ASSERT_EQ(hit->samples.size(), 2U);
@@ -54,20 +51,21 @@ TEST(DispatchRecords, HaveASeriesForEachRankAndNameTheWorst) {
 TEST(DispatchRecords, DifferencesAreOfTheSameCycle) {
   const auto records = dispatch_records(two_ranks(50), {}, "libtorch 1.13.1", nullptr);
   // The noise of a cycle is in both, and in no difference.
-  EXPECT_THAT(find(records, "hit over local")->samples[0].values,
+  EXPECT_THAT(test::record_of(records, "hit over local")->samples[0].values,
               testing::Each(testing::DoubleNear(0.5, 1e-9)));
-  EXPECT_THAT(find(records, "propagation")->samples[1].values, testing::Each(testing::DoubleNear(10, 1e-9)));
-  EXPECT_THAT(find(records, "miss over local")->samples[0].values,
+  EXPECT_THAT(test::record_of(records, "propagation")->samples[1].values,
+              testing::Each(testing::DoubleNear(10, 1e-9)));
+  EXPECT_THAT(test::record_of(records, "miss over local")->samples[0].values,
               testing::Each(testing::DoubleNear(5.5, 1e-9)));
 }
 
 TEST(DispatchRecords, StepsAndInstructionsAreThereWhereTheyWereTaken) {
   const auto records = dispatch_records(two_ranks(10), {}, "libtorch 1.13.1", nullptr);
-  EXPECT_NEAR(find(records, "hit look-up")->metric.value, 0.02, 1e-9);
-  EXPECT_EQ(find(records, "miss look-up"), nullptr);
-  EXPECT_EQ(find(records, "instructions hit")->metric.value, 8000);
-  EXPECT_EQ(find(records, "instructions hit")->metric.unit, "1");
-  EXPECT_EQ(find(records, "instructions plain"), nullptr);
+  EXPECT_NEAR(test::record_of(records, "hit look-up")->metric.value, 0.02, 1e-9);
+  EXPECT_EQ(test::record_of(records, "miss look-up"), nullptr);
+  EXPECT_EQ(test::record_of(records, "instructions hit")->metric.value, 8000);
+  EXPECT_EQ(test::record_of(records, "instructions hit")->metric.unit, "1");
+  EXPECT_EQ(test::record_of(records, "instructions plain"), nullptr);
 }
 
 TEST(DispatchRecords, WithoutPlainCallsThereAreNoDifferencesToThem) {
@@ -75,9 +73,9 @@ TEST(DispatchRecords, WithoutPlainCallsThereAreNoDifferencesToThem) {
   for (DispatchRank& rank : result.ranks) rank.cycles.plain_ns = rank.cycles.local_ns = {};
   const auto records = dispatch_records(result, {}, "libtorch 1.13.1", nullptr);
   for (const char* metric : {"plain", "local", "hit over local", "miss over local"}) {
-    EXPECT_EQ(find(records, metric), nullptr) << metric;
+    EXPECT_EQ(test::record_of(records, metric), nullptr) << metric;
   }
-  EXPECT_NE(find(records, "propagation"), nullptr);
+  EXPECT_NE(test::record_of(records, "propagation"), nullptr);
 }
 
 TEST(DispatchRecords, SayWhyNothingWasMeasured) {

@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 
+#include "analysis_run.h"
 #include "headroom/base/error.h"
 #include "headroom/trace/analysis.h"
 #include "headroom/trace/collective_calls.h"
@@ -14,29 +15,10 @@
 namespace headroom::trace {
 namespace {
 
-const Analysis& analysis() {
+const Analysis& collectives_analysis() {
   const Analysis* found = find_analysis("collectives");
   EXPECT_NE(found, nullptr);
   return *found;
-}
-
-const DataTable& table_of(const AnalysisResult& result, const std::string& key) {
-  for (const DataTable& table : result.tables) {
-    if (table.key == key) return table;
-  }
-  throw Error("no table " + key);
-}
-
-const Cell& cell(const DataTable& table, std::size_t row, const std::string& key) {
-  for (std::size_t i = 0; i < table.columns.size(); ++i) {
-    if (table.columns[i].key == key) return table.rows.at(row).at(i);
-  }
-  throw Error("no column " + key);
-}
-double number(const DataTable& table, std::size_t row, const std::string& key) {
-  const Cell& found = cell(table, row, key);
-  const auto* integer = std::get_if<std::int64_t>(&found);
-  return integer != nullptr ? static_cast<double>(*integer) : std::get<double>(found);
 }
 
 /// A kernel with the arguments that PyTorch writes.
@@ -54,7 +36,7 @@ std::vector<RankResult> ranks_of(const std::vector<const TraceBuilder*>& builder
     RankResult& rank = ranks.emplace_back();
     rank.rank = std::ssize(ranks) - 1;
     rank.source = "rank" + std::to_string(rank.rank);
-    rank.result = analysis().analyze(builder->trace, {});
+    rank.result = collectives_analysis().analyze(builder->trace, {});
   }
   return ranks;
 }
@@ -65,7 +47,7 @@ TEST(Collectives, HaveNoSizeWhereATraceSaysOneThatNoMessageHas) {
     for (TraceBuilder* builder : {&first, &second}) add_collective(*builder, "allreduce", 0, 10, elements);
     const std::vector<RankResult> ranks = ranks_of({&first, &second});
     EXPECT_EQ(collective_calls(first.trace).at(0).bytes, -1) << elements;
-    for (const Headline& headline : analysis().combine(ranks, {}).headlines)
+    for (const Headline& headline : collectives_analysis().combine(ranks, {}).headlines)
       EXPECT_THAT(headline.metric, ::testing::Not(::testing::HasSubstr("bandwidth"))) << elements;
   }
 }
@@ -138,7 +120,7 @@ TEST(Collectives, OneRankListsItsKernelsByGroupAndIndex) {
   EXPECT_EQ(calls[1].index, 0);
   EXPECT_EQ(calls[2].index, 1);
   EXPECT_EQ(calls[2].bytes, 2000);
-  const AnalysisResult result = analysis().analyze(builder.trace, {});
+  const AnalysisResult result = collectives_analysis().analyze(builder.trace, {});
   const DataTable& kinds = table_of(result, "collectives");
   ASSERT_EQ(kinds.rows.size(), 2U);
   EXPECT_EQ(std::get<std::string>(cell(kinds, 0, "collective")), "all_reduce");
@@ -196,7 +178,7 @@ TEST(Collectives, LatencySkewAndWaitsOfThreeRanks) {
   add_collective(a, "allreduce", 100, 900, 5e5, "0", 3);
   add_collective(b, "allreduce", 400, 600, 5e5, "0", 3);
   add_collective(c, "allreduce", 900, 100, 5e5, "0", 3);
-  const AnalysisResult result = analysis().combine(ranks_of({&a, &b, &c}), {});
+  const AnalysisResult result = collectives_analysis().combine(ranks_of({&a, &b, &c}), {});
   const DataTable& skews = table_of(result, "skews");
   ASSERT_EQ(skews.rows.size(), 1U);
   EXPECT_EQ(number(skews, 0, "latency_ns"), 100);
@@ -221,7 +203,7 @@ TEST(Collectives, AClockThatIsAheadIsTakenOut) {
     add_collective(a, "allreduce", 1000 * i, 500, 100);
     add_collective(b, "allreduce", 1000 * i + late + kHour, 500 - late, 100);
   }
-  const AnalysisResult result = analysis().combine(ranks_of({&a, &b}), {});
+  const AnalysisResult result = collectives_analysis().combine(ranks_of({&a, &b}), {});
   const DataTable& skews = table_of(result, "skews");
   ASSERT_EQ(skews.rows.size(), 3U);
   EXPECT_EQ(number(skews, 0, "aligned_skew_ns"), 20);
@@ -238,7 +220,7 @@ TEST(Collectives, WhatARankDoesNotHaveIsListed) {
   add_collective(a, "allreduce", 200, 100, 10);
   add_collective(b, "allreduce", 0, 100, 10);
   add_collective(b, "broadcast", 500, 10, 10, "only here");
-  const AnalysisResult result = analysis().combine(ranks_of({&a, &b}), {});
+  const AnalysisResult result = collectives_analysis().combine(ranks_of({&a, &b}), {});
   EXPECT_EQ(table_of(result, "skews").rows.size(), 1U);
   const DataTable& unmatched = table_of(result, "unmatched");
   ASSERT_EQ(unmatched.rows.size(), 2U);
@@ -253,7 +235,7 @@ TEST(Collectives, RanksThatDisagreeAreNotPaired) {
   add_collective(b, "broadcast", 0, 100, 10);
   add_collective(a, "allreduce", 200, 100, 10);
   add_collective(b, "allreduce", 200, 100, 11);
-  const AnalysisResult result = analysis().combine(ranks_of({&a, &b}), {});
+  const AnalysisResult result = collectives_analysis().combine(ranks_of({&a, &b}), {});
   EXPECT_TRUE(table_of(result, "skews").rows.empty());
   EXPECT_EQ(table_of(result, "unmatched").rows.size(), 4U);
 }
@@ -264,7 +246,7 @@ TEST(Collectives, ATraceThatBeginsLaterIsPairedByTime) {
     add_collective(a, "allreduce", 1000 * i, 300 + 50 * i, 10);
     if (i > 0) add_collective(b, "allreduce", 1000 * i + 100, 200 + 50 * i, 10);
   }
-  const AnalysisResult result = analysis().combine(ranks_of({&a, &b}), {});
+  const AnalysisResult result = collectives_analysis().combine(ranks_of({&a, &b}), {});
   const DataTable& skews = table_of(result, "skews");
   ASSERT_EQ(skews.rows.size(), 3U);
   for (std::size_t row = 0; row < 3; ++row) EXPECT_EQ(number(skews, row, "skew_ns"), 100);
@@ -276,20 +258,20 @@ TEST(Collectives, ATraceThatBeginsLaterIsPairedByTime) {
 
 TEST(Collectives, NothingAndOneRankAreNoErrors) {
   const TraceBuilder empty;
-  EXPECT_EQ(analysis().analyze(empty.trace, {}).headlines[1].value, 0);
-  const AnalysisResult none = analysis().combine(ranks_of({&empty, &empty}), {});
+  EXPECT_EQ(collectives_analysis().analyze(empty.trace, {}).headlines[1].value, 0);
+  const AnalysisResult none = collectives_analysis().combine(ranks_of({&empty, &empty}), {});
   EXPECT_EQ(none.headlines[0].value, 0);
   TraceBuilder one;
   add_collective(one, "allreduce", 0, 100, 10);
-  EXPECT_EQ(table_of(analysis().combine(ranks_of({&one}), {}), "unmatched").rows.size(), 1U);
+  EXPECT_EQ(table_of(collectives_analysis().combine(ranks_of({&one}), {}), "unmatched").rows.size(), 1U);
 }
 
 TEST(Collectives, ResultsOfAnotherVersionAreRefused) {
   RankResult rank;
-  EXPECT_THROW(analysis().combine(std::vector<RankResult>{rank}, {}), Error);
+  EXPECT_THROW(collectives_analysis().combine(std::vector<RankResult>{rank}, {}), Error);
   rank.result.tables.push_back(
       {kCollectiveTable, "", {{"group", "group", Kind::kText}}, {{std::string("0")}}});
-  EXPECT_THROW(analysis().combine(std::vector<RankResult>{rank}, {}), Error);
+  EXPECT_THROW(collectives_analysis().combine(std::vector<RankResult>{rank}, {}), Error);
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 namespace headroom::trace {
 namespace {
 
-const Analysis& analysis() {
+const Analysis& critical_path_analysis() {
   const Analysis* found = find_analysis("critical-path");
   EXPECT_NE(found, nullptr);
   return *found;
@@ -25,13 +25,13 @@ TEST(CriticalPathAnalysis, TakesTheMiddleStepOrTheOneAskedFor) {
     builder.op("op", 1000 * step + 100, 100 * (step + 1));
   }
   AnalysisOptions options;
-  EXPECT_EQ(analysis().analyze(builder.trace, options).headlines[0].value, 200);
+  EXPECT_EQ(critical_path_analysis().analyze(builder.trace, options).headlines[0].value, 200);
   options.set("step", "12");
-  EXPECT_EQ(analysis().analyze(builder.trace, options).headlines[0].value, 300);
+  EXPECT_EQ(critical_path_analysis().analyze(builder.trace, options).headlines[0].value, 300);
   options.set("step", "all");
-  EXPECT_EQ(analysis().analyze(builder.trace, options).headlines[0].value, 600);
+  EXPECT_EQ(critical_path_analysis().analyze(builder.trace, options).headlines[0].value, 600);
   options.set("step", "99");
-  EXPECT_THROW(analysis().analyze(builder.trace, options), Error);
+  EXPECT_THROW(critical_path_analysis().analyze(builder.trace, options), Error);
 }
 
 TEST(CriticalPathAnalysis, TakesAnAnnotation) {
@@ -43,18 +43,18 @@ TEST(CriticalPathAnalysis, TakesAnAnnotation) {
   AnalysisOptions options;
   options.set("annotation", "measure");
   options.set("step", "0");
-  EXPECT_EQ(analysis().analyze(builder.trace, options).headlines[0].value, 20);
+  EXPECT_EQ(critical_path_analysis().analyze(builder.trace, options).headlines[0].value, 20);
   options.set("step", "1");
-  EXPECT_EQ(analysis().analyze(builder.trace, options).headlines[0].value, 30);
+  EXPECT_EQ(critical_path_analysis().analyze(builder.trace, options).headlines[0].value, 30);
   options.set("step", "2");
-  EXPECT_THROW(analysis().analyze(builder.trace, options), Error);
+  EXPECT_THROW(critical_path_analysis().analyze(builder.trace, options), Error);
   options.set("annotation", "nowhere");
-  EXPECT_THROW(analysis().analyze(builder.trace, options), Error);
+  EXPECT_THROW(critical_path_analysis().analyze(builder.trace, options), Error);
 }
 
 TEST(CriticalPathAnalysis, ClassesSumToThePathAndElapsedToItsTime) {
   Waiting waiting("cudaDeviceSynchronize");
-  const AnalysisResult result = analysis().analyze(waiting.builder.trace, {});
+  const AnalysisResult result = critical_path_analysis().analyze(waiting.builder.trace, {});
   const DataTable& path = result.tables[0];
   const DataTable& classes = result.tables[1];
   std::int64_t time = 0, elapsed = 0;
@@ -76,7 +76,7 @@ TEST(CriticalPathAnalysis, TheOverlayMarksThePathInAChromeTrace) {
   waiting.builder.op("not \"on\" it", 0, 3, -1, "2");
   AnalysisOptions options;
   options.set("overlay", "out.json");
-  const AnalysisResult result = analysis().analyze(waiting.builder.trace, options);
+  const AnalysisResult result = critical_path_analysis().analyze(waiting.builder.trace, options);
   ASSERT_EQ(result.files.size(), 1U);
   EXPECT_EQ(result.files[0].path, "out.json");
   const Json overlay = parse_json(result.files[0].content, "overlay");
@@ -103,7 +103,7 @@ TEST(CriticalPathAnalysis, TheOverlayMarksThePathInAChromeTrace) {
 
 TEST(CriticalPathAnalysis, SaysThatThereIsNothing) {
   const TraceBuilder builder;
-  const AnalysisResult result = analysis().analyze(builder.trace, {});
+  const AnalysisResult result = critical_path_analysis().analyze(builder.trace, {});
   EXPECT_EQ(result.headlines[0].value, 0);
   EXPECT_FALSE(result.notes.empty());
 }

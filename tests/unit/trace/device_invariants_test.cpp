@@ -51,8 +51,8 @@ void expect_parts_of_the_span(const ResultView& idle, const std::string& table) 
 void expect_idle_and_overlap_to_share_out_the_span(const Trace& trace) {
   AnalysisOptions options;
   options.top = 0;
-  const ResultView idle = run_analysis("idle", trace, options),
-                   overlap = run_analysis("overlap", trace, options);
+  const ResultView idle = view_analysis("idle", trace, options),
+                   overlap = view_analysis("overlap", trace, options);
   ASSERT_EQ(idle.has("devices"), !trace.gpu.empty());
   ASSERT_EQ(overlap.has("devices"), !trace.gpu.empty());
   if (trace.gpu.empty()) return;
@@ -81,7 +81,7 @@ void expect_idle_and_overlap_to_share_out_the_span(const Trace& trace) {
 void expect_every_launch_in_the_tables(const Trace& trace, const std::vector<std::uint32_t>& launch) {
   AnalysisOptions options = option("each");
   options.top = 0;
-  const ResultView view = run_analysis("launch", trace, options);
+  const ResultView view = view_analysis("launch", trace, options);
   if (trace.gpu.empty()) return;
   const auto launched = static_cast<std::int64_t>(trace.gpu.size() - std::ranges::count(launch, kNone));
   EXPECT_EQ(sum(view, "coverage", "works"), static_cast<std::int64_t>(trace.gpu.size()));
@@ -137,7 +137,7 @@ void expect_bandwidth_times_time_to_be_what_was_moved(const Trace& trace) {
     }
   }
   EXPECT_NEAR(in_series, moved, 1e-6 * moved);
-  const ResultView view = run_analysis("memory", trace);
+  const ResultView view = view_analysis("memory", trace);
   EXPECT_EQ(sum(view, "transfers", "transfers"), static_cast<std::int64_t>(found.size()));
   EXPECT_EQ(sum(view, "allocators", "allocations") + sum(view, "allocators", "frees"),
             static_cast<std::int64_t>(trace.memory.size()));

@@ -48,7 +48,7 @@ TEST(ExtremeValues, NoAnalysisOfDevicesFails) {
     AnalysisOptions options;
     options.top = 0;
     for (const char* flag : {"each", "series"}) options.set(flag, "");
-    const ResultView view = run_analysis(name, trace, options);
+    const ResultView view = view_analysis(name, trace, options);
     EXPECT_FALSE(view.result.tables.empty()) << name;
     for (const Headline& headline : view.result.headlines)
       EXPECT_FALSE(std::isnan(headline.value)) << name << " " << headline.metric;
@@ -75,10 +75,10 @@ TEST(ExtremeValues, OptionsBeyondAllTimes) {
   TraceBuilder builder;
   builder.kernel("a", 0, 1);
   builder.kernel("b", 5, 1);
-  EXPECT_EQ(run_analysis("idle", builder.trace, option("threshold", "1e300s"))
+  EXPECT_EQ(view_analysis("idle", builder.trace, option("threshold", "1e300s"))
                 .integer("streams", 0, "kernel_wait_gaps"),
             1);
-  EXPECT_FALSE(run_analysis("launch", builder.trace, option("call-cutoff", "1e300s")).result.tables.empty());
+  EXPECT_FALSE(view_analysis("launch", builder.trace, option("call-cutoff", "1e300s")).result.tables.empty());
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ HtaView::Temporal our_temporal(const Trace& trace) {
 }
 
 HtaView::Overlap our_overlap(const Trace& trace) {
-  const ResultView view = run_analysis("overlap", trace);
+  const ResultView view = view_analysis("overlap", trace);
   HtaView::Overlap overlap;
   for (std::size_t row = 0; row < view.rows("devices"); ++row) {
     overlap.both_ns += view.integer("devices", row, "overlap_ns");
@@ -64,7 +64,7 @@ HtaView::Overlap our_overlap(const Trace& trace) {
 }
 
 HtaView::Idle our_idle(const Trace& trace) {
-  const ResultView view = run_analysis("idle", trace);
+  const ResultView view = view_analysis("idle", trace);
   HtaView::Idle idle;
   for (std::size_t row = 0; row < view.rows("streams"); ++row) {
     for (const std::string cause : {"host_wait", "kernel_wait", "other"}) {
@@ -79,7 +79,7 @@ HtaView::Idle our_idle(const Trace& trace) {
 
 /// Of all functions, or of those that HTA knows.
 HtaView::Launch our_launch(const Trace& trace, bool of_all) {
-  const ResultView view = run_analysis("launch", trace, option("each"));
+  const ResultView view = view_analysis("launch", trace, option("each"));
   HtaView::Launch sum;
   for (std::size_t row = 0; row < view.rows("each"); ++row) {
     if (of_all || HtaView::knows_launch_function(view.text("each", row, "function")))

@@ -102,7 +102,7 @@ TEST(Idle, StreamsAndDevicesApart) {
   builder.kernel("on another stream", 90'000, 60'000, kNoCorrelation, 0, 8);
   builder.kernel("on another device", 0, 10'000, kNoCorrelation, 1, 7);
   builder.kernel("there too", 30'000, 10'000, kNoCorrelation, 1, 7);
-  const ResultView view = run_analysis("idle", builder.trace);
+  const ResultView view = view_analysis("idle", builder.trace);
   ASSERT_EQ(view.rows("streams"), 3U);
   EXPECT_EQ(view.integer("streams", 0, "idle_ns"), 100'000);
   EXPECT_EQ(view.integer("streams", 0, "span_ns"), 300'000);
@@ -130,7 +130,7 @@ TEST(Idle, LongestGapsSayWhichOpEndedThem) {
   builder.op("aten::mm", 5000, 3000);
   builder.runtime("cudaLaunchKernel", 6000, 50, 2);
   builder.kernel("gemm", 7000, 100, 2);
-  const ResultView view = run_analysis("idle", builder.trace);
+  const ResultView view = view_analysis("idle", builder.trace);
   ASSERT_EQ(view.rows("device_gaps"), 2U);
   EXPECT_EQ(view.integer("device_gaps", 0, "idle_ns"), 4900);
   EXPECT_EQ(view.integer("device_gaps", 0, "launched_after_ns"), 3900);
@@ -155,19 +155,19 @@ TEST(Idle, ThresholdAndTopAreOptions) {
   for (int i = 0; i < 5; ++i) builder.kernel("k", i * 1000, 100 + i);
   AnalysisOptions options = option("threshold", "898ns");
   options.top = 2;
-  const ResultView view = run_analysis("idle", builder.trace, options);
+  const ResultView view = view_analysis("idle", builder.trace, options);
   EXPECT_EQ(view.integer("streams", 0, "kernel_wait_gaps"), 1);  // 897 ns; the others last 898 and more
   EXPECT_EQ(view.integer("streams", 0, "other_gaps"), 3);
   EXPECT_EQ(view.rows("stream_gaps"), 2U);
   EXPECT_EQ(view.integer("stream_gaps", 0, "idle_ns"), 900);
-  EXPECT_THROW(run_analysis("idle", builder.trace, option("threshold", "long")), Error);
+  EXPECT_THROW(view_analysis("idle", builder.trace, option("threshold", "long")), Error);
 }
 
 TEST(Idle, TracesWithoutGpuWork) {
   TraceBuilder builder;
-  EXPECT_TRUE(run_analysis("idle", builder.trace).notes("no events"));
+  EXPECT_TRUE(view_analysis("idle", builder.trace).notes("no events"));
   builder.op("aten::add", 0, 100);
-  const ResultView view = run_analysis("idle", builder.trace);
+  const ResultView view = view_analysis("idle", builder.trace);
   EXPECT_TRUE(view.notes("no kernel, copy or set"));
   EXPECT_TRUE(view.result.tables.empty());
   EXPECT_TRUE(view.result.headlines.empty());

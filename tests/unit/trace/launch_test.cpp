@@ -29,7 +29,7 @@ TEST(Launch, DelayIsFromTheEndOfTheCallToTheStartOfTheWork) {
   builder.copy(3010, 5, 3);
   builder.runtime("cudaMemsetAsync", 4000, 10, 4);
   builder.set(4110, 5, 4);
-  const ResultView view = run_analysis("launch", builder.trace, option("each"));
+  const ResultView view = view_analysis("launch", builder.trace, option("each"));
   EXPECT_EQ(view.integer("each", 0, "delay_ns"), 400);
   EXPECT_EQ(view.integer("each", 0, "signed_delay_ns"), 400);
   EXPECT_EQ(view.integer("each", 1, "delay_ns"), 0);
@@ -63,7 +63,7 @@ TEST(Launch, AnyRuntimeOrDriverCallWithWorkCountsWhateverItsName) {
   builder.runtime("cudaStreamSynchronize", 600, 100, 4);  // nothing on the GPU has its number
   builder.op("aten::add", 0, 1000);                       // no call, whatever number it has
   builder.trace.events.correlation.back() = 3;
-  const ResultView view = run_analysis("launch", builder.trace);
+  const ResultView view = view_analysis("launch", builder.trace);
   ASSERT_EQ(view.rows("functions"), 3U);
   EXPECT_EQ(view.integer("launches", spread_row(view, "kernel", "call"), "count"), 3);
 }
@@ -78,7 +78,7 @@ TEST(Launch, GraphsAreApart) {
   builder.kernel("only", 3020, 10, 2);
   builder.runtime("cudaLaunchKernel", 5000, 10, 3);
   builder.kernel("plain", 5020, 5, 3);
-  const ResultView view = run_analysis("launch", builder.trace);
+  const ResultView view = view_analysis("launch", builder.trace);
   ASSERT_EQ(view.rows("graphs"), 2U);
   EXPECT_EQ(view.integer("graphs", 0, "works"), 3);
   EXPECT_EQ(view.integer("graphs", 0, "delay_ns"), 300);  // of the first to start, not the first in the file
@@ -100,7 +100,7 @@ TEST(Launch, ShortKernelsAndOutliers) {
   builder.kernel("k", 4000, 10, 2);  // as long as its call: not short
   builder.runtime("cudaLaunchKernel", 5000, 60'000, 3);
   builder.kernel("slow to launch", 300'000, 90'000, 3);
-  const ResultView view = run_analysis("launch", builder.trace);
+  const ResultView view = view_analysis("launch", builder.trace);
   ASSERT_EQ(view.rows("short_kernels"), 1U);
   EXPECT_EQ(view.integer("short_kernels", 0, "launches"), 2);
   EXPECT_EQ(view.integer("short_kernels", 0, "short"), 1);
@@ -120,12 +120,12 @@ TEST(Launch, CutoffsAreOptions) {
   TraceBuilder builder;
   builder.runtime("cudaLaunchKernel", 0, 100, 1);
   builder.kernel("k", 300, 10, 1);
-  EXPECT_EQ(run_analysis("launch", builder.trace, option("call-cutoff", "99ns")).rows("outliers"), 1U);
-  EXPECT_EQ(run_analysis("launch", builder.trace, option("call-cutoff", "100ns")).rows("outliers"), 0U);
-  EXPECT_EQ(run_analysis("launch", builder.trace, option("delay-cutoff", "199ns"))
+  EXPECT_EQ(view_analysis("launch", builder.trace, option("call-cutoff", "99ns")).rows("outliers"), 1U);
+  EXPECT_EQ(view_analysis("launch", builder.trace, option("call-cutoff", "100ns")).rows("outliers"), 0U);
+  EXPECT_EQ(view_analysis("launch", builder.trace, option("delay-cutoff", "199ns"))
                 .integer("functions", 0, "delayed"),
             1);
-  EXPECT_THROW(run_analysis("launch", builder.trace, option("delay-cutoff", "?")), Error);
+  EXPECT_THROW(view_analysis("launch", builder.trace, option("delay-cutoff", "?")), Error);
 }
 
 TEST(Launch, WorkWithoutALaunchIsCounted) {
@@ -135,7 +135,7 @@ TEST(Launch, WorkWithoutALaunchIsCounted) {
   builder.copy(40, 10, 78);
   builder.runtime("cudaLaunchKernel", 50, 5, 79);
   builder.kernel("launched", 60, 10, 79);
-  const ResultView view = run_analysis("launch", builder.trace);
+  const ResultView view = view_analysis("launch", builder.trace);
   EXPECT_EQ(view.integer("coverage", 0, "works"), 3);
   EXPECT_EQ(view.integer("coverage", 0, "without_launch"), 2);
   EXPECT_EQ(view.integer("coverage", 1, "launched"), 0);
@@ -146,7 +146,7 @@ TEST(Launch, WorkThatStartsBeforeItsLaunchIsSaid) {
   TraceBuilder builder;
   builder.runtime("cudaLaunchKernel", 1000, 10, 1);
   builder.kernel("k", 900, 10, 1);
-  const ResultView view = run_analysis("launch", builder.trace);
+  const ResultView view = view_analysis("launch", builder.trace);
   EXPECT_TRUE(view.notes("start before their own launch"));
   EXPECT_EQ(view.integer("launches", spread_row(view, "kernel", "signed delay"), "max_ns"), -110);
   EXPECT_EQ(view.integer("launches", spread_row(view, "kernel", "delay"), "max_ns"), 0);
@@ -154,9 +154,9 @@ TEST(Launch, WorkThatStartsBeforeItsLaunchIsSaid) {
 
 TEST(Launch, TracesWithoutGpuWork) {
   TraceBuilder builder;
-  EXPECT_TRUE(run_analysis("launch", builder.trace).notes("no events"));
+  EXPECT_TRUE(view_analysis("launch", builder.trace).notes("no events"));
   builder.runtime("cudaLaunchKernel", 0, 10, 1);
-  const ResultView view = run_analysis("launch", builder.trace, option("each"));
+  const ResultView view = view_analysis("launch", builder.trace, option("each"));
   EXPECT_TRUE(view.notes("no kernel, copy or set"));
   EXPECT_TRUE(view.result.tables.empty());
   EXPECT_TRUE(view.result.headlines.empty());

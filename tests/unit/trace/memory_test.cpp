@@ -54,7 +54,7 @@ TEST(Bandwidth, AddsUpWhileTransfersOverlap) {
   using Step = std::pair<std::int64_t, double>;
   EXPECT_THAT(steps, testing::ElementsAre(Step{0, 10}, Step{1000, 12.5}, Step{2000, 10}, Step{4000, 5},
                                           Step{5000, 0}, Step{9000, 0.008}, Step{10'000, 0}));
-  const ResultView view = run_analysis("memory", builder.trace, option("series"));
+  const ResultView view = view_analysis("memory", builder.trace, option("series"));
   EXPECT_EQ(view.integer("bandwidth", 0, "active_ns"), 6000);
   EXPECT_DOUBLE_EQ(view.number("bandwidth", 0, "mean_gb_s"), (40'000 + 2500 + 5000 + 8) / 6000.0);
   EXPECT_DOUBLE_EQ(view.number("bandwidth", 0, "max_gb_s"), 12.5);
@@ -76,7 +76,7 @@ TEST(Bandwidth, FromBytesWhereTheFileHasNoneAndUnknownWhereItHasNeither) {
   transfer(builder, "Memcpy DtoD (Device -> Device)", 0, 500, 1000);
   transfer(builder, "Memcpy DtoD (Device -> Device)", 1000, 500, -1);
   transfer(builder, "Memcpy DtoD (Device -> Device)", 2000, 0, 1000);
-  const ResultView view = run_analysis("memory", builder.trace);
+  const ResultView view = view_analysis("memory", builder.trace);
   EXPECT_EQ(view.integer("bandwidth", 0, "transfers"), 3);
   EXPECT_EQ(view.integer("bandwidth", 0, "without_bandwidth"), 2);
   EXPECT_DOUBLE_EQ(view.number("bandwidth", 0, "max_gb_s"), 2);
@@ -91,7 +91,7 @@ TEST(Transfers, SumsByDeviceKindAndMemory) {
   transfer(builder, "Memcpy HtoD (Pinned -> Device)", 0, 1000, 5000, -1, 1);
   builder.kernel("__amd_rocclr_copyBuffer", 5000, 10);
   builder.kernel("gemm", 6000, 10);
-  const ResultView view = run_analysis("memory", builder.trace);
+  const ResultView view = view_analysis("memory", builder.trace);
   ASSERT_EQ(view.rows("transfers"), 5U);
   EXPECT_EQ(view.text("transfers", 0, "memory"), "Pageable -> Device");
   EXPECT_EQ(view.text("transfers", 1, "memory"), "Pinned -> Device");
@@ -123,7 +123,7 @@ TEST(Allocations, PeaksAreTheAllocatorsOwnTotals) {
   allocate(builder, 30, -100, 0xa, 800, 1000);
   allocate(builder, 40, 50, 0xc, 850, 1900);
   allocate(builder, 25, 64, 0x1, 64, 0, 0, -1);  // of the CPU; out of order in the file
-  const ResultView view = run_analysis("memory", builder.trace);
+  const ResultView view = view_analysis("memory", builder.trace);
   ASSERT_EQ(view.rows("allocators"), 2U);
   EXPECT_EQ(view.text("allocators", 0, "memory"), "CPU");
   EXPECT_TRUE(view.is_nothing("allocators", 0, "device"));
@@ -153,7 +153,7 @@ TEST(Allocations, LargestWithTheirLives) {
   allocate(builder, 40, 200, 0xa);  // the address again
   allocate(builder, 45, -7, 0xd);   // of an allocation before the trace
   allocate(builder, 70, -200, 0xa);
-  const ResultView view = run_analysis("memory", builder.trace);
+  const ResultView view = view_analysis("memory", builder.trace);
   ASSERT_EQ(view.rows("allocations"), 3U);
   EXPECT_EQ(view.integer("allocations", 0, "bytes"), 300);
   EXPECT_TRUE(view.is_nothing("allocations", 0, "life_ns"));
@@ -170,7 +170,7 @@ TEST(Allocations, WithoutAddressesLivesAreNotKnown) {
   TraceBuilder builder;
   allocate(builder, 10, 100, 0);
   allocate(builder, 20, -100, 0);
-  EXPECT_TRUE(run_analysis("memory", builder.trace).is_nothing("allocations", 0, "life_ns"));
+  EXPECT_TRUE(view_analysis("memory", builder.trace).is_nothing("allocations", 0, "life_ns"));
 }
 
 TEST(Memory, DeviceTypesOfTorch) {
@@ -183,7 +183,7 @@ TEST(Memory, DeviceTypesOfTorch) {
 TEST(Memory, TracesWithoutAny) {
   TraceBuilder builder;
   builder.kernel("gemm", 0, 10);
-  const ResultView view = run_analysis("memory", builder.trace, option("series"));
+  const ResultView view = view_analysis("memory", builder.trace, option("series"));
   EXPECT_EQ(view.rows("transfers"), 0U);
   EXPECT_EQ(view.rows("allocators"), 0U);
   EXPECT_TRUE(view.notes("no copies or sets"));

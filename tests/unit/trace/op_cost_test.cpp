@@ -10,11 +10,11 @@
 namespace headroom::trace {
 namespace {
 
-OpCall call(const char* name, const char* dims, const char* types, const char* values = "") {
+OpCall op_call(const char* name, const char* dims, const char* types, const char* values = "") {
   return {name, tensor_arguments(dims, types), text_list(values)};
 }
 std::optional<OpCost> cost(const char* name, const char* dims, const char* types, const char* values = "") {
-  return op_cost(call(name, dims, types, values), nullptr);
+  return op_cost(op_call(name, dims, types, values), nullptr);
 }
 
 void expect_cost(const std::optional<OpCost>& found, double flops, double bytes, MathType math,
@@ -93,11 +93,12 @@ TEST(OpCost, GradientsOfConvolutions) {
   EXPECT_FALSE(cost("aten::convolution_backward", dims, types));
 
   const OpCall parent =
-      call("aten::cudnn_convolution_backward", "[[2, 3, 8, 8], [2, 4, 4, 4], [4, 3, 3, 3]]", types);
+      op_call("aten::cudnn_convolution_backward", "[[2, 3, 8, 8], [2, 4, 4, 4], [4, 3, 3, 3]]", types);
   for (const char* part :
        {"aten::cudnn_convolution_backward_input", "aten::cudnn_convolution_backward_weight"}) {
-    expect_cost(op_cost(call(part, "[]", "[]"), &parent), each, (384 + 128 + 108) * 4, MathType::kF32, true);
-    EXPECT_FALSE(op_cost(call(part, "[]", "[]"), nullptr));
+    expect_cost(op_cost(op_call(part, "[]", "[]"), &parent), each, (384 + 128 + 108) * 4, MathType::kF32,
+                true);
+    EXPECT_FALSE(op_cost(op_call(part, "[]", "[]"), nullptr));
   }
 }
 

@@ -17,7 +17,7 @@ TEST(Overlap, SharesOfCommunication) {
   builder.kernel(kAllReduce, 300, 50, kNoCorrelation, 0, 20);
   builder.copy(330, 40);  // 20 of it behind communication
   builder.set(140, 5);    // behind both
-  const ResultView view = run_analysis("overlap", builder.trace);
+  const ResultView view = view_analysis("overlap", builder.trace);
   ASSERT_EQ(view.rows("devices"), 1U);
   EXPECT_EQ(view.integer("devices", 0, "span_ns"), 370);
   EXPECT_EQ(view.integer("devices", 0, "compute_ns"), 150);
@@ -38,7 +38,7 @@ TEST(Overlap, EachCommunicationKernelByItself) {
   builder.kernel(kAllReduce, 100, 100, kNoCorrelation, 0, 20);
   builder.kernel(kAllReduce, 150, 100, kNoCorrelation, 0, 21);
   builder.kernel("ncclDevKernel_SendRecv", 900, 300, kNoCorrelation, 0, 20);
-  const ResultView view = run_analysis("overlap", builder.trace);
+  const ResultView view = view_analysis("overlap", builder.trace);
   ASSERT_EQ(view.rows("kernels"), 2U);
   EXPECT_EQ(view.text("kernels", 0, "kernel"), "ncclDevKernel_SendRecv");
   EXPECT_EQ(view.integer("kernels", 0, "hidden_ns"), 100);
@@ -53,7 +53,7 @@ TEST(Overlap, ComputationOfAnotherDeviceHidesNothing) {
   TraceBuilder builder;
   builder.kernel("gemm", 0, 100, kNoCorrelation, 0);
   builder.kernel(kAllReduce, 0, 100, kNoCorrelation, 1);
-  const ResultView view = run_analysis("overlap", builder.trace);
+  const ResultView view = view_analysis("overlap", builder.trace);
   ASSERT_EQ(view.rows("devices"), 2U);
   EXPECT_TRUE(view.is_nothing("devices", 0, "overlap_share"));
   EXPECT_DOUBLE_EQ(view.number("devices", 1, "overlap_share"), 0);
@@ -67,7 +67,7 @@ TEST(Overlap, WithoutCommunicationThereIsNone) {
   TraceBuilder builder;
   builder.kernel("gemm", 0, 100);
   builder.kernel(kAllReduce, 50, 0);  // of no time
-  const ResultView view = run_analysis("overlap", builder.trace);
+  const ResultView view = view_analysis("overlap", builder.trace);
   EXPECT_TRUE(view.is_nothing("devices", 0, "overlap_share"));
   EXPECT_FALSE(view.has_headline("overlap"));
   EXPECT_TRUE(view.notes("no communication"));
@@ -77,7 +77,7 @@ TEST(Overlap, WithoutCommunicationThereIsNone) {
 TEST(Overlap, TracesWithoutGpuWork) {
   TraceBuilder builder;
   builder.op("aten::add", 0, 10);
-  const ResultView view = run_analysis("overlap", builder.trace);
+  const ResultView view = view_analysis("overlap", builder.trace);
   EXPECT_TRUE(view.result.tables.empty());
   EXPECT_TRUE(view.notes("no kernel, copy or set"));
   EXPECT_TRUE(view.result.headlines.empty());
@@ -89,8 +89,8 @@ TEST(Overlap, RanksAreComparedByTheirHeadlines) {
   hidden.kernel(kAllReduce, 0, 50, kNoCorrelation, 0, 20);
   exposed.kernel("gemm", 0, 100);
   exposed.kernel(kAllReduce, 100, 50, kNoCorrelation, 0, 20);
-  const std::vector<RankResult> ranks{{"a", 0, run_analysis("overlap", hidden.trace).result},
-                                      {"b", 1, run_analysis("overlap", exposed.trace).result}};
+  const std::vector<RankResult> ranks{{"a", 0, view_analysis("overlap", hidden.trace).result},
+                                      {"b", 1, view_analysis("overlap", exposed.trace).result}};
   const ResultView view(combine_headlines(ranks));
   EXPECT_DOUBLE_EQ(view.number("ranks", 0, "overlap"), 1);
   EXPECT_DOUBLE_EQ(view.number("ranks", 1, "overlap"), 0);

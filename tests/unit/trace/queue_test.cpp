@@ -76,7 +76,7 @@ TEST(Queue, StreamsAndDevicesApart) {
   launch(builder, 2, 0, 300, 8);
   launch(builder, 3, 100, 200, 8);
   launch(builder, 4, 0, 50, 7, 1);
-  const ResultView view = run_analysis("queue", builder.trace);
+  const ResultView view = view_analysis("queue", builder.trace);
   ASSERT_EQ(view.rows("streams"), 3U);
   EXPECT_EQ(view.integer("streams", 0, "max_length"), 1);
   EXPECT_DOUBLE_EQ(view.number("streams", 0, "mean_length"), 1);
@@ -94,22 +94,22 @@ TEST(Queue, BlockedFromTheLimitOn) {
   TraceBuilder builder;
   builder.runtime("cudaGraphLaunch", 0, 10, 1);
   for (int i = 0; i < 1024; ++i) builder.kernel("k", 1000 + i, 1, 1);
-  ResultView view = run_analysis("queue", builder.trace);
+  ResultView view = view_analysis("queue", builder.trace);
   EXPECT_EQ(view.integer("streams", 0, "blocked_ns"), 1000);
   EXPECT_DOUBLE_EQ(view.headline("queue_blocked_ns"), 1000);
   EXPECT_TRUE(view.notes("queues were full for"));
-  view = run_analysis("queue", builder.trace, option("limit", "1025"));
+  view = view_analysis("queue", builder.trace, option("limit", "1025"));
   EXPECT_EQ(view.integer("streams", 0, "blocked_ns"), 0);
   EXPECT_FALSE(view.notes("queues were full"));
-  EXPECT_THROW(run_analysis("queue", builder.trace, option("limit", "0")), Error);
-  EXPECT_THROW(run_analysis("queue", builder.trace, option("limit", "many")), Error);
+  EXPECT_THROW(view_analysis("queue", builder.trace, option("limit", "0")), Error);
+  EXPECT_THROW(view_analysis("queue", builder.trace, option("limit", "many")), Error);
 }
 
 TEST(Queue, SeriesIsATable) {
   TraceBuilder builder;
   launch(builder, 1, 5, 100);
   builder.kernel("alone on its stream, no launch", 7, 5, kNoCorrelation, 0, 9);
-  const ResultView view = run_analysis("queue", builder.trace, option("series"));
+  const ResultView view = view_analysis("queue", builder.trace, option("series"));
   ASSERT_EQ(view.rows("series"), 2U);
   EXPECT_EQ(view.integer("series", 0, "at_ns"), 5);
   EXPECT_EQ(view.integer("series", 1, "length"), 0);
@@ -120,7 +120,7 @@ TEST(Queue, SeriesIsATable) {
 TEST(Queue, TracesWithoutGpuWork) {
   TraceBuilder builder;
   builder.runtime("cudaLaunchKernel", 0, 10, 1);
-  const ResultView view = run_analysis("queue", builder.trace, option("series"));
+  const ResultView view = view_analysis("queue", builder.trace, option("series"));
   EXPECT_TRUE(view.result.tables.empty());
   EXPECT_TRUE(view.notes("no kernel, copy or set"));
   EXPECT_TRUE(view.result.headlines.empty());

@@ -15,8 +15,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::string kernel(const std::string& name, int ts) {
-  return R"({"ph": "X", "cat": "kernel", "name": ")" + name + R"(", "pid": 0, "tid": 7, "ts": )" +
+std::string kernel_json(const std::string& name, int ts) {
+  return R"({"ph": "X", "cat": "kernel_json", "name": ")" + name + R"(", "pid": 0, "tid": 7, "ts": )" +
          std::to_string(ts) + R"(, "dur": 1, "args": {"device": 0, "stream": 7, "grid": [1, 2, 3]}})";
 }
 
@@ -28,7 +28,7 @@ std::string joined(const std::vector<std::string>& events, const char* between =
 
 std::vector<std::string> kernels(int from, int to) {
   std::vector<std::string> events;
-  for (int i = from; i < to; ++i) events.push_back(kernel("k" + std::to_string(i % 17), i));
+  for (int i = from; i < to; ++i) events.push_back(kernel_json("k" + std::to_string(i % 17), i));
   return events;
 }
 
@@ -36,7 +36,7 @@ std::vector<std::string> kernels(int from, int to) {
 std::string deceptive(int ts) {
   return R"({"ph": "X", "cat": "cpu_op", "name": "}, {\"ph\": \"X\", \"ts\": 9}]}", "ts": )" +
          std::to_string(ts) +
-         R"(, "dur": 2, "args": {"list": [{"ph": "X", "name": "inner"}, {"ts": 1}, {"cat": "kernel"}]}})";
+         R"(, "dur": 2, "args": {"list": [{"ph": "X", "name": "inner"}, {"ts": 1}, {"cat": "kernel_json"}]}})";
 }
 
 std::string all_of(const Trace& trace) {
@@ -92,8 +92,8 @@ TEST(ReaderWindows, EventsThatLookLikeSeveral) {
 
 TEST(ReaderWindows, EventsLongerThanAWindow) {
   std::vector<std::string> events = kernels(0, 6);
-  events.insert(events.begin() + 3, kernel(std::string(5000, 'x'), 50));
-  events.push_back(deceptive(70) + "," + kernel(std::string(700, 'y') + "},{\\\"ph\\\":", 60));
+  events.insert(events.begin() + 3, kernel_json(std::string(5000, 'x'), 50));
+  events.push_back(deceptive(70) + "," + kernel_json(std::string(700, 'y') + "},{\\\"ph\\\":", 60));
   const std::string text = "[" + joined(events) + "]";
   expect_the_same_in_all_windows(text);
   EXPECT_EQ(read_in(text, 64, 2).events.size(), 9U);

@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<fs::path> real_files() {
+std::vector<fs::path> readable_files() {
   std::vector<fs::path> files;
   const fs::path traces = fs::path(HEADROOM_SHARED) / "traces";
   if (!fs::exists(traces)) return files;
@@ -105,7 +105,7 @@ void check_efficiency(const Trace& trace) {
 }
 
 TEST(RealFiles, SumsAddUpAndAnalysesAgree) {
-  const std::vector<fs::path> files = real_files();
+  const std::vector<fs::path> files = readable_files();
   if (files.empty()) GTEST_SKIP() << "needs " << HEADROOM_SHARED << "/traces";
   std::size_t checked = 0;
   for (const fs::path& file : files) {

@@ -32,7 +32,7 @@ void PrintTo(const Expected& expected, std::ostream* out) {
 }
 
 // clang-format off
-const Expected kFiles[] = {
+const Expected kExpected[] = {
     {"hta__amd_trace_mi250_minitoy_train_ROCm6_2_kineto.json.gz", {14, 2, 0, 2, 0, 21, 0, 70, 3, 0, 0, 1}, 220, 2910658571498856993, 52276266, 4697, 0, 45},
     {"hta__critical_path_alexnet_benchmark_result_2869224_1695835535_trace.json.gz", {79, 16, 3, 0, 41, 361, 0, 359, 8, 0, 0, 1}, 1408, 5469128357884185528, 307784449000, 2064963, 0, 500},
     {"hta__critical_path_cuda_event_sync_multi_stream_event_sync_trace.json.gz", {3, 0, 3, 0, 5, 39, 0, 6, 0, 0, 0, 1}, 149, 5399721565711856920, 65876000, 29379, 0, 50},
@@ -155,7 +155,7 @@ TEST_P(RealFile, CountsEveryEventOnce) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Traces, RealFile, testing::ValuesIn(kFiles));
+INSTANTIATE_TEST_SUITE_P(Traces, RealFile, testing::ValuesIn(kExpected));
 
 }  // namespace
 }  // namespace headroom::trace

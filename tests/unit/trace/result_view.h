@@ -76,7 +76,7 @@ class ResultView {
 };
 
 /// Runs an analysis by its name.
-inline ResultView run_analysis(const char* name, const Trace& trace, const AnalysisOptions& options = {}) {
+inline ResultView view_analysis(const char* name, const Trace& trace, const AnalysisOptions& options = {}) {
   const Analysis* analysis = find_analysis(name);
   if (analysis == nullptr) throw std::out_of_range(std::string("no analysis ") + name);
   ResultView view(analysis->analyze(trace, options));

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const Analysis& analysis() {
+const Analysis& roofline_analysis() {
   const Analysis* found = find_analysis("roofline");
   EXPECT_NE(found, nullptr);
   return *found;
@@ -118,26 +118,26 @@ TEST(Roofline, EveryPieceOfWorkIsCountedOnce) {
 TEST(RooflineAnalysis, TakesThePeaksOfTheDeviceOrOfTheOptions) {
   TraceBuilder builder;
   add_product(builder, 0, 1);
-  EXPECT_EQ(analysis().analyze(builder.trace, {}).headlines.size(), 1U);  // no device, no roof
+  EXPECT_EQ(roofline_analysis().analyze(builder.trace, {}).headlines.size(), 1U);  // no device, no roof
   AnalysisOptions options;
   options.set("peak-flops", "1e12");
   options.set("peak-bandwidth", "1e12");
-  const AnalysisResult given = analysis().analyze(builder.trace, options);
+  const AnalysisResult given = roofline_analysis().analyze(builder.trace, options);
   EXPECT_NEAR(given.headlines[1].value, 0.524288, 1e-12);
   EXPECT_EQ(std::get<std::string>(given.tables[0].rows[0][9]), "compute");
   builder.device(0, "NVIDIA H100 80GB HBM3");
-  const AnalysisResult known = analysis().analyze(builder.trace, {});
+  const AnalysisResult known = roofline_analysis().analyze(builder.trace, {});
   EXPECT_NEAR(known.headlines[1].value, 49'152 / 3350e9 * 1e9 / 1000, 1e-9);
   EXPECT_EQ(std::get<std::string>(known.tables[0].rows[0][9]), "memory");
   AnalysisOptions other;
   other.set("peaks-of", "MI300X");
-  EXPECT_NEAR(analysis().analyze(builder.trace, other).headlines[1].value, 49'152 / 5300e9 * 1e9 / 1000,
-              1e-9);
+  EXPECT_NEAR(roofline_analysis().analyze(builder.trace, other).headlines[1].value,
+              49'152 / 5300e9 * 1e9 / 1000, 1e-9);
   other.set("peaks-of", "abacus");
-  EXPECT_THROW(analysis().analyze(builder.trace, other), Error);
+  EXPECT_THROW(roofline_analysis().analyze(builder.trace, other), Error);
   other = {};
   other.set("peak-flops", "-1");
-  EXPECT_THROW(analysis().analyze(builder.trace, other), Error);
+  EXPECT_THROW(roofline_analysis().analyze(builder.trace, other), Error);
 }
 
 TEST(RooflineAnalysis, SaysThatTheTraceHasNoShapes) {
@@ -145,10 +145,10 @@ TEST(RooflineAnalysis, SaysThatTheTraceHasNoShapes) {
   builder.op("aten::mm", 0, 50);
   builder.runtime("cudaLaunchKernel", 10, 5, 1);
   builder.kernel("sgemm", 100, 1000, 1);
-  const AnalysisResult result = analysis().analyze(builder.trace, {});
+  const AnalysisResult result = roofline_analysis().analyze(builder.trace, {});
   EXPECT_NE(result.notes.back().find("record_shapes"), std::string::npos);
   EXPECT_EQ(result.headlines[0].value, 0);
-  EXPECT_FALSE(analysis().analyze(TraceBuilder().trace, {}).notes.empty());
+  EXPECT_FALSE(roofline_analysis().analyze(TraceBuilder().trace, {}).notes.empty());
 }
 
 TEST(RooflineRealFiles, CoverageSumsToTheDeviceTime) {
@@ -159,7 +159,7 @@ TEST(RooflineRealFiles, CoverageSumsToTheDeviceTime) {
         "tracelens__h100_Qwen_Qwen1.5-0.5B-Chat__1016005.json.gz", "hta__trace_filter_sampled_rank-0.json.gz",
         "tracelens__mi210_gpu_only_trace_gpu_only_trace.json.gz"}) {
     ReadOptions options;
-    options.needs = needs_of(analysis(), {});
+    options.needs = needs_of(roofline_analysis(), {});
     const Trace trace = read(folder / name, options);
     const Roofline found = roofline(trace, *find_device_peaks("MI300X", 0));
     double total = 0, parts = 0, rows = 0, unknown = 0;

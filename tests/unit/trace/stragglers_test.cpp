@@ -11,7 +11,7 @@
 namespace headroom::trace {
 namespace {
 
-const Analysis& analysis() {
+const Analysis& stragglers_analysis() {
   const Analysis* found = find_analysis("stragglers");
   EXPECT_NE(found, nullptr);
   return *found;
@@ -86,14 +86,14 @@ std::vector<RankResult> results_of(const std::vector<const TraceBuilder*>& build
     RankResult& rank = ranks.emplace_back();
     rank.rank = std::ssize(ranks) - 1;
     rank.source = "rank" + std::to_string(rank.rank);
-    rank.result = analysis().analyze(builder->trace, {});
+    rank.result = stragglers_analysis().analyze(builder->trace, {});
   }
   return ranks;
 }
 
 TEST(Stragglers, NamesTheRankThatIsLate) {
   const TraceBuilder prompt = rank_that_is(0), slow = rank_that_is(1500), other = rank_that_is(100);
-  const AnalysisResult result = analysis().combine(results_of({&prompt, &slow, &other}), {});
+  const AnalysisResult result = stragglers_analysis().combine(results_of({&prompt, &slow, &other}), {});
   const DataTable& ranks = result.tables[0];
   ASSERT_EQ(ranks.rows.size(), 3U);
   EXPECT_EQ(std::get<std::int64_t>(ranks.rows[0][0]), 1);
@@ -115,7 +115,7 @@ TEST(Stragglers, WithoutStepsTheTraceIsOneIteration) {
   b.kernel("ncclKernel_AllReduce", 400, 600);
   const std::vector<RankResult> ranks = results_of({&a, &b});
   EXPECT_EQ(ranks[0].result.notes[0].rfind("no ProfilerStep", 0), 0U);
-  const AnalysisResult result = analysis().combine(ranks, {});
+  const AnalysisResult result = stragglers_analysis().combine(ranks, {});
   EXPECT_EQ(result.headlines[0].value, 400);
 }
 
@@ -123,11 +123,11 @@ TEST(Stragglers, SaysWhenThereIsNothingLong) {
   const TraceBuilder prompt = rank_that_is(0), slow = rank_that_is(1500);
   AnalysisOptions options;
   options.set("min-share", "90%");
-  const AnalysisResult result = analysis().combine(results_of({&prompt, &slow}), options);
+  const AnalysisResult result = stragglers_analysis().combine(results_of({&prompt, &slow}), options);
   EXPECT_TRUE(result.headlines.empty());
   ASSERT_EQ(result.notes.size(), 1U);
   options.set("min-share", "much");
-  EXPECT_THROW(analysis().analyze(prompt.trace, options), Error);
+  EXPECT_THROW(stragglers_analysis().analyze(prompt.trace, options), Error);
 }
 
 }  // namespace

@@ -15,9 +15,9 @@ namespace {
 
 using testing::ElementsAre;
 
-LlmConfig small(const std::string& dtype, std::size_t experts = 1) {
+LlmConfig small_weights(const std::string& dtype, std::size_t experts = 1) {
   LlmConfig config;
-  config.model = "small";
+  config.model = "small_weights";
   config.dtype = dtype;
   config.layers = 2;
   config.dim = 48;
@@ -43,26 +43,26 @@ TEST(LlmConfig, CountsWhatGptFastCounts) {
 }
 
 TEST(LlmConfig, RefusesShapesThatDoNotFit) {
-  LlmConfig config = small("bf16");
+  LlmConfig config = small_weights("bf16");
   EXPECT_NO_THROW(require_sound(config));
   config.heads = 5;
   EXPECT_THROW(require_sound(config), std::invalid_argument);
-  config = small("bf16");
+  config = small_weights("bf16");
   config.kv_heads = 4;
   EXPECT_THROW(require_sound(config), std::invalid_argument);
-  config = small("bf16");
+  config = small_weights("bf16");
   config.heads = config.kv_heads = 16;  // of 3
   EXPECT_THROW(require_sound(config), std::invalid_argument);
-  config = small("fp4");
+  config = small_weights("fp4");
   EXPECT_THROW(require_sound(config), std::invalid_argument);
-  config = small("bf16", 2);
+  config = small_weights("bf16", 2);
   config.chosen = 3;
   EXPECT_THROW(require_sound(config), std::invalid_argument);
 }
 
 TEST(LlmWeights, DependOnTheSeedAndNotOnTheThreads) {
   for (const char* dtype : {"bf16", "int8"}) {
-    const LlmConfig config = small(dtype, 3);
+    const LlmConfig config = small_weights(dtype, 3);
     const LlmWeights one(config, 7, fresh_threads(1)), three(config, 7, fresh_threads(3)),
         other(config, 8, fresh_threads(1));
     const auto same = [](const LlmMatrix& a, const LlmMatrix& b) {
@@ -82,7 +82,7 @@ TEST(LlmWeights, DependOnTheSeedAndNotOnTheThreads) {
 
 TEST(LlmWeights, HaveTheVarianceThatKeepsActivationsNearOne) {
   for (const char* dtype : {"bf16", "int8"}) {
-    LlmConfig config = small(dtype);
+    LlmConfig config = small_weights(dtype);
     config.dim = 480;
     const LlmWeights weights(config, 3, fresh_threads(2));
     const LlmMatrix& matrix = weights.layer(0).qkv;
@@ -103,7 +103,7 @@ TEST(LlmWeights, HaveTheVarianceThatKeepsActivationsNearOne) {
 }
 
 TEST(LlmWeights, TheMemoryThatIsSaidIsWhatTheyTake) {
-  const LlmConfig config = small("int8", 3);
+  const LlmConfig config = small_weights("int8", 3);
   const std::size_t activated = static_cast<std::size_t>(llm_activated(config).bytes);
   EXPECT_GT(llm_bytes(config), activated);
   LlmConfig many = config;

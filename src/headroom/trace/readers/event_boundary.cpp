@@ -3,27 +3,25 @@
 
 #include <array>
 
+#include "headroom/base/text.h"
+
 namespace headroom::trace::readers {
 namespace {
 
-constexpr std::array<std::string_view, 23> kKeys{
+constexpr std::array<std::string_view, 23> kEventKeys{
     "ph",    "cat",     "name",  "pid",   "tid",     "ts",       "dur",          "id",
     "args",  "s",       "bp",    "tts",   "tdur",    "sf",       "esf",          "id2",
     "scope", "bind_id", "cname", "stack", "flow_in", "flow_out", "use_async_tts"};
 
-bool is_space(char c) {
-  return c == ' ' || c == '\n' || c == '\t' || c == '\r';
-}
-
 std::size_t after_space(std::string_view text, std::size_t at) {
-  while (at < text.size() && is_space(text[at])) ++at;
+  while (at < text.size() && is_json_space(text[at])) ++at;
   return at;
 }
 
 /// The character before `at` that is no white space, which is moved to it; 0 when there is none.
 char before_space(std::string_view text, std::size_t& at) {
   while (at > 0) {
-    if (!is_space(text[--at])) return text[at];
+    if (!is_json_space(text[--at])) return text[at];
   }
   return '\0';
 }
@@ -38,7 +36,7 @@ bool is_boundary(std::string_view text, std::size_t brace, Before before) {
   at = after_space(text, brace + 1);
   if (at >= text.size() || text[at] != '"') return false;
   const std::string_view rest = text.substr(at + 1, 16);
-  for (const std::string_view key : kKeys) {
+  for (const std::string_view key : kEventKeys) {
     if (!rest.starts_with(key) || key.size() >= rest.size() || rest[key.size()] != '"') continue;
     at = after_space(text, at + 1 + key.size() + 1);
     return at < text.size() && text[at] == ':';

@@ -8,14 +8,11 @@
 #include <iterator>
 #include <vector>
 
+#include "headroom/base/text.h"
 #include "headroom/trace/readers/utf8.h"
 
 namespace headroom::trace::readers {
 namespace {
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 
 /// The grammar of RFC 8259.
 bool is_json_number(std::string_view text) {

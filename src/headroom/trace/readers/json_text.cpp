@@ -5,14 +5,11 @@
 #include <charconv>
 #include <cmath>
 
+#include "headroom/base/text.h"
 #include "headroom/trace/readers/utf8.h"
 
 namespace headroom::trace::readers {
 namespace {
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 
 template <typename Number>
 std::optional<Number> converted(std::string_view text, int base = 10) {

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom/trace/readers/tolerant_scan.h"
 
+#include "headroom/base/text.h"
+
 namespace headroom::trace::readers {
 namespace {
-
-bool is_space(char c) {
-  return c == ' ' || c == '\n' || c == '\t' || c == '\r';
-}
 
 bool is_operator(char c) {
   return c == '{' || c == '}' || c == '[' || c == ']' || c == ':' || c == ',';
@@ -87,7 +85,7 @@ class Scanner {
     if (is_operator(c)) return broken("no value");
     next_ = Next::kCommaOrEnd;
     if (c == '"') return string();
-    while (at_ < text_.size() && !is_space(text_[at_]) && !is_operator(text_[at_])) {
+    while (at_ < text_.size() && !is_json_space(text_[at_]) && !is_operator(text_[at_])) {
       if (text_[at_] == '"') return broken("a quote inside a number or word");
       if (static_cast<unsigned char>(text_[at_]) < 0x20) return broken("a control character");
       ++at_;
@@ -139,7 +137,7 @@ Scan scan_value(std::string_view text, std::uint32_t at, Structurals& structural
 }
 
 std::uint32_t skip_space(std::string_view text, std::uint32_t at) {
-  while (at < text.size() && is_space(text[at])) ++at;
+  while (at < text.size() && is_json_space(text[at])) ++at;
   return at;
 }
 

@@ -6,6 +6,8 @@
 #include <optional>
 #include <string_view>
 
+#include "headroom/base/text.h"
+
 namespace headroom::trace::readers {
 namespace {
 
@@ -40,10 +42,6 @@ Timeline timeline_of(const Thread& thread) {
     timeline.is_work = thread.thread_name == "XLA Ops" || thread.thread_name == "XLA Async Ops";
   }
   return timeline;
-}
-
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != text.npos;
 }
 
 Category category_of_work(std::string_view name) {

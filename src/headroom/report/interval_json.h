@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+
+#include "headroom/base/json.h"
+#include "headroom/record/record.h"
+
+namespace headroom {
+
+/// The ends of an interval; null where there is none.
+inline Json low_of(const std::optional<Interval>& interval) {
+  return interval ? Json(interval->low) : Json(nullptr);
+}
+inline Json high_of(const std::optional<Interval>& interval) {
+  return interval ? Json(interval->high) : Json(nullptr);
+}
+
+}  // namespace headroom

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "headroom/record/record.h"
+
+namespace headroom {
+
+/// A time that may be below 0, as differences are: "-4.10 µs".
+std::string signed_time(double ns);
+
+/// The value of a record in s or us: "4.10 µs". Empty without a record.
+std::string metric_time(const Record* record);
+/// The same with half the width of its interval: "4.10 µs ±90.0 ns", "4.10 µs ±?" where it has none.
+std::string metric_time_with_interval(const Record* record);
+/// The value of a record of any other unit: "812 ±9.50". Empty without a record.
+std::string metric_number_with_interval(const Record* record);
+
+/// Half the width of the interval as a share of the value: "1.3 %"; "?" where there is none.
+std::string spread_text(const Record& record);
+
+}  // namespace headroom
