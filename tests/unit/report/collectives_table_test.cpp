@@ -17,6 +17,7 @@ Record record(const std::string& metric, double value, std::optional<Interval> i
   made.model.backend = "gloo";
   made.axes = {{"bytes", "4096"}, {"ranks", "2"}, {"dtype", "f32"}};
   made.metric.name = metric;
+  made.metric.unit = metric.ends_with("bw") ? "GB/s" : "us";
   made.metric.value = value;
   made.interval = interval;
   made.verified = true;
