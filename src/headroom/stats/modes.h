@@ -32,8 +32,7 @@ struct Modes {
 ///
 /// SIM (bench/modes.cpp), 10,000 series each, n = 10 to 1,000. One group taken for several: normal, lognormal
 /// (sigma .3 and 1), exponential, Pareto, with 5 % spikes of three times the time, coarse clocks: at most
-/// 0.22
-/// %; uniform 0.64 %; AR(1) with rho = .5 at most 0.05 %, with .9 0.38 %. Two groups found as two, with
+/// 0.22 %; uniform 0.64 %; AR(1) with rho = .5 at most 0.05 %, with .9 0.38 %. Two groups found as two, with
 /// shares within .1 of those planted, beside 2 % spikes: half and half, 6 standard deviations apart: n = 20:
 /// 27 %, 50: 80 %, 100: 96 %; 30 % in one, 10 apart: n = 50: 60 %, 100: 94 %; 15 % in one, 10 apart: n = 100:
 /// 10 %, 300: 87 %.
