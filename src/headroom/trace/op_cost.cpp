@@ -11,176 +11,176 @@ namespace headroom::trace {
 namespace {
 
 using Formula = std::optional<OpCost> (*)(const OpCall&);
-struct CostEntry {
+struct Entry {
   std::string_view name;
   Formula cost;
 };
 
 // Where each operator has what, by its schema (native_functions.yaml).
-constexpr std::array kProducts{CostEntry{"mm",
-                                         [](const OpCall& call) {
-                                           return product_cost(call, {0, 1}, false);
-                                         }},
-                               CostEntry{"matmul",
-                                         [](const OpCall& call) {
-                                           return product_cost(call, {0, 1}, false);
-                                         }},
-                               CostEntry{"bmm",
-                                         [](const OpCall& call) {
-                                           return product_cost(call, {0, 1}, false);
-                                         }},
-                               CostEntry{"mv",
-                                         [](const OpCall& call) {
-                                           return product_cost(call, {0, 1}, false);
-                                         }},
-                               CostEntry{"dot",
-                                         [](const OpCall& call) {
-                                           return product_cost(call, {0, 1}, false);
-                                         }},
-                               CostEntry{"_int_mm",
-                                         [](const OpCall& call) {
-                                           return product_cost(call, {0, 1}, false);
-                                         }},
-                               CostEntry{"addmm",
-                                         [](const OpCall& call) {
-                                           return product_cost(call, {1, 2, 0}, false);
-                                         }},
-                               CostEntry{"_addmm_activation",
-                                         [](const OpCall& call) {
-                                           return product_cost(call, {1, 2, 0}, false);
-                                         }},
-                               CostEntry{"addmv",
-                                         [](const OpCall& call) {
-                                           return product_cost(call, {1, 2, 0}, false);
-                                         }},
-                               CostEntry{"baddbmm",
-                                         [](const OpCall& call) {
-                                           return product_cost(call, {1, 2, 0}, false);
-                                         }},
-                               CostEntry{"linear",
-                                         [](const OpCall& call) {
-                                           return product_cost(call, {0, 1, 2}, true);
-                                         }},
-                               CostEntry{"cudnn_convolution",
-                                         [](const OpCall& call) {
-                                           return convolution_cost(call, {0, 1, -1, 3, 2, 4, -1});
-                                         }},
-                               CostEntry{"cudnn_convolution_relu",
-                                         [](const OpCall& call) {
-                                           return convolution_cost(call, {0, 1, 2, 3, 4, 5, -1});
-                                         }},
-                               CostEntry{"miopen_convolution",
-                                         [](const OpCall& call) {
-                                           return convolution_cost(call, {0, 1, 2, 4, 3, 5, -1});
-                                         }},
-                               CostEntry{"miopen_depthwise_convolution",
-                                         [](const OpCall& call) {
-                                           return convolution_cost(call, {0, 1, 2, 4, 3, 5, -1});
-                                         }},
-                               CostEntry{"_conv_depthwise2d",
-                                         [](const OpCall& call) {
-                                           return convolution_cost(call, {0, 1, 3, 4, 5, 6, -1});
-                                         }},
-                               CostEntry{"conv_depthwise3d",
-                                         [](const OpCall& call) {
-                                           return convolution_cost(call, {0, 1, 3, 4, 5, 6, -1});
-                                         }},
-                               CostEntry{"convolution",
-                                         [](const OpCall& call) {
-                                           return convolution_cost(call, {0, 1, 2, 3, 4, 5, 6});
-                                         }},
-                               CostEntry{"_convolution",
-                                         [](const OpCall& call) {
-                                           return convolution_cost(call, {0, 1, 2, 3, 4, 5, 6});
-                                         }},
-                               CostEntry{"convolution_backward", convolution_backward_cost},
-                               CostEntry{"_flash_attention_forward",
-                                         [](const OpCall& call) {
-                                           return attention_cost(call, {0, 8, false, 3});
-                                         }},
-                               CostEntry{"_flash_attention_backward",
-                                         [](const OpCall& call) {
-                                           return attention_cost(call, {1, 11, false, 6, true});
-                                         }},
-                               CostEntry{"_scaled_dot_product_flash_attention",
-                                         [](const OpCall& call) {
-                                           return attention_cost(call, {0, 4, true});
-                                         }},
-                               CostEntry{"_scaled_dot_product_flash_attention_backward",
-                                         [](const OpCall& call) {
-                                           return attention_cost(call, {1, 11, true, 6, true});
-                                         }},
-                               CostEntry{"_efficient_attention_forward",
-                                         [](const OpCall& call) {
-                                           return attention_cost(call, {0, 9, false, 4});
-                                         }},
-                               CostEntry{"_efficient_attention_backward",
-                                         [](const OpCall& call) {
-                                           return attention_cost(call, {1, 14, false, 6, true});
-                                         }},
-                               CostEntry{"_scaled_dot_product_efficient_attention",
-                                         [](const OpCall& call) {
-                                           return attention_cost(call, {0, 6, true});
-                                         }},
-                               CostEntry{"_scaled_dot_product_cudnn_attention",
-                                         [](const OpCall& call) {
-                                           return attention_cost(call, {0, 6, true});
-                                         }},
-                               CostEntry{"_cudnn_attention_forward", [](const OpCall& call) {
-                                           return attention_cost(call, {0, 10, true, 4});
-                                         }}};
+constexpr std::array kProducts{Entry{"mm",
+                                     [](const OpCall& call) {
+                                       return product_cost(call, {0, 1}, false);
+                                     }},
+                               Entry{"matmul",
+                                     [](const OpCall& call) {
+                                       return product_cost(call, {0, 1}, false);
+                                     }},
+                               Entry{"bmm",
+                                     [](const OpCall& call) {
+                                       return product_cost(call, {0, 1}, false);
+                                     }},
+                               Entry{"mv",
+                                     [](const OpCall& call) {
+                                       return product_cost(call, {0, 1}, false);
+                                     }},
+                               Entry{"dot",
+                                     [](const OpCall& call) {
+                                       return product_cost(call, {0, 1}, false);
+                                     }},
+                               Entry{"_int_mm",
+                                     [](const OpCall& call) {
+                                       return product_cost(call, {0, 1}, false);
+                                     }},
+                               Entry{"addmm",
+                                     [](const OpCall& call) {
+                                       return product_cost(call, {1, 2, 0}, false);
+                                     }},
+                               Entry{"_addmm_activation",
+                                     [](const OpCall& call) {
+                                       return product_cost(call, {1, 2, 0}, false);
+                                     }},
+                               Entry{"addmv",
+                                     [](const OpCall& call) {
+                                       return product_cost(call, {1, 2, 0}, false);
+                                     }},
+                               Entry{"baddbmm",
+                                     [](const OpCall& call) {
+                                       return product_cost(call, {1, 2, 0}, false);
+                                     }},
+                               Entry{"linear",
+                                     [](const OpCall& call) {
+                                       return product_cost(call, {0, 1, 2}, true);
+                                     }},
+                               Entry{"cudnn_convolution",
+                                     [](const OpCall& call) {
+                                       return convolution_cost(call, {0, 1, -1, 3, 2, 4, -1});
+                                     }},
+                               Entry{"cudnn_convolution_relu",
+                                     [](const OpCall& call) {
+                                       return convolution_cost(call, {0, 1, 2, 3, 4, 5, -1});
+                                     }},
+                               Entry{"miopen_convolution",
+                                     [](const OpCall& call) {
+                                       return convolution_cost(call, {0, 1, 2, 4, 3, 5, -1});
+                                     }},
+                               Entry{"miopen_depthwise_convolution",
+                                     [](const OpCall& call) {
+                                       return convolution_cost(call, {0, 1, 2, 4, 3, 5, -1});
+                                     }},
+                               Entry{"_conv_depthwise2d",
+                                     [](const OpCall& call) {
+                                       return convolution_cost(call, {0, 1, 3, 4, 5, 6, -1});
+                                     }},
+                               Entry{"conv_depthwise3d",
+                                     [](const OpCall& call) {
+                                       return convolution_cost(call, {0, 1, 3, 4, 5, 6, -1});
+                                     }},
+                               Entry{"convolution",
+                                     [](const OpCall& call) {
+                                       return convolution_cost(call, {0, 1, 2, 3, 4, 5, 6});
+                                     }},
+                               Entry{"_convolution",
+                                     [](const OpCall& call) {
+                                       return convolution_cost(call, {0, 1, 2, 3, 4, 5, 6});
+                                     }},
+                               Entry{"convolution_backward", convolution_backward_cost},
+                               Entry{"_flash_attention_forward",
+                                     [](const OpCall& call) {
+                                       return attention_cost(call, {0, 8, false, 3});
+                                     }},
+                               Entry{"_flash_attention_backward",
+                                     [](const OpCall& call) {
+                                       return attention_cost(call, {1, 11, false, 6, true});
+                                     }},
+                               Entry{"_scaled_dot_product_flash_attention",
+                                     [](const OpCall& call) {
+                                       return attention_cost(call, {0, 4, true});
+                                     }},
+                               Entry{"_scaled_dot_product_flash_attention_backward",
+                                     [](const OpCall& call) {
+                                       return attention_cost(call, {1, 11, true, 6, true});
+                                     }},
+                               Entry{"_efficient_attention_forward",
+                                     [](const OpCall& call) {
+                                       return attention_cost(call, {0, 9, false, 4});
+                                     }},
+                               Entry{"_efficient_attention_backward",
+                                     [](const OpCall& call) {
+                                       return attention_cost(call, {1, 14, false, 6, true});
+                                     }},
+                               Entry{"_scaled_dot_product_efficient_attention",
+                                     [](const OpCall& call) {
+                                       return attention_cost(call, {0, 6, true});
+                                     }},
+                               Entry{"_scaled_dot_product_cudnn_attention",
+                                     [](const OpCall& call) {
+                                       return attention_cost(call, {0, 6, true});
+                                     }},
+                               Entry{"_cudnn_attention_forward", [](const OpCall& call) {
+                                       return attention_cost(call, {0, 10, true, 4});
+                                     }}};
 
 constexpr std::array kMemoryBound{
-    CostEntry{"fill", fill_cost},
-    CostEntry{"zero", fill_cost},
-    CostEntry{"copy", [](const OpCall& call) { return copy_cost(call, 1, 0); }},
-    CostEntry{"clone", [](const OpCall& call) { return copy_cost(call, 0, 0); }},
-    CostEntry{"_softmax", [](const OpCall& call) { return softmax_cost(call, false); }},
-    CostEntry{"_log_softmax", [](const OpCall& call) { return softmax_cost(call, false); }},
-    CostEntry{"_softmax_backward_data", [](const OpCall& call) { return softmax_cost(call, true); }},
-    CostEntry{"_log_softmax_backward_data", [](const OpCall& call) { return softmax_cost(call, true); }},
-    CostEntry{"native_layer_norm",
-              [](const OpCall& call) {
-                return norm_cost(call, {0, -1, 2, 2});
-              }},
-    CostEntry{"native_layer_norm_backward",
-              [](const OpCall& call) {
-                return norm_cost(call, {1, 0, 3, 4});
-              }},
-    CostEntry{"native_batch_norm",
-              [](const OpCall& call) {
-                return norm_cost(call, {0, -1, 1, 4});
-              }},
-    CostEntry{"cudnn_batch_norm",
-              [](const OpCall& call) {
-                return norm_cost(call, {0, -1, 1, 4});
-              }},
-    CostEntry{"miopen_batch_norm",
-              [](const OpCall& call) {
-                return norm_cost(call, {0, -1, 1, 4});
-              }},
-    CostEntry{"native_batch_norm_backward",
-              [](const OpCall& call) {
-                return norm_cost(call, {1, 0, 2, 5});
-              }},
-    CostEntry{"cudnn_batch_norm_backward",
-              [](const OpCall& call) {
-                return norm_cost(call, {0, 1, 2, 5});
-              }},
-    CostEntry{"miopen_batch_norm_backward",
-              [](const OpCall& call) {
-                return norm_cost(call, {0, 1, 2, 5});
-              }},
-    CostEntry{"native_group_norm",
-              [](const OpCall& call) {
-                return norm_cost(call, {0, -1, 1, 2});
-              }},
-    CostEntry{"native_group_norm_backward",
-              [](const OpCall& call) {
-                return norm_cost(call, {1, 0, 2, 3});
-              }},
-    CostEntry{"embedding", embedding_cost},
-    CostEntry{"index_select", index_select_cost}};
+    Entry{"fill", fill_cost},
+    Entry{"zero", fill_cost},
+    Entry{"copy", [](const OpCall& call) { return copy_cost(call, 1, 0); }},
+    Entry{"clone", [](const OpCall& call) { return copy_cost(call, 0, 0); }},
+    Entry{"_softmax", [](const OpCall& call) { return softmax_cost(call, false); }},
+    Entry{"_log_softmax", [](const OpCall& call) { return softmax_cost(call, false); }},
+    Entry{"_softmax_backward_data", [](const OpCall& call) { return softmax_cost(call, true); }},
+    Entry{"_log_softmax_backward_data", [](const OpCall& call) { return softmax_cost(call, true); }},
+    Entry{"native_layer_norm",
+          [](const OpCall& call) {
+            return norm_cost(call, {0, -1, 2, 2});
+          }},
+    Entry{"native_layer_norm_backward",
+          [](const OpCall& call) {
+            return norm_cost(call, {1, 0, 3, 4});
+          }},
+    Entry{"native_batch_norm",
+          [](const OpCall& call) {
+            return norm_cost(call, {0, -1, 1, 4});
+          }},
+    Entry{"cudnn_batch_norm",
+          [](const OpCall& call) {
+            return norm_cost(call, {0, -1, 1, 4});
+          }},
+    Entry{"miopen_batch_norm",
+          [](const OpCall& call) {
+            return norm_cost(call, {0, -1, 1, 4});
+          }},
+    Entry{"native_batch_norm_backward",
+          [](const OpCall& call) {
+            return norm_cost(call, {1, 0, 2, 5});
+          }},
+    Entry{"cudnn_batch_norm_backward",
+          [](const OpCall& call) {
+            return norm_cost(call, {0, 1, 2, 5});
+          }},
+    Entry{"miopen_batch_norm_backward",
+          [](const OpCall& call) {
+            return norm_cost(call, {0, 1, 2, 5});
+          }},
+    Entry{"native_group_norm",
+          [](const OpCall& call) {
+            return norm_cost(call, {0, -1, 1, 2});
+          }},
+    Entry{"native_group_norm_backward",
+          [](const OpCall& call) {
+            return norm_cost(call, {1, 0, 2, 3});
+          }},
+    Entry{"embedding", embedding_cost},
+    Entry{"index_select", index_select_cost}};
 
 template <typename Table>
 auto find_in(const Table& table, std::string_view name) {
@@ -192,8 +192,8 @@ std::optional<OpCost> aten_cost(const OpCall& call, std::string_view name) {
   const bool is_in_place = name.ends_with('_') && !name.ends_with("__");
   if (is_in_place) name.remove_suffix(1);
   if (is_elementwise(name)) return elementwise_cost(call, name, is_in_place);
-  if (const CostEntry* entry = find_in(kProducts, name)) return entry->cost(call);
-  if (const CostEntry* entry = find_in(kMemoryBound, name)) return entry->cost(call);
+  if (const Entry* entry = find_in(kProducts, name)) return entry->cost(call);
+  if (const Entry* entry = find_in(kMemoryBound, name)) return entry->cost(call);
   return std::nullopt;
 }
 
