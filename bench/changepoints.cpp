@@ -13,30 +13,17 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
-#include <numbers>
 #include <numeric>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "headroom/stats/changepoint.h"
+#include "simulated_noise.h"
 
 namespace {
 
+using headroom::bench::Noise;
 using Values = std::vector<double>;
-
-/// Normal numbers by Box and Muller: the same on every standard library, unlike std::normal_distribution.
-class Noise {
- public:
-  double uniform() { return (static_cast<double>(engine_() >> 11) + 0.5) * 0x1p-53; }
-  double normal() { return std::sqrt(-2 * std::log(uniform())) * std::cos(2 * std::numbers::pi * uniform()); }
-  std::size_t below(std::size_t bound) {
-    return static_cast<std::size_t>(uniform() * static_cast<double>(bound));
-  }
-
- private:
-  std::mt19937_64 engine_{20240229};
-};
 
 struct Scenario {
   const char* name;

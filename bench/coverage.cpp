@@ -15,7 +15,6 @@
 #include <functional>
 #include <numbers>
 #include <optional>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,23 +24,15 @@
 #include "headroom/stats/interval.h"
 #include "headroom/stats/quantile.h"
 #include "headroom/stats/stopping.h"
+#include "simulated_noise.h"
 
 namespace {
 
 using headroom::Interval;
+using headroom::bench::Noise;
 using Values = std::vector<double>;
 
 constexpr double kGoal = 0.93;
-
-/// Normal numbers by Box and Muller: the same on every standard library, unlike std::normal_distribution.
-class Noise {
- public:
-  double uniform() { return (static_cast<double>(engine_() >> 11) + 0.5) * 0x1p-53; }
-  double normal() { return std::sqrt(-2 * std::log(uniform())) * std::cos(2 * std::numbers::pi * uniform()); }
-
- private:
-  std::mt19937_64 engine_{20240229};
-};
 
 double upper_tail(double z) {
   return 0.5 * std::erfc(z / std::numbers::sqrt2);
