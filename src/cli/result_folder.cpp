@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "cli/folder_files.h"
 #include "headroom/base/error.h"
 #include "headroom/record/formats.h"
 
@@ -22,24 +23,12 @@ bool is_result_file(const fs::path& path) {
   return name.ends_with(".json") || name.ends_with(".jsonl") || name.ends_with(".csv");
 }
 
-std::vector<fs::path> result_files(const fs::path& folder) {
-  std::vector<fs::path> files;
-  try {
-    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder)) {
-      if (entry.is_regular_file() && is_result_file(entry.path())) files.push_back(entry.path());
-    }
-  } catch (const fs::filesystem_error& error) {
-    throw Error(folder.string() + ": cannot be listed: " + error.code().message());
-  }
-  std::ranges::sort(files);
-  return files;
-}
-
 }  // namespace
 
 FolderResults results_in_folder(const fs::path& folder) {
   FolderResults found;
-  const std::vector<fs::path> files = result_files(folder);
+  std::vector<fs::path> files = files_below(folder, is_result_file);
+  std::ranges::sort(files);
   if (files.empty()) throw Error(folder.string() + ": no *.json, *.jsonl or *.csv file in this folder");
   for (const fs::path& file : files) {
     try {

@@ -9,6 +9,7 @@
 #include <set>
 #include <string_view>
 
+#include "cli/folder_files.h"
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
 
@@ -39,14 +40,7 @@ bool is_trace_file(const fs::path& path) {
 }
 
 std::vector<fs::path> files_in(const fs::path& folder) {
-  std::vector<fs::path> files;
-  try {
-    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder)) {
-      if (entry.is_regular_file() && is_trace_file(entry.path())) files.push_back(entry.path());
-    }
-  } catch (const fs::filesystem_error& error) {
-    throw Error(folder.string() + ": cannot be listed: " + error.code().message());
-  }
+  std::vector<fs::path> files = files_below(folder, is_trace_file);
   if (files.empty())
     throw Error(folder.string() + ": no *.json file in this folder, plain or packed (.gz, .zst, .zip)");
   return files;
