@@ -61,6 +61,22 @@ std::string require_runner(const KnownRunner& runner, const std::string& wanted_
   return path;
 }
 
+bool takes_part(const std::vector<std::string>& runners, const std::string& name) {
+  return std::ranges::any_of(
+      runners, [&](const std::string& path) { return std::filesystem::path(path).filename() == name; });
+}
+
+/// The runners that have the limits of what `runners` measure on, headroom-native always.
+std::vector<std::string> limit_names_of(const std::vector<std::string>& runners) {
+  std::vector<std::string> names{"headroom-native"};
+  for (const KnownRunner& known : known_runners()) {
+    // One that takes part, of whatever build, brings its limits itself.
+    if (!takes_part(runners, known.name) || takes_part(runners, known.limits)) continue;
+    if (std::ranges::find(names, known.limits) == names.end()) names.emplace_back(known.limits);
+  }
+  return names;
+}
+
 }  // namespace
 
 std::string find_runner(const std::string& name) {
@@ -84,19 +100,24 @@ std::string find_native_runner() {
 }
 
 std::vector<std::string> limit_runners_of(const std::vector<std::string>& runners) {
-  const auto takes_part = [&](const char* name) {
-    return std::ranges::any_of(
-        runners, [&](const std::string& path) { return std::filesystem::path(path).filename() == name; });
-  };
-  std::vector<std::string> found{find_native_runner()};
-  for (const KnownRunner& known : known_runners()) {
-    // One that takes part, of whatever build, brings its limits itself.
-    if (!takes_part(known.name) || takes_part(known.limits)) continue;
-    const std::string limits = find_runner(known.limits);
-    if (std::ranges::find(found, limits) == found.end()) found.push_back(limits);
+  std::vector<std::string> found;
+  for (const std::string& name : limit_names_of(runners)) {
+    if (std::string path = find_runner(name); !path.empty()) found.push_back(std::move(path));
   }
-  std::erase(found, "");
   return found;
+}
+
+std::vector<std::string> missing_limits_of(const std::vector<std::string>& runners) {
+  std::vector<std::string> sentences;
+  for (const std::string& name : limit_names_of(runners)) {
+    // One that takes part has its limits with it, wherever it lies.
+    if (takes_part(runners, name) || !find_runner(name).empty()) continue;
+    sentences.push_back("no limits: " + name + " was found neither beside this program (" +
+                        this_executable().parent_path().string() +
+                        ") nor in " HEADROOM_INSTALL_BINDIR
+                        " nor in PATH; install it, add its folder to PATH, or say --no-limits");
+  }
+  return sentences;
 }
 
 std::vector<FoundRunner> runners_of_backends(const std::vector<std::string>& backends) {

@@ -17,6 +17,10 @@ std::string find_native_runner();
 /// headroom-native, and for ours on CUDA headroom-cuda. Those that are not there are left out.
 std::vector<std::string> limit_runners_of(const std::vector<std::string>& runners);
 
+/// One sentence for each of the runners that limit_runners_of would have taken and did not find: where it was
+/// looked for, and what to do.
+std::vector<std::string> missing_limits_of(const std::vector<std::string>& runners);
+
 /// headroom-torch, which reads modules from files. Throws Error when it is not there, saying what it needs.
 std::string runner_of_modules();
 

@@ -3,11 +3,13 @@
 import csv
 import json
 import os
+import pathlib
+import shutil
 import subprocess
 import sys
 import unittest
 
-from command_line import BRIEF, FAULTY, NATIVE, CommandLineTest, faulty, headroom, records_of
+from command_line import BRIEF, FAULTY, HEADROOM, NATIVE, CommandLineTest, faulty, headroom, records_of
 
 SMALL = ["-a", "D=64", "--hot", *BRIEF]
 
@@ -157,6 +159,23 @@ class RunTest(CommandLineTest):
         result = subprocess.run([FAULTY, "fine", "--no-limits", *BRIEF], capture_output=True, text=True, timeout=60)
         self.assert_exit(result, 0)
         self.assertIn("fine", result.stdout)
+
+    @unittest.skipIf(pathlib.Path("/usr/local/bin/headroom-native").exists(), "headroom is installed in its default prefix")
+    def test_limits_that_cannot_be_sampled_are_told(self):
+        # A program that was moved away from headroom-native, and a PATH without one.
+        alone = self.folder / "headroom"
+        shutil.copy(HEADROOM, alone)
+        command = [alone, "run", "--runner", FAULTY, "fine", *BRIEF, "--no-store"]
+        run = dict(capture_output=True, text=True, timeout=60, env={**os.environ, "PATH": "/nowhere"})
+        result = subprocess.run(command, **run)
+        self.assert_exit(result, 0)
+        told = [line for line in result.stderr.splitlines() if "no limits" in line]
+        self.assertEqual(len(told), 1, result.stderr)
+        for word in ("headroom-native", str(self.folder), "PATH", "--no-limits"):
+            self.assertIn(word, told[0])
+        self.assertNotIn("no limits", subprocess.run([*command, "--no-limits"], **run).stderr)
+        (self.folder / "headroom-native").symlink_to(NATIVE)
+        self.assertNotIn("no limits", subprocess.run(command, **run).stderr)
 
     def test_prints_to_standard_output_do_not_disturb(self):
         result = faulty("prints")

@@ -9,6 +9,7 @@
 
 #include "cli/busy_warning.h"
 #include "cli/interrupt.h"
+#include "cli/known_runners.h"
 #include "cli/noise_margins.h"
 #include "cli/print_table.h"
 #include "cli/record_files.h"
@@ -109,6 +110,15 @@ void store_noise(const std::vector<Record>& records) {
                path.c_str());
 }
 
+/// Else the column "of limit" would be empty without a reason.
+void tell_missing_limits(const SessionRequest& request) {
+  if (!request.limits) return;
+  std::vector<std::string> runners;
+  for (const RunnerCommand& command : request.runners) runners.push_back(command.path);
+  for (const std::string& sentence : missing_limits_of(runners))
+    std::fprintf(stderr, "headroom: %s\n", sentence.c_str());
+}
+
 ExitCode measure(const Arguments& arguments, const RunOptions& options,
                  const std::atomic<bool>& interrupted) {
   std::vector<Target> targets = options.targets.empty() ? shipped_targets() : read_targets(options.targets);
@@ -125,6 +135,7 @@ ExitCode measure(const Arguments& arguments, const RunOptions& options,
     list(session.offers(), options.json);
     return ExitCode::kFine;
   }
+  tell_missing_limits(options.request);
   const std::vector<Group> groups = session.groups();
   const std::string& traces = options.request.traces;
   if (!traces.empty()) require_traces(traces, groups, session.offers());
