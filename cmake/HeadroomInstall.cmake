@@ -1,23 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
-# `cmake --install`: the programs, the library with its public headers, and the package that find_package reads.
+# `cmake --install`: the programs, the libraries with their public headers, and the package that find_package reads. The
+# components are Debian's packages (HeadroomDebian.cmake).
 include(CMakePackageConfigHelpers)
 
 set(HEADROOM_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/headroom)
 
-# Names as a consumer sees them: headroom::headroom and headroom::runner.
-set_target_properties(headroom_runner_main PROPERTIES EXPORT_NAME runner)
-
-install(TARGETS headroom headroom_runner_main headroom_run
-  EXPORT headroomTargets
-  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
-  FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(TARGETS headroom_cli_program headroom_native_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-if(TARGET headroom_trace_mpi_program)
-  install(TARGETS headroom_trace_mpi_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+# headroom_install_libraries(EXPORT TARGET...)
+function(headroom_install_libraries export)
+  install(TARGETS ${ARGN} EXPORT ${export}
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT dev
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT headroom NAMELINK_COMPONENT dev
+    FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT dev)
+  install(EXPORT ${export} NAMESPACE headroom:: DESTINATION ${HEADROOM_PACKAGE_DIR} COMPONENT dev)
+endfunction()
+# Apart, so that a runner is linked where the libraries of all the rest are not.
+headroom_install_libraries(headroomRunnerTargets headroom_ground headroom_experiment headroom_runner_main)
+set(HEADROOM_ENGINE_LIBRARIES report engine workload traces machine records)
+if(HEADROOM_HAS_ENGINE)
+  list(TRANSFORM HEADROOM_ENGINE_LIBRARIES PREPEND headroom_ OUTPUT_VARIABLE libraries)
+  headroom_install_libraries(headroomTargets headroom headroom_run headroom_standalone_main ${libraries})
 endif()
-install(EXPORT headroomTargets NAMESPACE headroom:: DESTINATION ${HEADROOM_PACKAGE_DIR})
 
-# The libraries without a CMake package that the static library has to be linked with.
+if(HEADROOM_PROGRAMS)
+  install(TARGETS headroom_cli_program headroom_native_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT headroom)
+  if(TARGET headroom_trace_mpi_program)
+    install(TARGETS headroom_trace_mpi_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT headroom)
+  endif()
+endif()
+
+# The libraries without a CMake package that the static libraries have to be linked with.
 set(HEADROOM_PKG_CONFIG_MODULES hwloc libzstd sqlite3 zlib)
 configure_package_config_file(
   ${PROJECT_SOURCE_DIR}/cmake/headroomConfig.cmake.in ${PROJECT_BINARY_DIR}/headroomConfig.cmake
@@ -25,4 +36,17 @@ configure_package_config_file(
 # Before 1.0 a minor version may break what the one before promised.
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/headroomConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/headroomConfig.cmake ${PROJECT_BINARY_DIR}/headroomConfigVersion.cmake
-  DESTINATION ${HEADROOM_PACKAGE_DIR})
+  DESTINATION ${HEADROOM_PACKAGE_DIR} COMPONENT dev)
+
+# For builds without CMake: headroom.pc, and headroom-runner.pc, which brings a runner's main().
+list(TRANSFORM HEADROOM_ENGINE_LIBRARIES PREPEND -lheadroom_ OUTPUT_VARIABLE libraries)
+list(JOIN libraries " " HEADROOM_ENGINE_FLAGS)
+list(JOIN HEADROOM_PKG_CONFIG_MODULES " " HEADROOM_PKG_CONFIG_REQUIRES)
+# A prefix that is told from where the file lies: it may be moved.
+file(RELATIVE_PATH HEADROOM_PREFIX_FROM_PC /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
+foreach(module headroom-runner headroom)
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/${module}.pc.in ${PROJECT_BINARY_DIR}/${module}.pc @ONLY)
+  if(HEADROOM_HAS_ENGINE OR module STREQUAL "headroom-runner")
+    install(FILES ${PROJECT_BINARY_DIR}/${module}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT dev)
+  endif()
+endforeach()

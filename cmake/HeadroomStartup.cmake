@@ -10,13 +10,14 @@ if(NOT dynamic_section MATCHES "SONAME[^[]*\\[([^]]+)\\]")
 endif()
 set(HEADROOM_SIMDJSON ${CMAKE_MATCH_1})
 
-# The archives of small libraries where they are installed, else their shared form.
+# The archives of small libraries where they are installed, else their shared form; so where ours are shared, as an archive
+# need not be made of code that a shared library can hold.
 add_library(headroom_archives INTERFACE)
 foreach(module sqlite3 libzstd zlib)
   string(REGEX REPLACE "^zlib$" "z" name ${module})
   string(REGEX REPLACE "^lib" "" name ${name})
   find_library(HEADROOM_ARCHIVE_${name} lib${name}.a HINTS ${${module}_LIBRARY_DIRS})
-  if(HEADROOM_ARCHIVE_${name})
+  if(HEADROOM_ARCHIVE_${name} AND NOT BUILD_SHARED_LIBS)
     target_include_directories(headroom_archives SYSTEM INTERFACE ${${module}_INCLUDE_DIRS})
     target_link_libraries(headroom_archives INTERFACE ${HEADROOM_ARCHIVE_${name}})
   else()
@@ -28,7 +29,7 @@ target_link_libraries(headroom_archives INTERFACE Threads::Threads m ${CMAKE_DL_
 # Links the C++ library and fmt into a program. fmt comes without an archive, so a file of ours has its definitions
 # (known for fmt 9); a shared libfmt would need the shared C++ library beside the one in the program.
 function(headroom_starts_fast target)
-  if(CMAKE_BUILD_TYPE STREQUAL "Release" AND fmt_VERSION MATCHES "^9[.]" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT BUILD_SHARED_LIBS AND fmt_VERSION MATCHES "^9[.]" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     target_sources(${target} PRIVATE ${PROJECT_SOURCE_DIR}/cmake/format_definitions.cpp)
     set_source_files_properties(${PROJECT_SOURCE_DIR}/cmake/format_definitions.cpp PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
     target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc)

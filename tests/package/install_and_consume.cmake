@@ -2,24 +2,7 @@
 # Installs BUILD (made from SOURCE) under WORK, builds CONSUMER against that, runs it, and checks what it prints.
 cmake_minimum_required(VERSION 3.25)
 
-# Runs a command; sets `output` to its standard output. Fails the test unless it exits with 0.
-function(run_command title)
-  execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE standard_output ERROR_VARIABLE standard_error)
-  if(NOT status EQUAL 0)
-    message(FATAL_ERROR "${title}: exit ${status}\n${standard_output}\n${standard_error}")
-  endif()
-  message(STATUS "${title}: done")
-  set(output "${standard_output}" PARENT_SCOPE)
-endfunction()
-
-function(expect_output title)
-  foreach(wanted IN LISTS ARGN)
-    string(FIND "${output}" "${wanted}" position)
-    if(position EQUAL -1)
-      message(FATAL_ERROR "${title}: '${wanted}' is not in its output:\n${output}")
-    endif()
-  endforeach()
-endfunction()
+include(${CMAKE_CURRENT_LIST_DIR}/package_commands.cmake)
 
 file(REMOVE_RECURSE "${WORK}")
 set(prefix "${WORK}/prefix")
@@ -46,15 +29,33 @@ endforeach()
 file(RENAME "${prefix}" "${WORK}/moved")
 set(prefix "${WORK}/moved")
 
-run_command(configure ${CMAKE_COMMAND} -S "${CONSUMER}" -B "${WORK}/build" -G "${GENERATOR}"
-  "-DCMAKE_PREFIX_PATH=${prefix}" "-DCMAKE_CXX_COMPILER=${COMPILER}" "-DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER}"
-  "-DCMAKE_CXX_FLAGS=${FLAGS}" -DCMAKE_BUILD_TYPE=Release "-DWANTED_VERSION=${VERSION}")
-run_command(build ${CMAKE_COMMAND} --build "${WORK}/build")
+# What a runner needs of the package, and all of it.
+build_consumer("${WORK}/build" "-DCMAKE_PREFIX_PATH=${prefix}" "-DWANTED_VERSION=${VERSION}"
+  -DWANTED_COMPONENTS=runner -DCMAKE_DISABLE_FIND_PACKAGE_PkgConfig=ON)
+build_consumer("${WORK}/standalone" "-DCMAKE_PREFIX_PATH=${prefix}" "-DWANTED_VERSION=${VERSION}" -DWANTED_COMPONENTS=headroom
+  -DMAIN=standalone)
 
-set(consumer "${WORK}/build/consumer")
-run_command("consumer --list" "${consumer}" --list)
-expect_output("consumer --list" scale dot)
+# Without CMake: the flags that pkg-config tells.
+find_program(pkg_config pkg-config)
+if(pkg_config)
+  set(ENV{PKG_CONFIG_PATH} "${prefix}/${LIBDIR}/pkgconfig")
+  run_command(pkg-config ${pkg_config} --cflags --libs headroom-runner)
+  separate_arguments(flags UNIX_COMMAND "${FLAGS} ${output}")
+  run_command("compile by pkg-config" ${COMPILER} -std=c++20 "${CONSUMER}/consumer.cpp" ${flags} -o "${WORK}/by_pkg_config")
+endif()
 
-# Started from a shell, a runner schedules itself: a row for each case, verified and measured.
-run_command("consumer --quick" "${consumer}" --quick --no-store)
+# Started from a shell, a runner becomes `headroom run`, which HEADROOM names here: a row for each case, verified and measured.
+set(ENV{HEADROOM} "${prefix}/bin/headroom")
+foreach(program build/consumer by_pkg_config)
+  if(EXISTS "${WORK}/${program}")
+    run_command("${program} --list" "${WORK}/${program}" --list)
+    expect_output("${program} --list" scale dot)
+  endif()
+endforeach()
+run_command("consumer --quick" "${WORK}/build/consumer" --quick --no-store)
 expect_output("consumer --quick" scale dot 4096 65536 single double)
+
+# With headroom::standalone it needs no other program.
+set(ENV{HEADROOM} /nowhere)
+run_command("standalone --quick" "${WORK}/standalone/consumer" dot --quick --no-store)
+expect_output("standalone --quick" dot single double)

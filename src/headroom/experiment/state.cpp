@@ -10,8 +10,8 @@
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
 #include "headroom/experiment/scaled_error.h"
+#include "headroom/machine/last_level_cache.h"
 #include "headroom/machine/memory.h"
-#include "headroom/machine/topology.h"
 
 namespace headroom {
 namespace {

@@ -10,16 +10,13 @@
 #include <memory>
 
 #include "headroom/base/error.h"
-#include "headroom/machine/cpu_folder.h"
 #include "headroom/machine/cpuid.h"
+#include "headroom/machine/last_level_cache.h"
 #include "headroom/machine/microarchitecture.h"
 #include "headroom/process/affinity.h"
 
 namespace headroom {
 namespace {
-
-/// More than most last-level caches of one socket: a guess too small would call cached data cold.
-constexpr std::int64_t kUnknownCacheBytes = std::int64_t{32} << 20;
 
 struct DestroyTopology {
   void operator()(hwloc_topology* topology) const { hwloc_topology_destroy(topology); }
@@ -114,11 +111,6 @@ Topology read_topology() {
   topology.allowed_cpus = cpus_by_core(handle.get());
   topology.caches = data_caches(handle.get());
   return topology;
-}
-
-std::int64_t last_level_cache_bytes() {
-  const std::int64_t bytes = CpuFolder().last_level_cache_bytes(allowed_cpus());
-  return bytes > 0 ? bytes : kUnknownCacheBytes;
 }
 
 }  // namespace headroom

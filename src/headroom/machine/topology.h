@@ -30,8 +30,4 @@ struct Topology {
 /// Reads the topology once a call (a few milliseconds). Throws Error when hwloc cannot.
 Topology read_topology();
 
-/// Size in bytes of the last-level caches of the CPUs that the calling thread may use, from sysfs alone:
-/// cheap, for runners. 32 MiB if unknown.
-std::int64_t last_level_cache_bytes();
-
 }  // namespace headroom

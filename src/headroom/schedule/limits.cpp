@@ -8,7 +8,7 @@
 #include <map>
 
 #include "headroom/base/units.h"
-#include "headroom/machine/topology.h"
+#include "headroom/machine/last_level_cache.h"
 #include "headroom/stats/quantile.h"
 
 namespace headroom {

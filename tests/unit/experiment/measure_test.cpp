@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 #include "headroom/experiment/state.h"
-#include "headroom/machine/topology.h"
+#include "headroom/machine/last_level_cache.h"
 #include "scripted_source.h"
 
 namespace headroom {

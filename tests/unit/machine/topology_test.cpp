@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "headroom/machine/cpuid.h"
+#include "headroom/machine/last_level_cache.h"
 #include "headroom/process/affinity.h"
 
 namespace headroom {

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "headroom/machine/topology.h"
+#include "headroom/machine/last_level_cache.h"
 
 namespace headroom {
 namespace {

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+namespace headroom {
+
+/// Where the machine does not tell. More than most last-level caches of one socket: a guess too small would
+/// call cached data cold.
+inline constexpr std::int64_t kUnknownCacheBytes = std::int64_t{32} << 20;
+
+/// Size in bytes of the last-level caches of the CPUs that the calling thread may use, from sysfs alone:
+/// cheap, and needs no library, for runners. kUnknownCacheBytes if unknown.
+std::int64_t last_level_cache_bytes();
+
+}  // namespace headroom

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
+// main() of every runner: headroom::runner.
+#include "headroom/runner/runner_main.h"
+
+int main(int argc, char** argv) {
+  return headroom::runner_main(argc, argv, headroom::hand_over_to_engine);
+}

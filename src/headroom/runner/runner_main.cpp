@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/runner/runner_main.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "headroom/base/error.h"
+#include "headroom/base/exit_code.h"
+#include "headroom/base/files.h"
+#include "headroom/base/text.h"
+#include "headroom/process/program_search.h"
+#include "headroom/runner/serve.h"
+
+namespace headroom {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kEngine = "headroom";
+constexpr const char* kEngineVariable = "HEADROOM";
+
+/// "native" for headroom-native; any other program by its own name.
+std::string runner_name(const fs::path& executable) {
+  const std::string name = executable.filename().string();
+  constexpr std::string_view kPrefix = "headroom-";
+  return name.starts_with(kPrefix) ? name.substr(kPrefix.size()) : name;
+}
+
+/// A runner that is called headroom, or that HEADROOM names, would hand over to itself without end.
+bool is_same_file(const fs::path& one, const fs::path& other) {
+  std::error_code unknown;
+  return fs::equivalent(one, other, unknown);
+}
+
+}  // namespace
+
+int runner_main(int argc, char** argv, const FromShell& from_shell) {
+  try {
+    const fs::path self = this_executable();
+    const std::vector<std::string> arguments{argv + 1, argv + argc};
+    if (auto channel = inherited_channel()) {
+      serve(std::move(*channel), registry(), runner_name(self), arguments);
+      return static_cast<int>(ExitCode::kFine);
+    }
+    return from_shell(self, arguments);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s: %s\n", argv[0], error.what());
+    return static_cast<int>(ExitCode::kCannot);
+  }
+}
+
+fs::path find_engine(const fs::path& self) {
+  if (const char* named = std::getenv(kEngineVariable); named != nullptr && *named != '\0') {
+    const std::optional<fs::path> found = find_program(named);
+    if (!found || is_same_file(*found, self)) {
+      throw Error(std::string(kEngineVariable) + "=" + named + " is " +
+                  (found ? "this runner" : "no program") +
+                  ": set it to the path of the program headroom, which measures, or unset it");
+    }
+    return *found;
+  }
+  const std::vector<std::string> places{(self.parent_path() / kEngine).string(), kEngine,
+                                        std::string(HEADROOM_INSTALL_BINDIR) + "/" + kEngine};
+  for (const std::string& place : places) {
+    const std::optional<fs::path> found = find_program(place);
+    if (found && !is_same_file(*found, self)) return *found;
+  }
+  throw Error(
+      "a runner is measured by the program headroom, which is neither beside this one nor in PATH nor in " +
+      std::string(HEADROOM_INSTALL_BINDIR) +
+      "; install it (pip or apt: docs/install.md), or set HEADROOM=/path/to/headroom");
+}
+
+int hand_over_to_engine(const fs::path& self, const std::vector<std::string>& arguments) {
+  const std::string engine = find_engine(self).string();
+  std::vector<std::string> words{kEngine, "run", "--runner", self.string()};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  ::execv(engine.c_str(), pointers.data());
+  throw Error("cannot start " + in_quotes(engine) + ": " + std::strerror(errno));
+}
+
+}  // namespace headroom

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+# Builds CONSUMER with headroom's SOURCE as a part of it (FetchContent), its libraries SHARED or not; counts what is compiled
+# and what the program weighs, and has PROGRAM, the command line, measure it.
+cmake_minimum_required(VERSION 3.25)
+include(${CMAKE_CURRENT_LIST_DIR}/package_commands.cmake)
+set(most_files 60)
+set(most_bytes 1000000)
+
+file(REMOVE_RECURSE "${WORK}")
+set(settings "-DHEADROOM_SOURCE=${SOURCE}" -DBUILD_SHARED_LIBS=${SHARED} "-DCMAKE_INSTALL_PREFIX=${WORK}/nowhere")
+if(NOT SHARED)
+  # A runner needs none of what these find.
+  list(APPEND settings -DCMAKE_DISABLE_FIND_PACKAGE_PkgConfig=ON -DCMAKE_DISABLE_FIND_PACKAGE_CLI11=ON)
+endif()
+build_consumer("${WORK}/build" ${settings})
+
+# Nothing but what the runner links is built.
+file(GLOB_RECURSE objects "${WORK}/build/*.o")
+list(LENGTH objects count)
+message(STATUS "${count} files were compiled")
+if(count GREATER most_files OR count LESS 2)
+  message(FATAL_ERROR "${count} files were compiled for a runner, ${most_files} at most:\n${objects}")
+endif()
+file(GLOB_RECURSE libraries "${WORK}/build/libheadroom_ground.so*")
+if(SHARED AND NOT libraries OR libraries AND NOT SHARED)
+  message(FATAL_ERROR "BUILD_SHARED_LIBS=${SHARED}, and shared libraries: '${libraries}'")
+endif()
+
+set(consumer "${WORK}/build/consumer")
+run_command(strip ${STRIP} -o "${WORK}/stripped" "${consumer}")
+file(SIZE "${WORK}/stripped" bytes)
+message(STATUS "the stripped program has ${bytes} bytes")
+if(bytes GREATER most_bytes)
+  message(FATAL_ERROR "the stripped runner has ${bytes} bytes, ${most_bytes} at most")
+endif()
+
+# What an experiment includes is quick to compile: no JSON.
+run_command("the headers" ${COMPILER} -std=c++20 -M "-I${SOURCE}/src" "${CONSUMER}/consumer.cpp")
+if(output MATCHES "nlohmann")
+  message(FATAL_ERROR "a header that experiments include brings nlohmann/json:\n${output}")
+endif()
+
+run_command("run --runner" "${PROGRAM}" run --runner "${consumer}" --quick --no-store)
+expect_output("run --runner" scale dot 4096 65536 single double)
+
+# From a shell it hands over to the command line, which HEADROOM names ...
+set(ENV{HEADROOM} "${PROGRAM}")
+run_command("consumer --list" "${consumer}" --list)
+expect_output("consumer --list" scale dot)
+# ... or lies in PATH ...
+unset(ENV{HEADROOM})
+cmake_path(GET PROGRAM PARENT_PATH folder)
+set(ENV{PATH} "${folder}:$ENV{PATH}")
+run_command("consumer --list by PATH" "${consumer}" --list)
+expect_output("consumer --list by PATH" scale dot)
+
+# ... and says what to do where there is none, or none but itself.
+function(expect_refusal title wanted)
+  execute_process(COMMAND ${CMAKE_COMMAND} -E env ${ARGN} "${consumer}" --list
+    RESULT_VARIABLE status OUTPUT_VARIABLE standard_output ERROR_VARIABLE standard_error)
+  if(NOT status EQUAL 2 OR NOT standard_error MATCHES "${wanted}" OR NOT standard_output STREQUAL "")
+    message(FATAL_ERROR "${title}: exit ${status}\n${standard_output}\n${standard_error}")
+  endif()
+endfunction()
+expect_refusal("no engine" "measured by the program headroom, which is neither beside .*set HEADROOM=" PATH=/nowhere)
+expect_refusal("HEADROOM is absent" "HEADROOM=/nowhere/headroom is no program: set it" HEADROOM=/nowhere/headroom)
+expect_refusal("HEADROOM is the runner" "is this runner: set it" "HEADROOM=${consumer}")
