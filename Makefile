@@ -18,7 +18,7 @@ SOURCES = $(shell find src tests examples bench -name '*.cpp' -o -name '*.h' -o 
 build_tree = cmake --build $(1) $(if $(JOBS),--parallel $(JOBS))
 
 .DEFAULT_GOAL := help
-.PHONY: help run test setup build programs soak clean install format lint
+.PHONY: help run test setup build programs deb wheel soak clean install format lint
 # Goals one after the other, also under make -j: a test must not run beside a measurement. Ninja builds in parallel.
 .NOTPARALLEL:
 
@@ -48,6 +48,17 @@ $(BUILD)/build.ninja: CMakePresets.json | setup
 soak: setup ## Build with the long tests and the fuzz targets and run only those, four hours (CTEST_ARGS=...)
 	@tools/setup.sh fuzz
 	@PYTHON="$(PYTHON)" JOBS="$(JOBS)" tools/soak.sh $(CTEST_ARGS)
+
+deb: ## Build Debian packages, in build/deb (HEADROOM_TORCH=OFF: without headroom-torch)
+	@tools/setup.sh build library deb $(if $(filter-out OFF,$(HEADROOM_TORCH)),torch)
+	cmake --preset deb -DHEADROOM_TORCH=$(HEADROOM_TORCH)
+	$(call build_tree,build/deb)
+	cd build/deb && cpack
+
+wheel: ## Build a wheel for pip, in build/wheel: the command line and the runner of the CPU
+	@tools/setup.sh build library
+	cmake --preset wheel
+	$(call build_tree,build/wheel) --target headroom_wheel
 
 install: build ## Install under PREFIX (default /usr/local); DESTDIR is honoured
 	cmake --install $(BUILD) --prefix $(PREFIX)

@@ -24,8 +24,21 @@ endif()
 if(HEADROOM_PROGRAMS)
   install(TARGETS headroom_cli_program headroom_native_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT headroom)
   if(TARGET headroom_trace_mpi_program)
-    install(TARGETS headroom_trace_mpi_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT headroom)
+    install(TARGETS headroom_trace_mpi_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT mpi)
   endif()
+  # What a wheel brings beside its programs (tools/make_wheel.py). The old tag is heeded for what those libraries need, too.
+  if(NOT HEADROOM_DISTRIBUTION AND NOT BUILD_SHARED_LIBS)
+    foreach(program headroom_cli_program headroom_native_program)
+      set_target_properties(${program} PROPERTIES INSTALL_RPATH $ORIGIN/../lib/headroom BUILD_WITH_INSTALL_RPATH ON)
+      target_link_options(${program} PRIVATE -Wl,--disable-new-dtags)
+    endforeach()
+  endif()
+  # Completions and man pages are what the program prints.
+  add_custom_target(headroom_manual ALL COMMENT "Completions and man pages"
+    COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:headroom_cli_program> -DOUTPUT=${PROJECT_BINARY_DIR}/manual
+      -P ${PROJECT_SOURCE_DIR}/cmake/write_manual.cmake DEPENDS headroom_cli_program)
+  file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/manual)
+  install(DIRECTORY ${PROJECT_BINARY_DIR}/manual/ DESTINATION ${CMAKE_INSTALL_DATADIR} COMPONENT headroom)
 endif()
 
 # The libraries without a CMake package that the static libraries have to be linked with.

@@ -10,14 +10,14 @@ if(NOT dynamic_section MATCHES "SONAME[^[]*\\[([^]]+)\\]")
 endif()
 set(HEADROOM_SIMDJSON ${CMAKE_MATCH_1})
 
-# The archives of small libraries where they are installed, else their shared form; so where ours are shared, as an archive
-# need not be made of code that a shared library can hold.
+# The archives of small libraries where they are installed, else their shared form: where ours are shared, as an archive
+# need not be made of code that a shared library can hold, and in a distribution, which mends its libraries in one place.
 add_library(headroom_archives INTERFACE)
 foreach(module sqlite3 libzstd zlib)
   string(REGEX REPLACE "^zlib$" "z" name ${module})
   string(REGEX REPLACE "^lib" "" name ${name})
   find_library(HEADROOM_ARCHIVE_${name} lib${name}.a HINTS ${${module}_LIBRARY_DIRS})
-  if(HEADROOM_ARCHIVE_${name} AND NOT BUILD_SHARED_LIBS)
+  if(HEADROOM_ARCHIVE_${name} AND NOT BUILD_SHARED_LIBS AND NOT HEADROOM_DISTRIBUTION)
     target_include_directories(headroom_archives SYSTEM INTERFACE ${${module}_INCLUDE_DIRS})
     target_link_libraries(headroom_archives INTERFACE ${HEADROOM_ARCHIVE_${name}})
   else()

@@ -6,6 +6,13 @@ include(${CMAKE_CURRENT_LIST_DIR}/package_commands.cmake)
 set(most_files 60)
 set(most_bytes 1000000)
 
+# The same files once for both kinds, where there is a ccache.
+find_program(ccache ccache)
+if(ccache AND NOT LAUNCHER)
+  set(LAUNCHER "${ccache}")
+  set(ENV{CCACHE_DIR} "${WORK}/../ccache")
+endif()
+
 file(REMOVE_RECURSE "${WORK}")
 set(settings "-DHEADROOM_SOURCE=${SOURCE}" -DBUILD_SHARED_LIBS=${SHARED} "-DCMAKE_INSTALL_PREFIX=${WORK}/nowhere")
 if(NOT SHARED)

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+# Writes what PROGRAM prints of its completions and man pages to OUTPUT, in the folders that share/ has for them. Nothing
+# where the program prints none.
+cmake_minimum_required(VERSION 3.25)
+set(commands run time ab diff trace cache dispatch ddp history roofline machine)
+
+# print(FILE ARGUMENT...): what the program prints, into a file.
+function(print file)
+  execute_process(COMMAND ${PROGRAM} ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE text ERROR_VARIABLE complaint)
+  if(NOT status EQUAL 0 OR text STREQUAL "")
+    message(FATAL_ERROR "${PROGRAM} ${ARGN}: exit ${status}, and it should print ${file}\n${complaint}")
+  endif()
+  file(WRITE ${OUTPUT}/${file} "${text}")
+endfunction()
+
+file(REMOVE_RECURSE ${OUTPUT})
+file(MAKE_DIRECTORY ${OUTPUT})
+execute_process(COMMAND ${PROGRAM} completion bash RESULT_VARIABLE status OUTPUT_QUIET ERROR_QUIET)
+if(NOT status EQUAL 0)
+  return()
+endif()
+print(bash-completion/completions/headroom completion bash)
+print(zsh/vendor-completions/_headroom completion zsh)
+print(fish/vendor_completions.d/headroom.fish completion fish)
+print(man/man1/headroom.1 help --man)
+foreach(command IN LISTS commands)
+  print(man/man1/headroom-${command}.1 help --man ${command})
+endforeach()
+# As Debian has them: compressed, and the same from the same text.
+file(GLOB pages ${OUTPUT}/man/man1/*.1)
+execute_process(COMMAND gzip -9nf ${pages} COMMAND_ERROR_IS_FATAL ANY)

@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Installs Debian packages of headroom in a Debian 12 that has nothing else, runs them there, and purges them again.
+#   tests/package/bare_root.sh FOLDER_OF_DEBS [TRACE]     TRACE: a file for `headroom trace`; default: one of one event
+# Needs root, debootstrap and the network; a root that BARE_ROOT names is copied instead of made.
+# Exit codes: 0 all is well; 1 it is not; 77 it cannot be tried here.
+set -euo pipefail
+debs=$(cd "$1" && pwd)
+trace=${2:-}
+
+if ((EUID != 0)) || ! command -v debootstrap >/dev/null; then
+  echo "skipped: a bare Debian needs root and debootstrap (apt-get install debootstrap)"
+  exit 77
+fi
+work=$(mktemp -d)
+root=$work/root
+# A bind mount that is left would be emptied with the folder.
+trap 'umount -q "$root/proc" "$root/dev" "$root/sys" || true; rm -rf --one-file-system "$work"' EXIT
+
+if [[ -n ${BARE_ROOT:-} ]]; then
+  cp -a "$BARE_ROOT" "$root"
+elif ! debootstrap --variant=minbase bookworm "$root" >"$work/debootstrap.log" 2>&1; then
+  tail -3 "$work/debootstrap.log"
+  echo "skipped: debootstrap cannot fetch Debian 12"
+  exit 77
+fi
+# How packages are fetched is this machine's affair.
+cp -a /etc/resolv.conf "$root/etc/" 2>/dev/null || true
+mkdir -p "$root/debs" "$root/home/user"
+cp "$debs"/headroom*.deb "$root/debs/"
+if [[ -n $trace ]]; then
+  cp "$trace" "$root/home/user/trace.json.gz"
+else
+  echo '{"traceEvents": [{"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 1, "dur": 5, "args": {"stream": 7, "device": 0}}]}' |
+    gzip >"$root/home/user/trace.json.gz"
+fi
+mount -t proc proc "$root/proc"
+mount --bind /dev "$root/dev"
+mount -t sysfs -o ro sysfs "$root/sys"
+
+inside() { chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/home/user DEBIAN_FRONTEND=noninteractive "$@"; }
+# What there is beside what apt and dpkg keep for themselves.
+files() { (cd "$root" && find . -xdev \( -path ./var/lib -o -path ./var/cache -o -path ./var/log -o -path ./proc -o -path ./dev -o -path ./sys -o \
+  -path ./tmp -o -path ./home -o -path ./debs -o -name '__pycache__' \) -prune -o -print | sort); }
+try() {
+  echo "+ $*"
+  if ! inside "$@" >"$work/output" 2>&1; then
+    cat "$work/output"
+    echo "failed: $*"
+    exit 1
+  fi
+  tail -n "${SHOWN:-4}" "$work/output"
+}
+
+SHOWN=1 try apt-get update -qq
+files >"$work/before"
+inside dpkg-query -W -f '${Package}\n' | sort >"$work/packages_before"
+SHOWN=1 try apt-get install -y -qq --no-install-recommends $(cd "$root" && echo debs/*.deb | sed "s:debs/:/debs/:g")
+try headroom --version
+try headroom run --quick gemv -a D=1024
+try headroom ab true 'sleep 0.001' --quick
+try headroom trace summary /home/user/trace.json.gz
+try headroom-native --list
+if [[ -x $root/usr/bin/headroom-torch ]]; then
+  try headroom run --quick gemv -a D=1024 --backend native,aten
+fi
+# The history is the user's own, and stays; all else goes.
+added=$(inside dpkg-query -W -f '${Package}\n' | sort | comm -13 "$work/packages_before" -)
+SHOWN=1 try apt-get purge -y -qq --auto-remove $added
+if ! files | diff "$work/before" - >"$work/left"; then
+  cat "$work/left"
+  echo "failed: apt-get purge leaves these, or took them along"
+  exit 1
+fi
+echo "all is well"

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`make deb`: what the packages hold and need. That they run in a bare Debian is shown by bare_root.sh.
+
+    deb_test.py BUILD_FOLDER WORK_FOLDER        exit code 77: no dpkg-deb or no dpkg-shlibdeps here
+"""
+import pathlib
+import shutil
+import subprocess
+import sys
+import unittest
+
+BUILD, WORK = map(pathlib.Path, sys.argv[1:3])
+
+
+def output_of(*command):
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise AssertionError(f"{command}: exit {done.returncode}\n{done.stdout}\n{done.stderr}")
+    return done.stdout
+
+
+class DebTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        shutil.rmtree(WORK, ignore_errors=True)
+        WORK.mkdir(parents=True)
+        output_of("cpack", "--config", BUILD / "CPackConfig.cmake", "-B", WORK)
+        cls.packages = {path.name.split("_")[0]: path for path in WORK.glob("*.deb")}
+
+    def files_of(self, package):
+        return [line.split()[-1] for line in output_of("dpkg-deb", "-c", self.packages[package]).splitlines()]
+
+    def field(self, package, name):
+        return output_of("dpkg-deb", "-f", self.packages[package], name).strip()
+
+    def test_the_program_and_its_data(self):
+        files = self.files_of("headroom")
+        for file in ("./usr/bin/headroom", "./usr/bin/headroom-native", "./usr/share/headroom/suites/ccache.toml"):
+            self.assertIn(file, files)
+        self.assertFalse([file for file in files if file.endswith((".a", ".h", ".cmake"))])
+
+    def test_the_library(self):
+        files = self.files_of("headroom-dev")
+        self.assertIn("./usr/include/headroom/experiment/state.h", files)
+        for ending in ("/cmake/headroom/headroomConfig.cmake", "/cmake/headroom/headroomRunnerTargets.cmake",
+                       "/pkgconfig/headroom-runner.pc", "/libheadroom_runner.a", "/libheadroom_ground.a"):
+            self.assertTrue([file for file in files if file.endswith(ending)], ending)
+        self.assertFalse([file for file in files if file.startswith("./usr/bin/headroom")])
+
+    def test_what_they_need(self):
+        depends = self.field("headroom", "Depends")
+        for package in ("libc6", "libhwloc15", "libsimdjson"):
+            self.assertIn(package, depends)
+        self.assertEqual(self.field("headroom-dev", "Depends"), "")
+        if "headroom-torch" in self.packages:
+            self.assertIn("headroom (= ", self.field("headroom-torch", "Depends"))
+            self.assertIn("libtorch", self.field("headroom-torch", "Depends"))
+
+
+if __name__ == "__main__":
+    if not shutil.which("dpkg-deb") or not shutil.which("dpkg-shlibdeps"):
+        print("skipped: dpkg-deb or dpkg-shlibdeps is not here (Debian: dpkg-dev)")
+        sys.exit(77)
+    unittest.main(argv=sys.argv[:1])

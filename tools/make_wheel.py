@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Packs an install of the command line and the CPU's runner into a wheel for any CPython 3.9 and newer.
+
+    tools/make_wheel.py PREFIX OUTPUT_FOLDER [--load SONAME]...
+
+PREFIX is where `cmake --install BUILD --component headroom --strip` put them. What the programs link beyond the libraries that
+every manylinux system has, and each SONAME that they load while they run, is taken along in lib/headroom, where their RPATH
+looks. The same files give the same wheel, byte for byte. Needs readelf and ldd, and nothing that is not in Python.
+Exit codes: 0 the wheel is written, its path on standard output; 2 it cannot be, and why.
+"""
+import argparse
+import base64
+import csv
+import hashlib
+import io
+import os
+import pathlib
+import platform
+import re
+import subprocess
+import sys
+import zipfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PROGRAMS = ("headroom", "headroom-native")
+# What the tag promises: PEP 600, and for these versions of the C library the C++ library of GCC 12.
+GLIBC = (2, 36)
+NEWEST = {"GLIBC": GLIBC, "GLIBCXX": (3, 4, 30), "CXXABI": (1, 3, 13), "GCC": (12, 0, 0)}
+# Of the libraries that manylinux systems have, those that a program like ours may need.
+ON_EVERY_SYSTEM = re.compile(r"^(ld-linux-.*|lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s))\.so(\.\d+)*$")
+
+
+class CannotPack(Exception):
+    pass
+
+
+def output_of(*command):
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    except FileNotFoundError:
+        raise CannotPack(f"{command[0]} is needed and not in PATH (Debian: binutils, libc-bin)") from None
+    except subprocess.CalledProcessError as error:
+        raise CannotPack(f"{' '.join(map(str, command))}: {error.stderr.strip()}") from None
+
+
+def needed_by(file):
+    return re.findall(r"\(NEEDED\).*\[(.+)\]", output_of("readelf", "--wide", "--dynamic", file))
+
+
+def too_new_versions(file):
+    """The versions of system libraries that `file` needs and the tag does not promise."""
+    needs = output_of("readelf", "--wide", "--version-info", file).split("Version needs section", 1)
+    for name, version in sorted(set(re.findall(r"Name: ([A-Z]+)_([0-9.]+)", needs[1] if len(needs) > 1 else ""))):
+        # A name that is not in the list is of a library that comes along.
+        if name in NEWEST and tuple(map(int, version.split("."))) > NEWEST[name]:
+            yield f"{name}_{version}"
+
+
+def find_library(soname):
+    known = re.search(rf"^\s*{re.escape(soname)} \(.*=> (/\S+)$", output_of("/sbin/ldconfig", "-p"), re.MULTILINE)
+    if not known:
+        raise CannotPack(f"{soname} is needed and the system does not have it: install the packages of packages/library.txt")
+    return pathlib.Path(known[1])
+
+
+def libraries_of(programs, loaded):
+    """{soname: path} of what programs need, and what that needs, but for the libraries of every system."""
+    found, wanted = {}, list(loaded)
+    for program in programs:
+        wanted += needed_by(program)
+    while wanted:
+        soname = wanted.pop()
+        if not ON_EVERY_SYSTEM.match(soname) and soname not in found:
+            found[soname] = find_library(soname)
+            wanted += needed_by(found[soname])
+    return found
+
+
+def licences(libraries):
+    """{package: text} of the Debian packages that libraries come from, those that are compiled in among them."""
+    packages = {line.split()[0] for line in (ROOT / "packages/library.txt").read_text().splitlines()
+                if line.strip() and not line.startswith("#")}
+    for path in libraries.values():
+        owner = subprocess.run(["dpkg-query", "-S", os.path.realpath(path)], capture_output=True, text=True, check=False)
+        packages.update(re.findall(r"^([a-z0-9.+-]+)[:,]", owner.stdout))
+    texts = {package: pathlib.Path("/usr/share/doc", package, "copyright") for package in sorted(packages)}
+    return {package: path.read_bytes() for package, path in texts.items() if path.is_file()}
+
+
+def contents(prefix, version, tag, loaded):
+    """[(name in the wheel, bytes, whether it may be executed)]"""
+    programs = [prefix / "bin" / name for name in PROGRAMS]
+    for program in programs:
+        if not program.is_file():
+            raise CannotPack(f"{program} is missing: make wheel installs it there")
+    libraries = libraries_of(programs, loaded)
+    for file in [*programs, *libraries.values()]:
+        if too_new := ", ".join(too_new_versions(file)):
+            raise CannotPack(f"{file} needs {too_new}, which the tag {tag} does not promise: build on Debian 12")
+    data, info = f"headroom-{version}.data", f"headroom-{version}.dist-info"
+    yield from ((f"{data}/scripts/{program.name}", program.read_bytes(), True) for program in programs)
+    yield from ((f"{data}/data/lib/headroom/{soname}", path.read_bytes(), True) for soname, path in libraries.items())
+    for path in sorted((prefix / "share").rglob("*")):
+        if path.is_file():
+            yield f"{data}/data/share/{path.relative_to(prefix / 'share')}", path.read_bytes(), False
+    for path in sorted((ROOT / "python/headroom").rglob("*.py")):
+        yield f"headroom/{path.relative_to(ROOT / 'python/headroom')}", path.read_bytes(), False
+    yield f"{info}/licenses/LICENSE", (ROOT / "LICENSE").read_bytes(), False
+    yield from ((f"{info}/licenses/{package}.txt", text, False) for package, text in licences(libraries).items())
+    yield f"{info}/METADATA", "\n".join((
+        "Metadata-Version: 2.1", "Name: headroom", f"Version: {version}", "License: Apache-2.0",
+        "Summary: How fast tensor programs are, and how fast this machine could run them", "Requires-Python: >=3.9",
+        "Description-Content-Type: text/markdown", "", (ROOT / "README.md").read_text())).encode(), False
+    yield f"{info}/WHEEL", f"Wheel-Version: 1.0\nGenerator: headroom\nRoot-Is-Purelib: false\nTag: {tag}\n".encode(), False
+
+
+def write_wheel(path, files, info):
+    record = io.StringIO()
+    rows = csv.writer(record, lineterminator="\n")
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as wheel:
+        def add(name, text, executable):
+            entry = zipfile.ZipInfo(name)  # of 1980, always
+            entry.external_attr = (0o100755 if executable else 0o100644) << 16
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            wheel.writestr(entry, text)
+        for name, text, executable in files:
+            digest = base64.urlsafe_b64encode(hashlib.sha256(text).digest()).rstrip(b"=").decode()
+            rows.writerow((name, f"sha256={digest}", len(text)))
+            add(name, text, executable)
+        rows.writerow((f"{info}/RECORD", "", ""))
+        add(f"{info}/RECORD", record.getvalue().encode(), False)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("prefix", type=pathlib.Path)
+    parser.add_argument("output", type=pathlib.Path)
+    parser.add_argument("--load", action="append", default=[], metavar="SONAME")
+    arguments = parser.parse_args()
+    tag = f"py3-none-manylinux_{GLIBC[0]}_{GLIBC[1]}_{platform.machine()}"
+    try:
+        version = output_of(arguments.prefix / "bin/headroom", "--version").split()[1]
+        files = list(contents(arguments.prefix, version, tag, arguments.load))
+        arguments.output.mkdir(parents=True, exist_ok=True)
+        path = arguments.output / f"headroom-{version}-{tag}.whl"
+        unfinished = path.with_suffix(".unfinished")
+        write_wheel(unfinished, files, f"headroom-{version}.dist-info")
+        unfinished.replace(path)
+    except (CannotPack, OSError) as error:
+        print(f"make_wheel: {error}", file=sys.stderr)
+        return 2
+    print(path)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
