@@ -7,12 +7,10 @@
 #include <cstddef>
 #include <cstdint>
 
-#pragma GCC diagnostic push
-// GCC 12 warns of the value that its own headers leave undefined on purpose (bug 105593).
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,fma")
+#include "headroom_native/avx512_target.h"
+#include "headroom_native/unroll.h"
+
+HEADROOM_BEGIN_TARGET("avx512f,avx512bw,avx512vl,avx512dq,fma")
 
 /// What the AVX-512 kernels share: sums over the lanes of several vectors at once, prefetches, and the lines
 /// of a row's last, partial vector.
@@ -57,11 +55,11 @@ struct FourRows {
   std::size_t row[4];
 
   [[gnu::always_inline]] FourRows(std::size_t first, std::size_t stride, std::size_t rows) {
-#pragma GCC unroll 4
+    HEADROOM_UNROLL(4)
     for (std::size_t i = 0; i < 4; ++i) row[i] = first + i * stride < rows ? first + i * stride : rows - 1;
   }
   [[gnu::always_inline]] void store(__m128 sums, float* y) const {
-#pragma GCC unroll 4
+    HEADROOM_UNROLL(4)
     for (int i = 0; i < 4; ++i) y[row[i]] = sums[i];
   }
 };
@@ -77,6 +75,5 @@ template <typename Visit>
 
 }  // namespace headroom::native::avx512
 
-#pragma GCC pop_options
-#pragma GCC diagnostic pop
+HEADROOM_END_TARGET
 #endif

@@ -15,14 +15,23 @@ namespace headroom::native {
 
 constexpr std::size_t kLineBytes = 64;
 
-struct [[gnu::may_alias]] LineData {
-  std::uint64_t words[kLineBytes / 8];
+constexpr std::size_t kHalfLine = kLineBytes / 2;
+
+template <std::size_t kBytes>
+struct [[gnu::may_alias]] MemoryOperand {
+  std::uint64_t words[kBytes / 8];
 };
-inline const LineData& line_at(const std::byte* place) {
-  return *reinterpret_cast<const LineData*>(place);
+inline const MemoryOperand<kLineBytes>& line_at(const std::byte* place) {
+  return *reinterpret_cast<const MemoryOperand<kLineBytes>*>(place);
 }
-inline LineData& line_at(std::byte* place) {
-  return *reinterpret_cast<LineData*>(place);
+inline MemoryOperand<kLineBytes>& line_at(std::byte* place) {
+  return *reinterpret_cast<MemoryOperand<kLineBytes>*>(place);
+}
+inline const MemoryOperand<kHalfLine>& half_line_at(const std::byte* place) {
+  return *reinterpret_cast<const MemoryOperand<kHalfLine>*>(place);
+}
+inline MemoryOperand<kHalfLine>& half_line_at(std::byte* place) {
+  return *reinterpret_cast<MemoryOperand<kHalfLine>*>(place);
 }
 
 #if defined(__x86_64__)
@@ -63,32 +72,34 @@ struct Avx512Line {
 
 struct Avx2Line {
   [[gnu::always_inline]] static void load(const std::byte* from) {
-    asm volatile("vmovaps %0, %%ymm0\n\tvmovaps 32+%0, %%ymm1" : : "m"(line_at(from)) : "xmm0", "xmm1");
+    asm volatile("vmovaps %0, %%ymm0\n\tvmovaps %1, %%ymm1"
+                 :
+                 : "m"(half_line_at(from)), "m"(half_line_at(from + kHalfLine))
+                 : "xmm0", "xmm1");
   }
   [[gnu::always_inline]] static void store(std::byte* to) {
-    asm volatile("vpcmpeqd %%ymm0, %%ymm0, %%ymm0\n\tvmovaps %%ymm0, %0\n\tvmovaps %%ymm0, 32+%0"
-                 : "=m"(line_at(to))
+    asm volatile("vpcmpeqd %%ymm0, %%ymm0, %%ymm0\n\tvmovaps %%ymm0, %0\n\tvmovaps %%ymm0, %1"
+                 : "=m"(half_line_at(to)), "=m"(half_line_at(to + kHalfLine))
                  :
                  : "xmm0");
   }
   [[gnu::always_inline]] static void stream(std::byte* to) {
-    asm volatile("vpcmpeqd %%ymm0, %%ymm0, %%ymm0\n\tvmovntps %%ymm0, %0\n\tvmovntps %%ymm0, 32+%0"
-                 : "=m"(line_at(to))
+    asm volatile("vpcmpeqd %%ymm0, %%ymm0, %%ymm0\n\tvmovntps %%ymm0, %0\n\tvmovntps %%ymm0, %1"
+                 : "=m"(half_line_at(to)), "=m"(half_line_at(to + kHalfLine))
                  :
                  : "xmm0");
   }
   [[gnu::always_inline]] static void copy(std::byte* to, const std::byte* from) {
-    asm volatile("vmovaps %1, %%ymm0\n\tvmovaps 32+%1, %%ymm1\n\tvmovaps %%ymm0, %0\n\tvmovaps %%ymm1, 32+%0"
-                 : "=m"(line_at(to))
-                 : "m"(line_at(from))
+    asm volatile("vmovaps %2, %%ymm0\n\tvmovaps %3, %%ymm1\n\tvmovaps %%ymm0, %0\n\tvmovaps %%ymm1, %1"
+                 : "=m"(half_line_at(to)), "=m"(half_line_at(to + kHalfLine))
+                 : "m"(half_line_at(from)), "m"(half_line_at(from + kHalfLine))
                  : "xmm0", "xmm1");
   }
   [[gnu::always_inline]] static void stream_copy(std::byte* to, const std::byte* from) {
-    asm volatile(
-        "vmovaps %1, %%ymm0\n\tvmovaps 32+%1, %%ymm1\n\tvmovntps %%ymm0, %0\n\tvmovntps %%ymm1, 32+%0"
-        : "=m"(line_at(to))
-        : "m"(line_at(from))
-        : "xmm0", "xmm1");
+    asm volatile("vmovaps %2, %%ymm0\n\tvmovaps %3, %%ymm1\n\tvmovntps %%ymm0, %0\n\tvmovntps %%ymm1, %1"
+                 : "=m"(half_line_at(to)), "=m"(half_line_at(to + kHalfLine))
+                 : "m"(half_line_at(from)), "m"(half_line_at(from + kHalfLine))
+                 : "xmm0", "xmm1");
   }
   [[gnu::always_inline]] static void finish() { asm volatile("vzeroupper" : : : "xmm0", "xmm1"); }
 };

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "headroom_native/cache_line.h"
+#include "headroom_native/unroll.h"
 
 namespace headroom::native {
 namespace {
@@ -26,7 +27,7 @@ void copy_all(std::byte* to, const std::byte* from, std::size_t bytes) {
   constexpr std::size_t kBlock = kUnroll * kLineBytes;
   std::size_t at = 0;
   for (; at + kBlock <= bytes; at += kBlock) {
-#pragma GCC unroll 8
+    HEADROOM_UNROLL(8)
     for (std::size_t i = 0; i < kUnroll; ++i) {
       const std::byte* const source = from + at + i * kLineBytes;
       if constexpr (kPrefetch) __builtin_prefetch(source + kPrefetchDistance, 0, 3);

@@ -5,16 +5,13 @@
 #include <cstring>
 
 #include "headroom_native/avx512_sums.h"
+#include "headroom_native/avx512_target.h"
+#include "headroom_native/unroll.h"
 
 namespace headroom::native {
 namespace {
 
-#pragma GCC diagnostic push
-// GCC 12 warns of the value that its own headers leave undefined on purpose (bug 105593).
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,fma,avx512bf16")
+HEADROOM_BEGIN_TARGET("avx512f,avx512bw,avx512vl,avx512dq,fma,avx512bf16")
 
 using avx512::Ahead;
 constexpr std::size_t kColumns = 32;  // bf16 of one register
@@ -38,18 +35,18 @@ template <int kRows, Ahead kAhead>
                                        std::size_t ahead, __m512* sums) {
   constexpr int kUnroll = kRows == 1 ? 8 : 16 / kRows;
   __m512 parts[kRows][kUnroll];
-#pragma GCC unroll 4
+  HEADROOM_UNROLL(4)
   for (int i = 0; i < kRows; ++i) {
-#pragma GCC unroll 8
+    HEADROOM_UNROLL(8)
     for (int u = 0; u < kUnroll; ++u) parts[i][u] = _mm512_setzero_ps();
   }
   std::size_t k = 0;
   for (; k + kUnroll * kColumns <= columns; k += kUnroll * kColumns) {
-#pragma GCC unroll 8
+    HEADROOM_UNROLL(8)
     for (int u = 0; u < kUnroll; ++u) {
       const std::size_t at = k + static_cast<std::size_t>(u) * kColumns;
       const __m512bh part = load(x + at);
-#pragma GCC unroll 4
+      HEADROOM_UNROLL(4)
       for (int i = 0; i < kRows; ++i) {
         const Bf16* from = rows[i] + at;
         avx512::prefetch<kAhead>(reinterpret_cast<const std::byte*>(from) + ahead);
@@ -58,29 +55,29 @@ template <int kRows, Ahead kAhead>
     }
   }
   // Added up here already: what lives on beyond the loop are few registers.
-#pragma GCC unroll 4
+  HEADROOM_UNROLL(4)
   for (int stride = kUnroll / 2; stride > 0; stride /= 2) {
-#pragma GCC unroll 4
+    HEADROOM_UNROLL(4)
     for (int i = 0; i < kRows; ++i) {
-#pragma GCC unroll 8
+      HEADROOM_UNROLL(8)
       for (int u = 0; u < stride; ++u) parts[i][u] = _mm512_add_ps(parts[i][u], parts[i][u + stride]);
     }
   }
   for (; k + kColumns <= columns; k += kColumns) {
     const __m512bh part = load(x + k);
-#pragma GCC unroll 4
+    HEADROOM_UNROLL(4)
     for (int i = 0; i < kRows; ++i) {
       parts[i][0] = _mm512_dpbf16_ps(parts[i][0], load(rows[i] + k), part);
     }
   }
   if (const std::size_t left = columns - k; left > 0) {
     const __m512bh part = load_first(x + k, left);
-#pragma GCC unroll 4
+    HEADROOM_UNROLL(4)
     for (int i = 0; i < kRows; ++i) {
       parts[i][0] = _mm512_dpbf16_ps(parts[i][0], load_first(rows[i] + k, left), part);
     }
   }
-#pragma GCC unroll 4
+  HEADROOM_UNROLL(4)
   for (int i = 0; i < kRows; ++i) sums[i] = parts[i][0];
 }
 
@@ -89,10 +86,10 @@ void multiply_as(const Bf16* weights, std::size_t rows, std::size_t columns, con
                  float* y) {
   avx512::for_four_rows(rows, walk.apart, [&](const avx512::FourRows& four) {
     const Bf16* lines[4];
-#pragma GCC unroll 4
+    HEADROOM_UNROLL(4)
     for (int i = 0; i < 4; ++i) lines[i] = weights + four.row[i] * columns;
     __m512 sums[4];
-#pragma GCC unroll 4
+    HEADROOM_UNROLL(4)
     for (int i = 0; i < 4; i += kRows) dot<kRows, kAhead>(lines + i, columns, x, walk.ahead, sums + i);
     four.store(avx512::sums_of(sums[0], sums[1], sums[2], sums[3]), y);
   });
@@ -130,8 +127,7 @@ void round(const float* x, std::size_t count, Bf16* y) {
   for (; i < count; ++i) y[i] = to_bf16(x[i]);
 }
 
-#pragma GCC pop_options
-#pragma GCC diagnostic pop
+HEADROOM_END_TARGET
 
 }  // namespace
 

@@ -8,6 +8,8 @@
 #include <cstdint>
 
 #include "headroom_native/avx512_sums.h"
+#include "headroom_native/avx512_target.h"
+#include "headroom_native/unroll.h"
 
 /// Weights of int8 become bf16, exactly, by looking up the upper and the lower byte of each: vpermi2b looks
 /// 64 bytes up in a table of 128. x is split into its even and its odd columns, as the bytes of a register
@@ -15,12 +17,7 @@
 namespace headroom::native {
 namespace {
 
-#pragma GCC diagnostic push
-// GCC 12 warns of the value that its own headers leave undefined on purpose (bug 105593).
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,fma,avx512vbmi,avx512bf16")
+HEADROOM_BEGIN_TARGET("avx512f,avx512bw,avx512vl,avx512dq,fma,avx512vbmi,avx512bf16")
 
 using avx512::Ahead;
 
@@ -98,7 +95,7 @@ template <int kRows, Ahead kAhead>
   const Bf16* odd = even + padded(columns) / 2;
   constexpr __mmask64 kOdd = 0xaaaaaaaaaaaaaaaaULL;
   __m512 evens[kRows], odds[kRows];
-#pragma GCC unroll 4
+  HEADROOM_UNROLL(4)
   for (int i = 0; i < kRows; ++i) evens[i] = odds[i] = _mm512_setzero_ps();
   const auto add = [&](int i, __m512i weights, std::size_t k) {
     const __mmask64 is_negative = _mm512_movepi8_mask(weights);
@@ -112,7 +109,7 @@ template <int kRows, Ahead kAhead>
   };
   std::size_t k = 0;
   for (; k + kLine <= columns; k += kLine) {
-#pragma GCC unroll 4
+    HEADROOM_UNROLL(4)
     for (int i = 0; i < kRows; ++i) {
       avx512::prefetch<kAhead>(rows[i] + k + ahead);
       add(i, _mm512_loadu_si512(rows[i] + k), k);
@@ -120,10 +117,10 @@ template <int kRows, Ahead kAhead>
   }
   if (k < columns) {
     const __mmask64 which = avx512::first_bytes(columns - k);
-#pragma GCC unroll 4
+    HEADROOM_UNROLL(4)
     for (int i = 0; i < kRows; ++i) add(i, _mm512_maskz_loadu_epi8(which, rows[i] + k), k);
   }
-#pragma GCC unroll 4
+  HEADROOM_UNROLL(4)
   for (int i = 0; i < kRows; ++i) sums[i] = _mm512_add_ps(evens[i], odds[i]);
 }
 
@@ -134,10 +131,10 @@ void multiply_as(const std::byte* weights, std::size_t rows, std::size_t columns
   const auto* x = reinterpret_cast<const Bf16*>(prepared);
   avx512::for_four_rows(rows, walk.apart, [&](const avx512::FourRows& four) {
     const std::byte* lines[4];
-#pragma GCC unroll 4
+    HEADROOM_UNROLL(4)
     for (int i = 0; i < 4; ++i) lines[i] = weights + four.row[i] * columns;
     __m512 sums[4];
-#pragma GCC unroll 4
+    HEADROOM_UNROLL(4)
     for (int i = 0; i < 4; i += kRows) {
       dot<kRows, kAhead>(lines + i, columns, x, upper, lower, walk.ahead, sums + i);
     }
@@ -165,8 +162,7 @@ void multiply(const std::byte* weights, std::size_t rows, std::size_t columns, c
   multiply_rows<1>(weights, rows, columns, prepared, walk, y);
 }
 
-#pragma GCC pop_options
-#pragma GCC diagnostic pop
+HEADROOM_END_TARGET
 
 }  // namespace
 

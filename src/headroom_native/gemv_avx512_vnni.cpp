@@ -8,6 +8,8 @@
 #include <cstring>
 
 #include "headroom_native/avx512_sums.h"
+#include "headroom_native/avx512_target.h"
+#include "headroom_native/unroll.h"
 
 /// Weights of int8 and x as fixed point: x is rounded once to q / scale, q an integer of 16 (24) bits, and q
 /// is written as signed bytes, q = 256 hi + lo (65536 hi + 256 mid + lo): planes. vpdpbusd multiplies
@@ -17,12 +19,7 @@
 namespace headroom::native {
 namespace {
 
-#pragma GCC diagnostic push
-// GCC 12 warns of the value that its own headers leave undefined on purpose (bug 105593).
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni,fma")
+HEADROOM_BEGIN_TARGET("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni,fma")
 
 using avx512::Ahead;
 
@@ -142,11 +139,11 @@ template <int kPlanes, int kRows, Ahead kAhead>
   const __m512i offset = _mm512_set1_epi8(static_cast<char>(0x80));
   const std::byte* planes = start + kStartBytes<kPlanes>;
   __m512i parts[kRows][kUnroll][kPlanes];
-#pragma GCC unroll 4
+  HEADROOM_UNROLL(4)
   for (int i = 0; i < kRows; ++i) {
-#pragma GCC unroll 8
+    HEADROOM_UNROLL(8)
     for (int u = 0; u < kUnroll; ++u) {
-#pragma GCC unroll 3
+      HEADROOM_UNROLL(3)
       for (int plane = 0; plane < kPlanes; ++plane) {
         parts[i][u][plane] = u == 0 ? _mm512_load_si512(start + static_cast<std::size_t>(plane) * kLine)
                                     : _mm512_setzero_si512();
@@ -155,28 +152,28 @@ template <int kPlanes, int kRows, Ahead kAhead>
   }
   std::size_t k = 0;
   for (; k + kUnroll * kLine <= columns; k += kUnroll * kLine) {
-#pragma GCC unroll 8
+    HEADROOM_UNROLL(8)
     for (int u = 0; u < kUnroll; ++u) {
       const std::size_t at = k + static_cast<std::size_t>(u) * kLine;
       __m512i x[kPlanes];
-#pragma GCC unroll 3
+      HEADROOM_UNROLL(3)
       for (int plane = 0; plane < kPlanes; ++plane) {
         x[plane] = _mm512_load_si512(planes + at * kPlanes + static_cast<std::size_t>(plane) * kLine);
       }
-#pragma GCC unroll 4
+      HEADROOM_UNROLL(4)
       for (int i = 0; i < kRows; ++i) {
         avx512::prefetch<kAhead>(rows[i] + at + ahead);
         const __m512i shifted = _mm512_xor_si512(_mm512_loadu_si512(rows[i] + at), offset);  // w + 128
-#pragma GCC unroll 3
+        HEADROOM_UNROLL(3)
         for (int plane = 0; plane < kPlanes; ++plane) add_products(parts[i][u][plane], shifted, x[plane]);
       }
     }
   }
-#pragma GCC unroll 4
+  HEADROOM_UNROLL(4)
   for (int i = 0; i < kRows; ++i) {
-#pragma GCC unroll 3
+    HEADROOM_UNROLL(3)
     for (int plane = 0; plane < kPlanes; ++plane) {
-#pragma GCC unroll 8
+      HEADROOM_UNROLL(8)
       for (int u = 1; u < kUnroll; ++u) {
         parts[i][0][plane] = _mm512_add_epi32(parts[i][0][plane], parts[i][u][plane]);
       }
@@ -184,19 +181,19 @@ template <int kPlanes, int kRows, Ahead kAhead>
   }
   for (; k < columns; k += kLine) {
     const __mmask64 which = avx512::first_bytes(columns - k);
-#pragma GCC unroll 4
+    HEADROOM_UNROLL(4)
     for (int i = 0; i < kRows; ++i) {
       const __m512i shifted = _mm512_xor_si512(_mm512_maskz_loadu_epi8(which, rows[i] + k), offset);
-#pragma GCC unroll 3
+      HEADROOM_UNROLL(3)
       for (int plane = 0; plane < kPlanes; ++plane) {
         add_products(parts[i][0][plane], shifted,
                      _mm512_load_si512(planes + k * kPlanes + static_cast<std::size_t>(plane) * kLine));
       }
     }
   }
-#pragma GCC unroll 4
+  HEADROOM_UNROLL(4)
   for (int i = 0; i < kRows; ++i) {
-#pragma GCC unroll 3
+    HEADROOM_UNROLL(3)
     for (int plane = 0; plane < kPlanes; ++plane) sums[i].of[plane] = parts[i][0][plane];
   }
 }
@@ -205,7 +202,7 @@ template <int kPlanes, int kRows, Ahead kAhead>
 template <int kPlanes>
 [[gnu::always_inline]] inline __m128 results(const RowSums<kPlanes>* sums, __m256d step) {
   __m256d total = _mm256_setzero_pd();
-#pragma GCC unroll 3
+  HEADROOM_UNROLL(3)
   for (int plane = 0; plane < kPlanes; ++plane) {
     const __m128i part =
         avx512::sums_of(sums[0].of[plane], sums[1].of[plane], sums[2].of[plane], sums[3].of[plane]);
@@ -220,10 +217,10 @@ void multiply_as(const std::byte* weights, std::size_t rows, std::size_t columns
   const __m256d steps = _mm256_set1_pd(static_cast<double>(step));
   avx512::for_four_rows(rows, walk.apart, [&](const avx512::FourRows& four) {
     const std::byte* lines[4];
-#pragma GCC unroll 4
+    HEADROOM_UNROLL(4)
     for (int i = 0; i < 4; ++i) lines[i] = weights + four.row[i] * columns;
     RowSums<kPlanes> sums[4];
-#pragma GCC unroll 4
+    HEADROOM_UNROLL(4)
     for (int i = 0; i < 4; i += kRows) {
       dot<kPlanes, kRows, kAhead>(lines + i, columns, start, walk.ahead, sums + i);
     }
@@ -257,8 +254,7 @@ void multiply(const std::byte* weights, std::size_t rows, std::size_t columns, c
   multiply_rows<kPlanes, 1>(weights, rows, columns, start, header.step, walk, y);
 }
 
-#pragma GCC pop_options
-#pragma GCC diagnostic pop
+HEADROOM_END_TARGET
 
 }  // namespace
 

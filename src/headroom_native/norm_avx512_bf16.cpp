@@ -6,7 +6,9 @@
 #include <cstdint>
 
 #include "headroom_native/avx512_sums.h"
+#include "headroom_native/avx512_target.h"
 #include "headroom_native/norm_avx512_parameters.h"
+#include "headroom_native/unroll.h"
 
 /// Sums and sums of squares by one pass of vpdpbf16ps, two instructions for 32 columns; then several rows at
 /// once, so that gamma and beta are read once for all of them. What is prefetched goes into the second-level
@@ -16,12 +18,7 @@
 namespace headroom::native {
 namespace {
 
-#pragma GCC diagnostic push
-// GCC 12 warns of the value that its own headers leave undefined on purpose (bug 105593).
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,fma,avx512bf16")
+HEADROOM_BEGIN_TARGET("avx512f,avx512bw,avx512vl,avx512dq,fma,avx512bf16")
 
 constexpr std::size_t kColumns = 32;  // bf16 of one register
 constexpr std::size_t kLine = 64;
@@ -46,7 +43,7 @@ template <bool kAhead>
 [[gnu::always_inline]] inline Moments moments_of(const Bf16* row, std::size_t columns, std::size_t ahead) {
   const auto ones = reinterpret_cast<__m512bh>(_mm512_set1_epi16(0x3f80));
   __m512 sums[4], squares[4];
-#pragma GCC unroll 4
+  HEADROOM_UNROLL(4)
   for (int u = 0; u < 4; ++u) sums[u] = squares[u] = _mm512_setzero_ps();
   const auto add = [&](int u, __m512i line) {
     const auto x = reinterpret_cast<__m512bh>(line);
@@ -55,7 +52,7 @@ template <bool kAhead>
   };
   std::size_t k = 0;
   for (; k + 4 * kColumns <= columns; k += 4 * kColumns) {
-#pragma GCC unroll 4
+    HEADROOM_UNROLL(4)
     for (int u = 0; u < 4; ++u) {
       const Bf16* from = row + k + static_cast<std::size_t>(u) * kColumns;
       if constexpr (kAhead) {
@@ -91,7 +88,7 @@ template <int kRows, bool kStream, bool kNextBlock, typename Parameters>
                                              const Parameters& parameters, Bf16* y) {
   const __m512i order = interleaving();
   __m512 scale[kRows], shift[kRows];
-#pragma GCC unroll 4
+  HEADROOM_UNROLL(4)
   for (int i = 0; i < kRows; ++i) {
     scale[i] = _mm512_set1_ps(moments[i].scale);
     shift[i] = _mm512_set1_ps(moments[i].shift);
@@ -108,7 +105,7 @@ template <int kRows, bool kStream, bool kNextBlock, typename Parameters>
     // Loaded once for all rows: no store may come in between, it could change them.
     const avx512::NormParameters with = parameters.from(k);
     __m512i lines[kRows];
-#pragma GCC unroll 4
+    HEADROOM_UNROLL(4)
     for (int i = 0; i < kRows; ++i) {
       const std::size_t at = static_cast<std::size_t>(i) * columns + k;
       if constexpr (kNextBlock) {
@@ -116,7 +113,7 @@ template <int kRows, bool kStream, bool kNextBlock, typename Parameters>
       }
       lines[i] = result(i, _mm512_loadu_si512(x + at), with);
     }
-#pragma GCC unroll 4
+    HEADROOM_UNROLL(4)
     for (int i = 0; i < kRows; ++i) {
       const std::size_t at = static_cast<std::size_t>(i) * columns + k;
       if constexpr (kStream) {
@@ -129,7 +126,7 @@ template <int kRows, bool kStream, bool kNextBlock, typename Parameters>
   if (k == columns) return;
   const __mmask32 which = first_columns(columns - k);
   const avx512::NormParameters with = parameters.from(k);
-#pragma GCC unroll 4
+  HEADROOM_UNROLL(4)
   for (int i = 0; i < kRows; ++i) {
     const std::size_t at = static_cast<std::size_t>(i) * columns + k;
     _mm512_mask_storeu_epi16(y + at, which, result(i, _mm512_maskz_loadu_epi16(which, x + at), with));
@@ -197,8 +194,7 @@ void rows_of(const Bf16* x, std::size_t rows, std::size_t columns, const float* 
   }
 }
 
-#pragma GCC pop_options
-#pragma GCC diagnostic pop
+HEADROOM_END_TARGET
 
 }  // namespace
 

@@ -9,14 +9,10 @@
 #include <cstdint>
 
 #include "headroom/experiment/bf16.h"
+#include "headroom_native/avx512_target.h"
 #include "headroom_native/norm_kernel.h"
 
-#pragma GCC diagnostic push
-// GCC 12 warns of the value that its own headers leave undefined on purpose (bug 105593).
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,fma")
+HEADROOM_BEGIN_TARGET("avx512f,avx512bw,avx512vl,avx512dq,fma")
 
 /// gamma and beta as the AVX-512 kernel of LayerNorm reads them, even columns apart from odd ones: as floats,
 /// or as bf16 where every one of them is a bf16, which is half of the bytes that each block of rows reads
@@ -118,6 +114,5 @@ inline void prepare_norm(const float* gamma, const float* beta, std::size_t colu
 
 }  // namespace headroom::native::avx512
 
-#pragma GCC pop_options
-#pragma GCC diagnostic pop
+HEADROOM_END_TARGET
 #endif

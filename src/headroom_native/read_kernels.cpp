@@ -5,6 +5,7 @@
 #include <string>
 
 #include "headroom_native/cache_line.h"
+#include "headroom_native/unroll.h"
 
 namespace headroom::native {
 namespace {
@@ -25,7 +26,7 @@ template <typename Line>
 void read_linear(const std::byte* data, std::size_t bytes) {
   const std::byte* const end = data + bytes / (kUnroll * kLineBytes) * (kUnroll * kLineBytes);
   for (; data != end; data += kUnroll * kLineBytes) {
-#pragma GCC unroll 8
+    HEADROOM_UNROLL(8)
     for (std::size_t i = 0; i < kUnroll; ++i) Line::load(data + i * kLineBytes);
   }
   read_lines<Line>(data, bytes % (kUnroll * kLineBytes));
@@ -40,7 +41,7 @@ void read_streams(const std::byte* data, std::size_t bytes) {
   const std::size_t length = bytes / (kStreams * kStep) * kStep;
   const std::byte* const end = data + length;
   for (const std::byte* at = data; at != end; at += kStep) {
-#pragma GCC unroll 4
+    HEADROOM_UNROLL(4)
     for (std::size_t stream = 0; stream < kStreams; ++stream) {
       if constexpr (kPrefetch) {
         __builtin_prefetch(at + stream * length + kStreamPrefetchDistance, 0, 2);
@@ -58,7 +59,7 @@ template <typename Line>
 void read_prefetch(const std::byte* data, std::size_t bytes) {
   const std::byte* const end = data + bytes / (kUnroll * kLineBytes) * (kUnroll * kLineBytes);
   for (; data != end; data += kUnroll * kLineBytes) {
-#pragma GCC unroll 8
+    HEADROOM_UNROLL(8)
     for (std::size_t i = 0; i < kUnroll; ++i) {
       __builtin_prefetch(data + i * kLineBytes + kPrefetchDistance, 0, 3);
       Line::load(data + i * kLineBytes);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "headroom_native/cache_line.h"
+#include "headroom_native/unroll.h"
 
 namespace headroom::native {
 namespace {
@@ -25,7 +26,7 @@ void write_all(std::byte* data, std::size_t bytes) {
   std::byte* const end = data + bytes;
   std::byte* const end_of_blocks = data + bytes / (kUnroll * kLineBytes) * (kUnroll * kLineBytes);
   for (; data != end_of_blocks; data += kUnroll * kLineBytes) {
-#pragma GCC unroll 8
+    HEADROOM_UNROLL(8)
     for (std::size_t i = 0; i < kUnroll; ++i) write_line<Line, kNontemporal>(data + i * kLineBytes);
   }
   for (; data != end; data += kLineBytes) write_line<Line, kNontemporal>(data);

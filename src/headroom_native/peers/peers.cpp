@@ -17,7 +17,8 @@ bool is_peer(const std::string& backend) {
   return backend == "onednn" || backend == "onednn_packed" || backend == "openblas";
 }
 
-void measure(State& state, ThreadPool& pool, const MatrixCase& matrices, const std::string& dtype) {
+void measure(State& state, [[maybe_unused]] ThreadPool& pool, [[maybe_unused]] const MatrixCase& matrices,
+             const std::string& dtype) {
   if (dtype != "bf16") {
     state.skip(state.backend() + " has no product of weights of int8 with an x of bf16");
   }
