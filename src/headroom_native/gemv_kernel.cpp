@@ -7,6 +7,8 @@
 
 #include "headroom_native/gemv_avx512.h"
 
+#include "headroom_native/highway_targets.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "headroom_native/gemv_kernel.cpp"
 #include <hwy/foreach_target.h>  // compiles this file once for each target
@@ -18,7 +20,11 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace headroom::native::HWY_NAMESPACE {
+#if HEADROOM_HIGHWAY_HAS_VECTORS(HWY_TARGET)
 namespace hn = hwy::HWY_NAMESPACE;
+#else
+namespace hn = compiler_vectors;
+#endif
 
 using F32 = hn::ScalableTag<float>;
 using Words = hn::Repartition<std::uint32_t, F32>;
@@ -33,13 +39,7 @@ HWY_INLINE Vector odd_columns(hn::Vec<Words> words) {
   return hn::BitCast(F32(), hn::And(words, hn::Set(Words(), 0xffff0000U)));
 }
 HWY_INLINE hn::Vec<Words> load_words(const Bf16* from) {
-#if HWY_TARGET == HWY_SCALAR
-  std::uint32_t word = 0;  // the one-lane load wants an aligned word
-  std::memcpy(&word, from, sizeof word);
-  return hn::Set(Words(), word);
-#else
   return hn::LoadU(Words(), reinterpret_cast<const std::uint32_t*>(from));
-#endif
 }
 HWY_INLINE float sum_of(Vector vector) {
   return hn::GetLane(hn::SumOfLanes(F32(), vector));
@@ -200,28 +200,13 @@ void round_to_bf16(const float* x, std::size_t count, Bf16* y) {
   for (; i < count; ++i) y[i] = to_bf16(x[i]);
 }
 
-const char* gemv_target_name() {
-  return hwy::TargetName(HWY_TARGET);
-}
-
 }  // namespace headroom::native::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace headroom::native {
-namespace {
-
-HWY_EXPORT(prepare_bf16);
-HWY_EXPORT(multiply_bf16);
-HWY_EXPORT(prepare_int8);
-HWY_EXPORT(multiply_int8);
-HWY_EXPORT(round_to_bf16);
-HWY_EXPORT(gemv_target_name);
-
-}  // namespace
-
 GemvKernel portable_gemv_kernel(std::string_view dtype, Isa isa) {
-  const std::string target = HEADROOM_HIGHWAY_FUNCTION(gemv_target_name, isa)();
+  const std::string target = vectors_of(isa);
   const auto round = HEADROOM_HIGHWAY_FUNCTION(round_to_bf16, isa);
   if (dtype == "bf16") {
     return {HEADROOM_HIGHWAY_FUNCTION(prepare_bf16, isa), HEADROOM_HIGHWAY_FUNCTION(multiply_bf16, isa),

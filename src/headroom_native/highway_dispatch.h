@@ -3,39 +3,50 @@
 
 #include <hwy/highway.h>
 
-#include <cstddef>
 #include <cstdint>
 
+#include "headroom_native/compiler_vectors.h"
 #include "headroom_native/isa.h"
 
-/// The version for `isa` of a function that HWY_EXPORT exported, without Highway's process-wide choice: one
-/// process may use several, as the tests do. Usable after HWY_EXPORT, in the same file.
-#if (HWY_TARGETS & (HWY_TARGETS - 1)) == 0
-#define HEADROOM_HIGHWAY_FUNCTION(function, isa) (&HWY_STATIC_DISPATCH(function))
+/// The version for `isa` of a function that is compiled for each target, without Highway's process-wide
+/// choice: one process may use several, as the tests do. Usable where HWY_ONCE, in the namespace around
+/// HWY_NAMESPACE.
+#define HEADROOM_HIGHWAY_FUNCTION(function, isa)                                                            \
+  (::headroom::native::version_for(isa, &HWY_STATIC_DISPATCH(function), &HEADROOM_AVX2_NAMESPACE::function, \
+                                   &HEADROOM_AVX512_NAMESPACE::function))
+
+// Where the compiler may assume AVX2 of every CPU, that is the baseline, and nothing below is compiled.
+#if (HWY_TARGETS & HWY_AVX2) != 0
+#define HEADROOM_AVX2_NAMESPACE N_AVX2
+#elif (HWY_TARGETS & HWY_AVX3) != 0
+#define HEADROOM_AVX2_NAMESPACE N_AVX3
 #else
-#define HEADROOM_HIGHWAY_FUNCTION(function, isa) \
-  (HWY_DISPATCH_TABLE(function)[::headroom::native::highway_index(isa)])
+#define HEADROOM_AVX2_NAMESPACE HWY_NAMESPACE
 #endif
+#if (HWY_TARGETS & HWY_AVX3) != 0
+#define HEADROOM_AVX512_NAMESPACE N_AVX3
+#else
+#define HEADROOM_AVX512_NAMESPACE HEADROOM_AVX2_NAMESPACE
+#endif
+
+/// Whether Highway has vectors for `target`. If not, compiler_vectors.h has.
+#define HEADROOM_HIGHWAY_HAS_VECTORS(target) (((target) & (HWY_SCALAR | HWY_EMU128)) == 0)
 
 namespace headroom::native {
 
-/// Highway targets up to `isa` that this CPU supports. Better targets have lower bits.
-inline std::int64_t highway_targets([[maybe_unused]] Isa isa) {
-  const std::int64_t supported = hwy::SupportedTargets();
-#if HWY_ARCH_X86
-  if (isa == Isa::kBaseline) return HWY_STATIC_TARGET;
-  if (isa == Isa::kAvx2) return supported & ~(std::int64_t{HWY_AVX2} - 1);
-  return supported & ~(std::int64_t{HWY_AVX3} - 1);
-#else
-  return supported;
-#endif
+template <typename Version>
+Version version_for(Isa isa, Version baseline, Version avx2, Version avx512) {
+  if (isa >= Isa::kAvx512) return avx512;
+  return isa >= Isa::kAvx2 ? avx2 : baseline;
 }
 
-/// Where a table of HWY_EXPORT holds the version for `isa`.
-inline std::size_t highway_index(Isa isa) {
-  hwy::ChosenTarget chosen;
-  chosen.Update(highway_targets(isa));
-  return chosen.GetIndex();
+/// What the versions of `isa` compute with: "SSE2", "AVX2", "AVX3", "NEON".
+inline const char* vectors_of(Isa isa) {
+  constexpr std::int64_t kBaseline = HWY_STATIC_TARGET;
+  constexpr std::int64_t kAvx2 = (HWY_TARGETS & HWY_AVX2) != 0 ? HWY_AVX2 : kBaseline;
+  constexpr std::int64_t kAvx512 = (HWY_TARGETS & HWY_AVX3) != 0 ? HWY_AVX3 : kAvx2;
+  const std::int64_t target = version_for(isa, kBaseline, kAvx2, kAvx512);
+  return HEADROOM_HIGHWAY_HAS_VECTORS(target) ? hwy::TargetName(target) : compiler_vectors::kName;
 }
 
 }  // namespace headroom::native

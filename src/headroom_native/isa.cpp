@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom_native/isa.h"
 
+#if defined(__x86_64__)
+#include <hwy/targets.h>
+#endif
+
 #include <algorithm>
 #include <cstdlib>
 
@@ -16,12 +20,11 @@ bool cpu_has([[maybe_unused]] Isa isa) {
   switch (isa) {
     case Isa::kBaseline:
       return true;
+    // All that the compiler may use in Highway's versions for these targets: BMI2 and F16C, too.
     case Isa::kAvx2:
-      return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+      return (hwy::SupportedTargets() & HWY_AVX2) != 0;
     case Isa::kAvx512:
-      return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-             __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
-             __builtin_cpu_supports("avx512vl");
+      return (hwy::SupportedTargets() & HWY_AVX3) != 0;
     case Isa::kAvx512Vnni:
       return cpu_has(Isa::kAvx512) && __builtin_cpu_supports("avx512vnni");
     case Isa::kAvx512Bf16:

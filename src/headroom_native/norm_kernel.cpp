@@ -7,6 +7,8 @@
 
 #include "headroom_native/norm_avx512.h"
 
+#include "headroom_native/highway_targets.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "headroom_native/norm_kernel.cpp"
 #include <hwy/foreach_target.h>  // compiles this file once for each target
@@ -18,7 +20,11 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace headroom::native::HWY_NAMESPACE {
+#if HEADROOM_HIGHWAY_HAS_VECTORS(HWY_TARGET)
 namespace hn = hwy::HWY_NAMESPACE;
+#else
+namespace hn = compiler_vectors;
+#endif
 
 using F32 = hn::ScalableTag<float>;
 using Words = hn::Repartition<std::uint32_t, F32>;
@@ -38,21 +44,10 @@ HWY_INLINE float sum_of(Vector vector) {
 }
 
 HWY_INLINE WordVector load_words(const Bf16* from) {
-#if HWY_TARGET == HWY_SCALAR
-  std::uint32_t word = 0;  // the one-lane load wants an aligned word
-  std::memcpy(&word, from, sizeof word);
-  return hn::Set(Words(), word);
-#else
   return hn::LoadU(Words(), reinterpret_cast<const std::uint32_t*>(from));
-#endif
 }
 HWY_INLINE void store_words(WordVector words, Bf16* to) {
-#if HWY_TARGET == HWY_SCALAR
-  const std::uint32_t word = hn::GetLane(words);
-  std::memcpy(static_cast<void*>(to), &word, sizeof word);
-#else
   hn::StoreU(words, Words(), reinterpret_cast<std::uint32_t*>(to));
-#endif
 }
 
 /// The bits of `value` after rounding to bf16 (nearest even); only the upper half counts.
@@ -220,27 +215,14 @@ void norm_vector(const float* x, std::size_t columns, const Bf16* gamma, const B
     y[k] = to_bf16((x[k] - of.mean) * of.scale * to_float(gamma[k]) + to_float(beta[k]));
 }
 
-const char* norm_target_name() {
-  return hwy::TargetName(HWY_TARGET);
-}
-
 }  // namespace headroom::native::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace headroom::native {
-namespace {
-
-HWY_EXPORT(prepare);
-HWY_EXPORT(norm_rows);
-HWY_EXPORT(norm_vector);
-HWY_EXPORT(norm_target_name);
-
-}  // namespace
-
 NormKernel portable_norm_kernel(Isa isa) {
   return {HEADROOM_HIGHWAY_FUNCTION(prepare, isa), HEADROOM_HIGHWAY_FUNCTION(norm_rows, isa),
-          HEADROOM_HIGHWAY_FUNCTION(norm_vector, isa), HEADROOM_HIGHWAY_FUNCTION(norm_target_name, isa)()};
+          HEADROOM_HIGHWAY_FUNCTION(norm_vector, isa), vectors_of(isa)};
 }
 
 NormKernel norm_kernel(Isa isa) {

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include "headroom_native/highway_targets.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "headroom_native/llm/token_kernels.cpp"
 #include <hwy/foreach_target.h>  // compiles this file once for each target
@@ -17,7 +19,11 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace headroom::native::HWY_NAMESPACE {
+#if HEADROOM_HIGHWAY_HAS_VECTORS(HWY_TARGET)
 namespace hn = hwy::HWY_NAMESPACE;
+#else
+namespace hn = compiler_vectors;
+#endif
 
 using F32 = hn::ScalableTag<float>;
 using Words = hn::Repartition<std::uint32_t, F32>;
@@ -204,17 +210,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace headroom::native {
-namespace {
-
-HWY_EXPORT(rms_norm);
-HWY_EXPORT(rotate);
-HWY_EXPORT(swiglu);
-HWY_EXPORT(round);
-HWY_EXPORT(attend);
-HWY_EXPORT(find_at_least);
-
-}  // namespace
-
 TokenKernels token_kernels(Isa isa) {
   return {HEADROOM_HIGHWAY_FUNCTION(rms_norm, isa), HEADROOM_HIGHWAY_FUNCTION(rotate, isa),
           HEADROOM_HIGHWAY_FUNCTION(swiglu, isa),   HEADROOM_HIGHWAY_FUNCTION(round, isa),

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+#if defined(__x86_64__)
+#include <emmintrin.h>
+#endif
+
+/// Vectors of the compiler, 16 bytes each, for what every CPU of an architecture has: SSE2 on x86-64. The
+/// kernels use them where the target of Highway that is left has none (before version 1.1 it begins at
+/// SSSE3). Names, tags and meanings are those of Highway, as far as the kernels use them.
+namespace headroom::native::compiler_vectors {
+
+#if defined(__x86_64__)
+constexpr const char* kName = "SSE2";
+#elif defined(__aarch64__)
+constexpr const char* kName = "NEON";
+#else
+constexpr const char* kName = "16-byte vectors";
+#endif
+
+template <typename T, std::size_t kCount>
+struct Tag {
+  using Lane = T;
+  static constexpr std::size_t kLanes = kCount;
+  using Vector [[gnu::vector_size(sizeof(T) * kCount)]] = T;
+};
+template <typename T>
+using ScalableTag = Tag<T, 16 / sizeof(T)>;
+/// As many bytes.
+template <typename T, typename D>
+using Repartition = Tag<T, D::kLanes * sizeof(typename D::Lane) / sizeof(T)>;
+/// As many lanes.
+template <typename T, typename D>
+using Rebind = Tag<T, D::kLanes>;
+template <typename D>
+using Vec = typename D::Vector;
+
+template <typename D>
+constexpr std::size_t Lanes(D) {
+  return D::kLanes;
+}
+
+template <typename D, typename From>
+[[gnu::always_inline]] inline Vec<D> BitCast(D, From from) {
+  return reinterpret_cast<Vec<D>>(from);
+}
+template <typename D>
+[[gnu::always_inline]] inline Vec<D> Zero(D) {
+  return Vec<D>{};
+}
+template <typename D>
+[[gnu::always_inline]] inline Vec<D> Set(D, typename D::Lane value) {
+  return Vec<D>{} + value;
+}
+template <typename D>
+[[gnu::always_inline]] inline Vec<D> Inf(D tag) {
+  return Set(tag, std::numeric_limits<typename D::Lane>::infinity());
+}
+
+template <typename D>
+[[gnu::always_inline]] inline Vec<D> LoadU(D, const typename D::Lane* from) {
+  Vec<D> vector;
+  std::memcpy(&vector, from, sizeof vector);
+  return vector;
+}
+template <typename D>
+[[gnu::always_inline]] inline void StoreU(Vec<D> vector, D, typename D::Lane* to) {
+  std::memcpy(to, &vector, sizeof vector);
+}
+/// Around the caches where the architecture can; `to` is aligned.
+template <typename D>
+[[gnu::always_inline]] inline void Stream(Vec<D> vector, [[maybe_unused]] D tag, typename D::Lane* to) {
+#if defined(__x86_64__)
+  _mm_stream_si128(reinterpret_cast<__m128i*>(to), reinterpret_cast<__m128i>(vector));
+#else
+  StoreU(vector, tag, to);
+#endif
+}
+
+template <typename V>
+[[gnu::always_inline]] inline V Add(V a, V b) {
+  return a + b;
+}
+template <typename V>
+[[gnu::always_inline]] inline V Sub(V a, V b) {
+  return a - b;
+}
+template <typename V>
+[[gnu::always_inline]] inline V Mul(V a, V b) {
+  return a * b;
+}
+template <typename V>
+[[gnu::always_inline]] inline V Div(V a, V b) {
+  return a / b;
+}
+template <typename V>
+[[gnu::always_inline]] inline V Neg(V a) {
+  return -a;
+}
+template <typename V>
+[[gnu::always_inline]] inline V MulAdd(V a, V b, V c) {
+  return a * b + c;
+}
+template <typename V>
+[[gnu::always_inline]] inline V NegMulAdd(V a, V b, V c) {
+  return c - a * b;
+}
+template <typename V>
+[[gnu::always_inline]] inline V And(V a, V b) {
+  return a & b;
+}
+template <typename V>
+[[gnu::always_inline]] inline V Or(V a, V b) {
+  return a | b;
+}
+template <int kBits, typename V>
+[[gnu::always_inline]] inline V ShiftLeft(V a) {
+  return a << kBits;
+}
+template <int kBits, typename V>
+[[gnu::always_inline]] inline V ShiftRight(V a) {
+  return a >> kBits;
+}
+
+/// A mask has all bits of a lane, or none.
+template <typename V>
+[[gnu::always_inline]] inline auto Eq(V a, V b) {
+  return a == b;
+}
+template <typename V>
+[[gnu::always_inline]] inline auto Gt(V a, V b) {
+  return a > b;
+}
+template <typename V>
+[[gnu::always_inline]] inline auto Ge(V a, V b) {
+  return a >= b;
+}
+template <typename V>
+[[gnu::always_inline]] inline auto IsNaN(V a) {
+  return a != a;
+}
+template <typename D, typename Mask>
+[[gnu::always_inline]] inline Mask RebindMask(D, Mask mask) {
+  return mask;
+}
+template <typename Mask, typename V>
+[[gnu::always_inline]] inline V IfThenElse(Mask mask, V yes, V no) {
+  return mask ? yes : no;
+}
+/// -1 where none is true.
+template <typename D, typename Mask>
+[[gnu::always_inline]] inline std::intptr_t FindFirstTrue(D, Mask mask) {
+  std::uint64_t words[sizeof mask / sizeof(std::uint64_t)];
+  std::memcpy(words, &mask, sizeof mask);
+  if ((words[0] | words[1]) == 0) return -1;
+  std::size_t lane = 0;
+  while (mask[lane] == 0) ++lane;
+  return static_cast<std::intptr_t>(lane);
+}
+
+template <int... kLane, typename V>
+[[gnu::always_inline]] inline V shuffle(V a, V b) {
+#if defined(__clang__)
+  return __builtin_shufflevector(a, b, kLane...);
+#else
+  // Of integers as wide as the lanes, which is what a comparison gives.
+  return __builtin_shuffle(a, b, decltype(a == b){kLane...});
+#endif
+}
+template <typename V>
+[[gnu::always_inline]] inline auto GetLane(V vector) {
+  return vector[0];
+}
+/// In every lane.
+template <typename D>
+[[gnu::always_inline]] inline Vec<D> SumOfLanes(D, Vec<D> vector) {
+  static_assert(D::kLanes == 4);
+  const Vec<D> halves = vector + shuffle<2, 3, 0, 1>(vector, vector);
+  return halves + shuffle<1, 0, 3, 2>(halves, halves);
+}
+
+/// Pairs, from x0 y0 x1 y1 ... in memory.
+template <typename D>
+[[gnu::always_inline]] inline void LoadInterleaved2(D tag, const typename D::Lane* from, Vec<D>& x,
+                                                    Vec<D>& y) {
+  static_assert(D::kLanes == 4);
+  const Vec<D> low = LoadU(tag, from), high = LoadU(tag, from + 4);
+  x = shuffle<0, 2, 4, 6>(low, high);
+  y = shuffle<1, 3, 5, 7>(low, high);
+}
+template <typename D>
+[[gnu::always_inline]] inline void StoreInterleaved2(Vec<D> x, Vec<D> y, D tag, typename D::Lane* to) {
+  static_assert(D::kLanes == 4);
+  StoreU(shuffle<0, 4, 1, 5>(x, y), tag, to);
+  StoreU(shuffle<2, 6, 3, 7>(x, y), tag, to + 4);
+}
+
+using Floats = ScalableTag<float>;
+using Integers = Rebind<std::int32_t, Floats>;
+using Words = Rebind<std::uint32_t, Floats>;
+
+/// A wider type. Written as what SSE2 does, interleaving: GCC 12 moves lane by lane if it is asked to
+/// convert.
+[[gnu::always_inline]] inline Vec<Integers> PromoteTo(Integers tag, Vec<Rebind<std::int8_t, Floats>> bytes) {
+  using Bytes = ScalableTag<std::int8_t>;
+  using Halves = ScalableTag<std::int16_t>;
+  std::int32_t word;
+  std::memcpy(&word, &bytes, sizeof word);
+  const Vec<Bytes> low = BitCast(Bytes(), Vec<Integers>{word});
+  const Vec<Halves> twice =
+      BitCast(Halves(), shuffle<0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23>(low, low));
+  return ShiftRight<24>(BitCast(tag, shuffle<0, 8, 1, 9, 2, 10, 3, 11>(twice, twice)));
+}
+[[gnu::always_inline]] inline Vec<Words> PromoteTo(Words tag, Vec<Rebind<std::uint16_t, Floats>> halves) {
+  using Halves = ScalableTag<std::uint16_t>;
+  std::uint64_t four;
+  std::memcpy(&four, &halves, sizeof four);
+  const Vec<Halves> low = BitCast(Halves(), Vec<ScalableTag<std::uint64_t>>{four});
+  return BitCast(tag, shuffle<0, 8, 1, 9, 2, 10, 3, 11>(low, Zero(Halves())));
+}
+/// A narrower type. Highway's saturates; here the values must fit.
+[[gnu::always_inline]] inline Vec<Rebind<std::uint16_t, Floats>> DemoteTo(Rebind<std::uint16_t, Floats>,
+                                                                          Vec<Integers> values) {
+  return __builtin_convertvector(values, Vec<Rebind<std::uint16_t, Floats>>);
+}
+/// Truncates.
+template <typename D, typename V>
+[[gnu::always_inline]] inline Vec<D> ConvertTo(D, V values) {
+  return __builtin_convertvector(values, Vec<D>);
+}
+
+/// As Highway's: 0 far below, no more than the largest float's logarithm above, and not for NaN. 2^n times a
+/// polynomial for |r| <= log(2) / 2, by the coefficients of Cephes (expf.c, S. Moshier).
+[[gnu::always_inline]] inline Vec<Floats> Exp(Floats tag, Vec<Floats> x) {
+  // Adding and taking away 1.5 * 2^23 rounds to an integer.
+  const Vec<Floats> round = Set(tag, 12582912.0F);
+  const Vec<Floats> n = (x * 1.44269504F + round) - round;
+  const Vec<Floats> r = (x - n * 0.693359375F) + n * 2.12194440e-4F;
+  Vec<Floats> p = Set(tag, 1.9875691500e-4F);
+  p = p * r + 1.3981999507e-3F;
+  p = p * r + 8.3334519073e-3F;
+  p = p * r + 4.1665795894e-2F;
+  p = p * r + 1.6666665459e-1F;
+  p = p * r + 5.0000001201e-1F;
+  p = p * r * r + r + 1.0F;
+  // In two factors: 2^128 is no float, though its product with p may be one.
+  const Vec<Integers> power = ConvertTo(Integers(), n), half = ShiftRight<1>(power);
+  const Vec<Floats> first = BitCast(tag, (half + 127) << 23),
+                    second = BitCast(tag, (power - half + 127) << 23);
+  return IfThenElse(x < -104.0F, Zero(tag), p * first * second);
+}
+
+}  // namespace headroom::native::compiler_vectors
