@@ -4,10 +4,13 @@ option(HEADROOM_PEERS "Measure oneDNN and OpenBLAS beside our kernels, where the
 set(HEADROOM_HAS_ONEDNN FALSE)
 set(HEADROOM_HAS_OPENBLAS FALSE)
 if(HEADROOM_PEERS)
-  # Version 2: in 3 the descriptors of operations are gone.
-  find_package(dnnl 2 QUIET CONFIG)
+  # Versions 2 and 3 (peers/onednn_version.h), with the threads of OpenMP: one in each thread of ours.
+  find_package(dnnl QUIET CONFIG)
   find_package(OpenMP QUIET COMPONENTS CXX)
-  if(dnnl_FOUND AND OpenMP_CXX_FOUND)
+  if(dnnl_FOUND AND NOT (dnnl_VERSION VERSION_GREATER_EQUAL 2 AND dnnl_VERSION VERSION_LESS 4
+                         AND DNNL_CPU_RUNTIME MATCHES "^(OMP|SEQ)$"))
+    message(STATUS "headroom-native: oneDNN ${dnnl_VERSION} (${DNNL_CPU_RUNTIME}) is not used: neither 2 nor 3, or not with OpenMP")
+  elseif(dnnl_FOUND AND OpenMP_CXX_FOUND)
     set(HEADROOM_HAS_ONEDNN TRUE)
   endif()
   # Loaded at run time: it starts threads as soon as it is.
@@ -15,5 +18,5 @@ if(HEADROOM_PEERS)
   if(openblas_FOUND)
     set(HEADROOM_HAS_OPENBLAS TRUE)
   endif()
-  message(STATUS "headroom-native: peers oneDNN ${HEADROOM_HAS_ONEDNN}, OpenBLAS ${HEADROOM_HAS_OPENBLAS}")
+  message(STATUS "headroom-native: peers oneDNN ${HEADROOM_HAS_ONEDNN} ${dnnl_VERSION}, OpenBLAS ${HEADROOM_HAS_OPENBLAS}")
 endif()

@@ -4,10 +4,12 @@
 #include <omp.h>
 
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "headroom/workload/slice.h"
 #include "headroom_native/peers/matrix_case.h"
+#include "headroom_native/peers/onednn_version.h"
 
 namespace headroom::native {
 namespace {
@@ -66,13 +68,11 @@ void OnednnMatmul::make(Worker& worker) {
   const memory::dim inputs = dim_of(layer_.columns), outputs = dim_of(worker.rows.size());
   const memory::desc source({1, inputs}, Type::bf16, Tag::ab);
   const memory::desc weights({inputs, outputs}, Type::bf16, layer_.packed ? Tag::any : Tag::ba);
-  const memory::desc bias({1, outputs}, Type::f32, Tag::ab);
+  std::optional<memory::desc> bias;
+  if (layer_.bias != nullptr) bias.emplace(memory::dims{1, outputs}, Type::f32, Tag::ab);
   const memory::desc target({1, outputs}, layer_.result, Tag::ab);
-  const dnnl::matmul::desc operation = layer_.bias == nullptr
-                                           ? dnnl::matmul::desc(source, weights, target)
-                                           : dnnl::matmul::desc(source, weights, bias, target);
   worker.stream = dnnl::stream(engine_);
-  worker.description = dnnl::matmul::primitive_desc(operation, engine_);
+  worker.description = describe_matmul(engine_, source, weights, bias, target);
   worker.matmul = dnnl::matmul(worker.description);
 }
 

@@ -7,6 +7,7 @@
 #include "headroom/workload/slice.h"
 #include "headroom_native/gemv_kernel.h"
 #include "headroom_native/peers/onednn_matmul.h"
+#include "headroom_native/peers/onednn_version.h"
 #include "headroom_native/pool_team.h"
 
 namespace headroom::native {
@@ -24,14 +25,11 @@ OnednnCall layer_norm_call(const dnnl::engine& engine, std::size_t rows, std::si
                             Tag::ab);
   const memory::desc parameters({static_cast<memory::dim>(columns)}, Type::f32, Tag::a);
   const auto flags = dnnl::normalization_flags::use_scale | dnnl::normalization_flags::use_shift;
-  const layer_normalization_forward::desc operation(dnnl::prop_kind::forward_inference, values, kNormEpsilon,
-                                                    flags);
-  return OnednnCall(
-      layer_normalization_forward(layer_normalization_forward::primitive_desc(operation, engine)),
-      {{DNNL_ARG_SRC, memory(values, engine, const_cast<void*>(x))},
-       {DNNL_ARG_DST, memory(values, engine, y)},
-       {DNNL_ARG_SCALE, memory(parameters, engine, const_cast<float*>(gamma))},
-       {DNNL_ARG_SHIFT, memory(parameters, engine, const_cast<float*>(beta))}});
+  return OnednnCall(layer_normalization_forward(describe_layer_norm(engine, values, kNormEpsilon, flags)),
+                    {{DNNL_ARG_SRC, memory(values, engine, const_cast<void*>(x))},
+                     {DNNL_ARG_DST, memory(values, engine, y)},
+                     {DNNL_ARG_SCALE, memory(parameters, engine, const_cast<float*>(gamma))},
+                     {DNNL_ARG_SHIFT, memory(parameters, engine, const_cast<float*>(beta))}});
 }
 
 std::vector<float> as_floats(const std::vector<Bf16>& values) {
