@@ -54,6 +54,10 @@ const char* name_of(Isa isa) {
   return "?";
 }
 
+std::vector<Isa> all_isas() {
+  return {std::begin(kAll), std::end(kAll)};
+}
+
 std::vector<Isa> available_isas() {
   std::vector<Isa> found;
   std::copy_if(std::begin(kAll), std::end(kAll), std::back_inserter(found), cpu_has);

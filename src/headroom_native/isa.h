@@ -18,7 +18,8 @@ enum class Isa {
 /// "baseline", "avx2", "avx512", "avx512_vnni", "avx512_bf16".
 const char* name_of(Isa isa);
 
-/// Those that this CPU has, worst first.
+/// All of them, worst first, and those that this CPU has.
+std::vector<Isa> all_isas();
 std::vector<Isa> available_isas();
 
 /// Whether this CPU has AVX512-VBMI (permutations of bytes), and `isa` allows for it: the CPUs that have it

@@ -4,9 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
+#include <algorithm>
 #include <functional>
 
+#include "forced_isa.h"
 #include "headroom/base/error.h"
 #include "headroom_native/isa.h"
 #include "headroom_native/tuning.h"
@@ -107,18 +108,21 @@ TEST(Experiments, AnUnknownVariantIsAnError) {
   EXPECT_THROW(run(spec), Error);
 }
 
-TEST(Experiments, EachInstructionSetIsRight) {
-  for (const Isa isa : available_isas()) {
-    setenv("HEADROOM_ISA", name_of(isa), 1);
-    expect_right(run(hot_case("gemv", {{"D", "1025"}, {"dtype", "bf16"}})), name_of(isa));
-    expect_right(run(hot_case("gather_gemv", {{"D", "127"}, {"dtype", "int8"}})), name_of(isa));
-    expect_right(run(hot_case("layer_norm", {{"D", "1000"}, {"BS", "3"}, {"dtype", "bf16"}})), name_of(isa));
-    expect_right(run(hot_case("mlp_layer_norm_gelu", {{"D", "127"}, {"hidden", "1000"}, {"dtype", "bf16"}})),
-                 name_of(isa));
-    expect_measured(run(hot_case("limit.read", {{"bytes", "16384"}, {"pattern", "linear"}})), name_of(isa));
-  }
-  unsetenv("HEADROOM_ISA");
+class EachIsaTest : public ::testing::TestWithParam<Isa> {};
+
+TEST_P(EachIsaTest, IsRight) {
+  const std::string name = name_of(GetParam());
+  if (std::ranges::count(available_isas(), GetParam()) == 0) GTEST_SKIP() << "this CPU has no " << name;
+  const ForcedIsa forced(name.c_str());
+  expect_right(run(hot_case("gemv", {{"D", "1025"}, {"dtype", "bf16"}})), name);
+  expect_right(run(hot_case("gather_gemv", {{"D", "127"}, {"dtype", "int8"}})), name);
+  expect_right(run(hot_case("layer_norm", {{"D", "1000"}, {"BS", "3"}, {"dtype", "bf16"}})), name);
+  expect_right(run(hot_case("mlp_layer_norm_gelu", {{"D", "127"}, {"hidden", "1000"}, {"dtype", "bf16"}})),
+               name);
+  expect_measured(run(hot_case("limit.read", {{"bytes", "16384"}, {"pattern", "linear"}})), name);
 }
+INSTANTIATE_TEST_SUITE_P(All, EachIsaTest, ::testing::ValuesIn(all_isas()),
+                         [](const auto& suite) { return std::string(name_of(suite.param)); });
 
 TEST(Experiments, BytesAreThoseOfThePyTorchBenchmark) {
   const CaseInfo gemv = run(hot_case("gemv", {{"D", "100"}, {"dtype", "bf16"}})).info;
