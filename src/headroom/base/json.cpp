@@ -8,35 +8,17 @@
 namespace headroom {
 namespace {
 
-const char* type_text(const Json& value) {
-  switch (value.type()) {
-    case Json::value_t::null:
-      return "null";
-    case Json::value_t::object:
-      return "an object";
-    case Json::value_t::array:
-      return "an array";
-    case Json::value_t::string:
-      return "a string";
-    case Json::value_t::boolean:
-      return "a boolean";
-    default:
-      return "a number";
-  }
-}
-
 /// The member, or nullptr where `object` has none of that name.
 const Json* find_member(const Json& object, const char* key, const std::string& where) {
   if (!object.is_object()) {
-    throw Error(fmt::format("{}: expected an object, found {}", where, type_text(object)));
+    throw Error(fmt::format("{}: expected an object, found {}", where, object.type_text()));
   }
-  const auto found = object.find(key);
-  return found == object.end() ? nullptr : &*found;
+  return object.find(key);
 }
 
 [[noreturn]] void wrong_type(const Json& found, const char* key, const char* expected,
                              const std::string& where) {
-  throw Error(fmt::format("{}/{}: expected {}, found {}", where, key, expected, type_text(found)));
+  throw Error(fmt::format("{}/{}: expected {}, found {}", where, key, expected, found.type_text()));
 }
 
 const Json& required(const Json& object, const char* key, const char* expected, const std::string& where) {
@@ -45,34 +27,7 @@ const Json& required(const Json& object, const char* key, const char* expected, 
   return *member;
 }
 
-/// What nlohmann says without its own prefix and position: "[json.exception.parse_error.101] parse error at
-/// line 1, column 2: syntax error ..." becomes "syntax error ...", at most `kMaxReason` bytes of it.
-std::string reason_of(const nlohmann::json::exception& error) {
-  constexpr std::size_t kMaxReason = 300;
-  std::string text = error.what();
-  if (const std::size_t end = text.find("] "); end != std::string::npos) text.erase(0, end + 2);
-  if (text.starts_with("parse error")) {
-    if (const std::size_t colon = text.find(": "); colon != std::string::npos) text.erase(0, colon + 2);
-  }
-  if (text.size() > kMaxReason) text = text.substr(0, kMaxReason) + "...";
-  return text;
-}
-
-std::string dump(const Json& value, int indent) {
-  return value.dump(indent, ' ', false, Json::error_handler_t::replace);
-}
-
 }  // namespace
-
-Json parse_json(std::string_view text, const std::string& source) {
-  try {
-    return Json::parse(text);
-  } catch (const nlohmann::json::parse_error& error) {
-    throw Error(fmt::format("{}: not JSON at byte {}: {}", source, error.byte, reason_of(error)));
-  } catch (const nlohmann::json::exception& error) {
-    throw Error(fmt::format("{}: not JSON: {}", source, reason_of(error)));
-  }
-}
 
 double json_number(const Json& object, const char* key, const std::string& where) {
   const Json& member = required(object, key, "a number", where);
@@ -83,7 +38,7 @@ double json_number(const Json& object, const char* key, const std::string& where
 std::string json_string(const Json& object, const char* key, const std::string& where) {
   const Json& member = required(object, key, "a string", where);
   if (!member.is_string()) wrong_type(member, key, "a string", where);
-  return member.get<std::string>();
+  return member.string();
 }
 
 bool json_bool(const Json& object, const char* key, const std::string& where) {
@@ -111,14 +66,6 @@ std::string json_string_or(const Json& object, const char* key, const std::strin
                            const std::string& where) {
   const Json* member = find_member(object, key, where);
   return member == nullptr || member->is_null() ? fallback : json_string(object, key, where);
-}
-
-std::string dump_json(const Json& value) {
-  return dump(value, -1);
-}
-
-std::string dump_json_pretty(const Json& value) {
-  return dump(value, 2);
 }
 
 }  // namespace headroom

@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
-#include <vector>
+
+#include "headroom/base/json_value.h"
 
 namespace headroom {
 
-/// JSON as a value; object keys keep the order in which they were written.
-using Json = nlohmann::ordered_json;
-
 /// Parses strict JSON. `source` names the text in errors ("results.json").
-/// Throws Error with the byte offset when the text is not JSON.
+/// Throws Error with the byte offset when the text is not JSON, or nested more than 500 deep.
 Json parse_json(std::string_view text, const std::string& source);
+
+/// Whether parse_json would take it.
+bool is_json(std::string_view text);
+
+/// The value at a JSON pointer (RFC 6901), "/times/0/compile", or nullptr where there is none.
+/// Throws Error where the text is no pointer.
+const Json* json_at(const Json& value, std::string_view pointer);
 
 /// Typed access with an error that names the path: "results.json: /records/3/metric/name: expected a string,
 /// found a number". `where` is the path of `object`. All throw Error when the member is absent or of another
@@ -33,5 +37,7 @@ std::string json_string_or(const Json& object, const char* key, const std::strin
 std::string dump_json(const Json& value);
 /// The same, indented by two spaces.
 std::string dump_json_pretty(const Json& value);
+/// On one line, with \u escapes for all that is not ASCII.
+std::string dump_json_ascii(const Json& value);
 
 }  // namespace headroom

@@ -24,7 +24,7 @@ SqlValue whole(std::uint64_t number) {
 
 /// Text as every database takes it: UTF-8 without NUL. The packed record keeps what it was.
 std::string storable(const std::string& raw) {
-  std::string clean = Json::parse(dump_json(raw)).get<std::string>();
+  std::string clean = parse_json(dump_json(raw), "text").string();
   std::erase(clean, '\0');
   return clean;
 }
@@ -63,7 +63,7 @@ SeriesKey series_key(const RunRecord& of) {
   const Record& record = of.record;
   std::string name = identity(record);
   if (of.compared) {
-    Json parts = Json::parse(name);
+    Json parts = parse_json(name, "identity");
     parts.push_back(record.runner);
     name = dump_json(parts);
   }

@@ -176,7 +176,7 @@ Json to_json(const CollectiveHistory& history) {
 CollectiveHistory collective_history_from_json(const Json& json) {
   try {
     CollectiveHistory history;
-    json.at("now_ns").get_to(history.now_ns);
+    history.now_ns = json.at("now_ns").get<std::int64_t>();
     for (const Json& group : json.at("groups")) {
       history.groups.push_back({group.at("name").get<std::string>(),
                                 group.at("ranks").get<std::vector<int>>(), group.at("size").get<int>()});
@@ -192,7 +192,7 @@ CollectiveHistory collective_history_from_json(const Json& json) {
                                call.at(8).get<std::int64_t>(), static_cast<CollectiveState>(state)});
     }
     return history;
-  } catch (const nlohmann::json::exception& error) {
+  } catch (const JsonError& error) {
     throw Error(fmt::format("the collectives of a rank: {}", error.what()));
   }
 }

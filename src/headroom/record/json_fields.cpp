@@ -5,8 +5,8 @@ namespace headroom::record_json {
 
 const Json* optional_member(const Json& object, const char* key, const std::string& where) {
   if (!object.is_object()) throw Error(where + ": expected an object");
-  const auto found = object.find(key);
-  return found == object.end() || found->is_null() ? nullptr : &*found;
+  const Json* found = object.find(key);
+  return found == nullptr || found->is_null() ? nullptr : found;
 }
 
 void refuse(const std::string& where, const char* key, const std::string& what) {

@@ -121,7 +121,7 @@ Json parse_tool_json(std::string_view text, const std::string& source) {
 }
 
 void require_json(std::string_view text, const std::string& source) {
-  if (!Json::accept(text)) parse_json(text, source);
+  if (!is_json(text)) parse_json(text, source);
 }
 
 std::vector<JsonRow> parse_json_rows(std::string_view text, const std::string& source) {
@@ -144,13 +144,13 @@ std::vector<JsonRow> parse_json_rows(std::string_view text, const std::string& s
 }
 
 bool is_tool_number(const Json& value) {
-  return value.is_number() || (value.is_string() && value.get_ref<const std::string&>() == "\x7f");
+  return value.is_number() || (value.is_string() && value.string() == "\x7f");
 }
 
 double tool_number(const Json& value, const std::string& where) {
   if (value.is_number()) return value.get<double>();
   if (is_tool_number(value)) return std::numeric_limits<double>::quiet_NaN();
-  throw Error(fmt::format("{}: expected a number, found {}", where, value.type_name()));
+  throw Error(fmt::format("{}: expected a number, found {}", where, value.type_text()));
 }
 
 double finite_number(const Json& object, const char* key, const std::string& where) {
@@ -170,7 +170,7 @@ double require_time(double value, const std::string& where) {
 
 std::vector<double> read_times(const Json& array, const std::string& where) {
   if (!array.is_array())
-    throw Error(fmt::format("{}: expected an array, found {}", where, array.type_name()));
+    throw Error(fmt::format("{}: expected an array, found {}", where, array.type_text()));
   std::vector<double> times;
   times.reserve(array.size());
   // The path of each element is needed only where it is refused.

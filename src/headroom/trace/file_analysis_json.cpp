@@ -56,15 +56,16 @@ Json table_json(const DataTable& table) {
 }
 
 DataTable table_of(const Json& json) {
-  DataTable table{json.at("key"), json.at("title"), {}, {}};
+  DataTable table{json.at("key").string(), json.at("title").string(), {}, {}};
   for (const Json& column : json.at("columns")) {
-    table.columns.push_back({column.at(0), column.at(1), static_cast<Kind>(column.at(2).get<int>())});
+    table.columns.push_back(
+        {column.at(0).string(), column.at(1).string(), static_cast<Kind>(column.at(2).get<int>())});
   }
   for (const Json& cells : json.at("rows")) {
     std::vector<Cell>& row = table.rows.emplace_back();
     for (const Json& cell : cells) row.push_back(cell_from_json(cell));
   }
-  table.is_for_combining = json.at("for_combining");
+  table.is_for_combining = json.at("for_combining").get<bool>();
   return table;
 }
 
@@ -84,11 +85,13 @@ AnalysisResult result_of(const Json& json) {
   AnalysisResult result;
   for (const Json& table : json.at("tables")) result.tables.push_back(table_of(table));
   for (const Json& headline : json.at("headlines")) {
-    result.headlines.push_back({headline.at(0), static_cast<Kind>(headline.at(1).get<int>()), headline.at(2),
-                                real_of(headline.at(3)), headline.at(4)});
+    result.headlines.push_back({headline.at(0).string(), static_cast<Kind>(headline.at(1).get<int>()),
+                                headline.at(2).get<bool>(), real_of(headline.at(3)),
+                                headline.at(4).string()});
   }
   result.notes = json.at("notes").get<std::vector<std::string>>();
-  for (const Json& file : json.at("files")) result.files.push_back({file.at(0), file.at(1)});
+  for (const Json& file : json.at("files"))
+    result.files.push_back({file.at(0).string(), file.at(1).string()});
   return result;
 }
 
@@ -99,8 +102,10 @@ Json problems_json(const Problems& problems) {
 }
 
 Problems problems_of(const Json& json) {
-  Problems problems{json.at("count"), json.at("events_skipped"), {}};
-  for (const Json& problem : json.at("first")) problems.first.push_back({problem.at(0), problem.at(1)});
+  Problems problems{
+      json.at("count").get<std::uint64_t>(), json.at("events_skipped").get<std::uint64_t>(), {}};
+  for (const Json& problem : json.at("first"))
+    problems.first.push_back({problem.at(0).get<std::uint64_t>(), problem.at(1).string()});
   return problems;
 }
 
@@ -116,7 +121,9 @@ Json devices_json(const std::vector<DeviceProperties>& devices) {
 std::vector<DeviceProperties> devices_of(const Json& json) {
   std::vector<DeviceProperties> devices;
   for (const Json& device : json) {
-    devices.push_back({device.at(0), device.at(1), device.at(2), device.at(3), device.at(4), device.at(5)});
+    const auto whole = [&](int index) { return device.at(index).get<std::int32_t>(); };
+    devices.push_back(
+        {whole(0), device.at(1).string(), device.at(2).get<double>(), whole(3), whole(4), whole(5)});
   }
   return devices;
 }
@@ -139,14 +146,14 @@ Json facts_json(const TraceFacts& facts) {
 
 TraceFacts facts_from(const Json& json) {
   TraceFacts facts;
-  facts.source = json.at("source");
-  facts.file_bytes = json.at("file_bytes");
-  facts.json_bytes = json.at("json_bytes");
-  facts.events_seen = json.at("events_seen");
-  facts.start_ns = json.at("start_ns");
-  facts.end_ns = json.at("end_ns");
-  facts.recorded_at_s = json.at("recorded_at_s");
-  facts.is_complete = json.at("is_complete");
+  json.at("source").get_to(facts.source);
+  json.at("file_bytes").get_to(facts.file_bytes);
+  json.at("json_bytes").get_to(facts.json_bytes);
+  json.at("events_seen").get_to(facts.events_seen);
+  json.at("start_ns").get_to(facts.start_ns);
+  json.at("end_ns").get_to(facts.end_ns);
+  json.at("recorded_at_s").get_to(facts.recorded_at_s);
+  json.at("is_complete").get_to(facts.is_complete);
   facts.problems = problems_of(json.at("problems"));
   facts.devices = devices_of(json.at("devices"));
   if (json.contains("rank")) facts.rank = json.at("rank").get<std::int64_t>();
@@ -171,9 +178,10 @@ std::vector<FileAnalysis> file_analyses_from_text(std::string_view text) {
   std::vector<FileAnalysis> analyses;
   try {
     for (const Json& json : list) {
-      analyses.push_back({facts_from(json.at("facts")), json.at("error"), result_of(json.at("result"))});
+      analyses.push_back(
+          {facts_from(json.at("facts")), json.at("error").string(), result_of(json.at("result"))});
     }
-  } catch (const Json::exception& error) {
+  } catch (const JsonError& error) {
     throw Error(std::string("the analyses of another process are not in the form of this version: ") +
                 error.what() + "; start the same build everywhere");
   }

@@ -73,6 +73,18 @@ void expect_equal(const Environment& a, const Environment& b) {
   }
 }
 
+/// Puts a value at a JSON pointer, the last part of which need not be there.
+void put(Json& document, const std::string& pointer, const Json& value) {
+  const std::size_t last = pointer.rfind('/');
+  Json& parent = const_cast<Json&>(*json_at(document, pointer.substr(0, last)));
+  const std::string key = pointer.substr(last + 1);
+  if (parent.is_array()) {
+    parent.at(std::stoul(key)) = value;
+  } else {
+    parent[key] = value;
+  }
+}
+
 TEST(Codec, EveryFieldComesBack) {
   const Record a = full_record(), b = round_trip(a);
   EXPECT_EQ(std::tie(a.benchmark.name, a.benchmark.mode, a.benchmark.dtype, a.benchmark.extra_info),
@@ -230,7 +242,7 @@ TEST(Codec, NamesThePathOfEachWrongField) {
   };
   for (const Damage& damage : damages) {
     Json bad = good;
-    bad[Json::json_pointer(damage.pointer)] = damage.value;
+    put(bad, damage.pointer, damage.value);
     EXPECT_THAT(message_of([&] { records_from_json_text(dump_json(bad), "r.json"); }),
                 HasSubstr(damage.message))
         << damage.pointer;

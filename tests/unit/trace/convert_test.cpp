@@ -74,7 +74,7 @@ class Convert : public testing::Test {
 
 TEST_F(Convert, OfTwoPhasesTheFirstCounts) {
   EXPECT_EQ(converted(R"([{"ph": "C", "ts": 1, "ph": "X"}])")["traceEvents"],
-            Json::parse(R"([{"ph": "C", "ts": 1}])"));
+            parse_json(R"([{"ph": "C", "ts": 1}])", "expected"));
 }
 
 TEST_F(Convert, WritesNumbersDurationsAndPhases) {
@@ -84,10 +84,11 @@ TEST_F(Convert, WritesNumbersDurationsAndPhases) {
     {"ph": "XX", "name": "c", "ts": 6.000, "dur": -4},
     {"ph": "i", "name": "d", "ts": 123456789012345.678}])");
   EXPECT_EQ(trace["traceEvents"],
-            Json::parse(R"([{"ph": "X", "ts": 1.235, "dur": 7, "name": "a", "args": {"x": null}},
+            parse_json(R"([{"ph": "X", "ts": 1.235, "dur": 7, "name": "a", "args": {"x": null}},
                             {"ph": "X", "ts": 5, "dur": 0, "name": "b"},
                             {"ph": "X", "ts": 6.000, "dur": 0, "name": "c"},
-                            {"ph": "i", "ts": 123456789012345.678, "name": "d"}])"));
+                            {"ph": "i", "ts": 123456789012345.678, "name": "d"}])",
+                       "expected"));
   EXPECT_EQ(conversion_.events_written, 4U);
   EXPECT_EQ(conversion_.facts.problems.count, 3U);
 }
@@ -105,7 +106,7 @@ TEST_F(Convert, KeepsTheMembersBesideTheEvents) {
   const Json trace = converted(
       R"({"schemaVersion": 1, "otherData": {"a": [1, NaN,]}, "traceEvents": [{"ph": "M"}], "displayTimeUnit": "ms", "schemaVersion": 2})");
   EXPECT_EQ(trace["schemaVersion"], 1);
-  EXPECT_EQ(trace["otherData"], Json::parse(R"({"a": [1, null]})"));
+  EXPECT_EQ(trace["otherData"], parse_json(R"({"a": [1, null]})", "expected"));
   EXPECT_EQ(trace["displayTimeUnit"], "ms");
   EXPECT_EQ(trace["traceEvents"].size(), 1U);
 }

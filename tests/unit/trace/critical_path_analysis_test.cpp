@@ -83,7 +83,7 @@ TEST(CriticalPathAnalysis, TheOverlayMarksThePathInAChromeTrace) {
   std::map<std::string, int> critical, arrows;
   double sliced_us = 0;
   for (const Json& event : overlay["traceEvents"]) {
-    const std::string phase = event["ph"];
+    const std::string phase = event["ph"].string();
     if (phase == "s" || phase == "f") ++arrows[phase];
     if (phase != "X") continue;
     if (event["cat"] == "critical_path") {

@@ -6,8 +6,8 @@
 
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <ostream>
+#include "headroom/base/json.h"
 
 #include "headroom/trace/device_work.h"
 #include "headroom/trace/read.h"
@@ -17,7 +17,7 @@
 namespace headroom::trace {
 namespace {
 
-using nlohmann::json;
+using json = headroom::Json;
 using Steps = HtaWays::Steps;
 
 std::optional<HtaView::Temporal> temporal_of(const json& figures) {
@@ -35,7 +35,8 @@ HtaView::Idle idle_of(const json& figures) {
   HtaView::Idle idle;
   for (const json& one : figures) {
     if (one["intervals"] != 0)
-      idle[{one["stream"], one["cause"]}] = {1000 * one["time_us"].get<std::int64_t>(), one["intervals"]};
+      idle[{one["stream"].get<std::int64_t>(), one["cause"].string()}] = {
+          1000 * one["time_us"].get<std::int64_t>(), one["intervals"].get<std::int64_t>()};
   }
   return idle;
 }
@@ -44,8 +45,13 @@ HtaView::Launch launch_of(const json& figures) {
   const auto ns = [&](const char* key) {
     return figures[key].is_null() ? 0 : 1000 * figures[key].get<std::int64_t>();
   };
-  return {figures["launches"], ns("call_total_us"),  ns("call_max_us"), ns("gpu_total_us"),
-          ns("gpu_max_us"),    ns("delay_total_us"), ns("delay_max_us")};
+  return {figures["launches"].get<std::int64_t>(),
+          ns("call_total_us"),
+          ns("call_max_us"),
+          ns("gpu_total_us"),
+          ns("gpu_max_us"),
+          ns("delay_total_us"),
+          ns("delay_max_us")};
 }
 
 HtaView::Temporal our_temporal(const Trace& trace) {
@@ -149,7 +155,8 @@ class HtaGolden : public testing::TestWithParam<File> {
     if (found == read_before.end()) found = read_before.emplace(GetParam().name, read(path, options)).first;
     trace = &found->second;
     std::ifstream file(HEADROOM_TEST_DATA "/trace/hta_golden.json");
-    golden = json::parse(file).at("files").at(GetParam().name);
+    const std::string all{std::istreambuf_iterator<char>(file), {}};
+    golden = parse_json(all, "hta_golden.json").at("files").at(GetParam().name);
   }
   HtaView view(const HtaWays& ways) const { return HtaView(*trace, ways); }
 

@@ -156,8 +156,8 @@ TEST(OpsAnalysis, EqualsTorchsKeyAveragesOnRealFiles) {
       EXPECT_EQ(ours("self_device_ns"), row[6]) << name << " " << row[0];
       // Torch adds the time of a call within a call of the same row twice; here it is in the totals once.
       if (row[2].get<bool>()) {
-        EXPECT_LE(ours("cpu_total_ns"), row[5]) << name << " " << row[0];
-        EXPECT_LE(ours("device_total_ns"), row[7]) << name << " " << row[0];
+        EXPECT_LE(ours("cpu_total_ns"), row[5].get<std::int64_t>()) << name << " " << row[0];
+        EXPECT_LE(ours("device_total_ns"), row[7].get<std::int64_t>()) << name << " " << row[0];
       } else {
         EXPECT_EQ(ours("cpu_total_ns"), row[5]) << name << " " << row[0];
         EXPECT_EQ(ours("device_total_ns"), row[7]) << name << " " << row[0];

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <unordered_map>
@@ -59,8 +60,8 @@ std::string failure_of(const Json& object, const std::string& where) {
   if (record_json::read_bool_or(object, "error_occurred", false, where)) {
     return json_string_or(object, "error_message", "the benchmark reported an error", where);
   }
-  const auto skipped = object.find("skipped");
-  if (skipped == object.end() || skipped->is_null() || *skipped == false) return {};
+  const Json* skipped = object.find("skipped");
+  if (skipped == nullptr || skipped->is_null() || *skipped == false) return {};
   return json_string_or(object, "skip_message", "the benchmark was skipped", where);
 }
 

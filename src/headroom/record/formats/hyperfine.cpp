@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
 #include "headroom/record/hyperfine_json.h"

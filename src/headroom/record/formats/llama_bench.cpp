@@ -36,8 +36,8 @@ constexpr std::array<std::pair<const char*, const char*>, 16> kAxes{{{"n_depth",
                                                                      {"poll", "50"}}};
 
 std::string text_of(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found == object.end() || found->is_null() ? std::string() : plain_text(*found);
+  const Json* found = object.find(key);
+  return found == nullptr || found->is_null() ? std::string() : plain_text(*found);
 }
 
 Environment read_environment(const Json& object, const std::string& where) {

@@ -22,7 +22,7 @@ struct NumberJson {
 
 /// As Python's json.dumps writes it: characters outside ASCII escaped.
 std::string dumped(const Json& value) {
-  return value.dump(-1, ' ', true, Json::error_handler_t::replace);
+  return dump_json_ascii(value);
 }
 
 /// With the blanks of Python's json.dumps, so that the lines differ from the benchmark's in the numbers

@@ -17,16 +17,16 @@ namespace {
 /// A member as a whole number, which may stand in a string; the first of the keys that is there.
 std::optional<std::int64_t> whole(const Json& object, std::initializer_list<const char*> keys) {
   for (const char* key : keys) {
-    const auto member = object.find(key);
-    if (member == object.end()) continue;
-    return parse_whole(member->is_string() ? member->get_ref<const std::string&>() : member->dump());
+    const Json* member = object.find(key);
+    if (member == nullptr) continue;
+    return parse_whole(member->is_string() ? member->string() : dump_json(*member));
   }
   return std::nullopt;
 }
 
 std::string text(const Json& object, const char* key) {
-  const auto member = object.find(key);
-  return member != object.end() && member->is_string() ? member->get<std::string>() : std::string();
+  const Json* member = object.find(key);
+  return member != nullptr && member->is_string() ? member->string() : std::string();
 }
 
 /// Kineto's deviceProperties, and the computeProperties of its earliest files.
@@ -83,8 +83,8 @@ void read_metadata(std::string_view key, std::string_view value, std::uint64_t o
     if (!base || *base > kMostNs || *base < -kMostNs) return amiss("not a time; times have no base");
     trace.base_time_ns = *base;
   } else {
-    const Json json = Json::parse(value, nullptr, false);
-    if (json.is_discarded()) return amiss("not JSON, and left out");
+    if (!is_json(value)) return amiss("not JSON, and left out");
+    const Json json = parse_json(value, trace.source);
     if (key == "distributedInfo" && json.is_object()) return read_distributed(json, trace);
     if (key != "distributedInfo" && json.is_array()) return read_devices(json, trace);
     amiss(key == "distributedInfo" ? "no object, and left out" : "no array, and left out");
