@@ -72,7 +72,6 @@ lint: setup ## Check layers, tables, includes, formatting, and run clang-tidy
 	$(PYTHON) tools/check_layers.py
 	$(PYTHON) tools/check_tables.py
 	$(PYTHON) tools/check_types.py
-	$(PYTHON) tools/check_names.py
 	$(PYTHON) tools/check_includes.py
 	clang-format --dry-run --Werror $(SOURCES)
 	cmake --preset dev

@@ -33,6 +33,16 @@ if(NOT TARGET fmt::fmt-header-only)
   headroom_require(libfmt-dev fmt_FOUND)
 endif()
 headroom_say_missing(FATAL_ERROR)
+# {fmt} within our libraries, compiled once (cmake/format_definitions.cpp, which knows version 9): its shared library would
+# bring the shared C++ library into programs that start fast, and header-only it is compiled with every file.
+add_library(headroom_fmt INTERFACE)
+target_include_directories(headroom_fmt SYSTEM INTERFACE
+  $<TARGET_PROPERTY:fmt::fmt-header-only,INTERFACE_INCLUDE_DIRECTORIES>)
+set(HEADROOM_FORMAT_DEFINITIONS ${PROJECT_SOURCE_DIR}/cmake/format_definitions.cpp)
+if(NOT fmt_VERSION MATCHES "^9[.]")
+  target_compile_definitions(headroom_fmt INTERFACE FMT_HEADER_ONLY=1)
+  set(HEADROOM_FORMAT_DEFINITIONS "")
+endif()
 
 set(HEADROOM_HAS_ENGINE FALSE)
 if(HEADROOM_ENGINE)

@@ -35,47 +35,24 @@ target_compile_options(headroom_warnings INTERFACE
 add_library(headroom_quickly_compiled INTERFACE)
 target_compile_options(headroom_quickly_compiled INTERFACE $<$<CONFIG:Release>:-O1>)
 
-# The headers that most files of the library, of the command line and of the unit tests include.
+# The headers that most files include.
 set(HEADROOM_LIBRARY_HEADERS
-  <algorithm> <array> <cmath> <cstdint> <filesystem> <functional> <map> <memory> <optional> <span> <string> <string_view>
-  <utility> <vector> <fmt/format.h>)
-set(HEADROOM_CLI_HEADERS <CLI/CLI.hpp> <filesystem> <map> <optional> <fmt/format.h>)
-set(HEADROOM_TEST_HEADERS <gmock/gmock.h> <nlohmann/json.hpp> <fmt/format.h>)
+  <algorithm> <array> <chrono> <cmath> <cstdint> <filesystem> <functional> <map> <memory> <optional> <set> <span> <string>
+  <string_view> <utility> <variant> <vector> <fmt/format.h>)
 
-# Precompiles headers for a target, or takes those of another: headroom_precompile(TARGET HEADER... | REUSE_FROM OTHER).
-# headroom_torch has its own, always.
+# Precompiles them, once for all: headroom_precompile(TARGET). headroom_torch and unit tests have their own.
 function(headroom_precompile target)
   if(NOT HEADROOM_PRECOMPILE)
     return()
   endif()
-  if(ARGV1 STREQUAL "REUSE_FROM")
-    target_precompile_headers(${target} REUSE_FROM ${ARGV2})
-  else()
-    target_precompile_headers(${target} PRIVATE ${ARGN})
+  if(NOT TARGET headroom_precompiled)
+    file(WRITE ${PROJECT_BINARY_DIR}/precompiled.cpp "")
+    add_library(headroom_precompiled OBJECT ${PROJECT_BINARY_DIR}/precompiled.cpp)
+    target_compile_features(headroom_precompiled PRIVATE cxx_std_20)
+    target_link_libraries(headroom_precompiled PRIVATE headroom_warnings headroom_fmt Threads::Threads)
+    target_precompile_headers(headroom_precompiled PRIVATE ${HEADROOM_LIBRARY_HEADERS})
   endif()
-endfunction()
-
-# Where HEADROOM_UNITY is set, compiles the files of each folder of a target together, eight at a time, which takes half the
-# time: headroom_compile_together(TARGET [FOLDER...]), the files of these folders each by itself. Of one folder only, so that
-# who links a static library gets little more of it than he calls; tools/check_names.py sees to it that they can.
-function(headroom_compile_together target)
-  if(NOT HEADROOM_UNITY)
-    return()
-  endif()
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
-  get_target_property(sources ${target} SOURCES)
-  foreach(source IN LISTS sources)
-    cmake_path(ABSOLUTE_PATH source)
-    cmake_path(RELATIVE_PATH source BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} OUTPUT_VARIABLE name)
-    cmake_path(GET name PARENT_PATH folder)
-    if((folder AND folder IN_LIST ARGN) OR NOT name MATCHES "[.]cpp$")
-      continue()
-    endif()
-    string(MAKE_C_IDENTIFIER "${folder}" group)
-    math(EXPR batch "(${count_${group}} + 0) / 8")
-    math(EXPR count_${group} "${count_${group}} + 1")
-    set_source_files_properties(${source} TARGET_DIRECTORY ${target} PROPERTIES UNITY_GROUP ${target}_${group}_${batch})
-  endforeach()
+  target_precompile_headers(${target} REUSE_FROM headroom_precompiled)
 endfunction()
 
 # Programs of ours start fast: no library that is not needed, none bound before use.

@@ -26,12 +26,9 @@ foreach(module sqlite3 libzstd zlib)
 endforeach()
 target_link_libraries(headroom_archives INTERFACE Threads::Threads m ${CMAKE_DL_LIBS})
 
-# Links the C++ library and fmt into a program. fmt comes without an archive, so a file of ours has its definitions
-# (known for fmt 9); a shared libfmt would need the shared C++ library beside the one in the program.
+# Links the C++ library into a program.
 function(headroom_starts_fast target)
-  if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT BUILD_SHARED_LIBS AND fmt_VERSION MATCHES "^9[.]" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    target_sources(${target} PRIVATE ${PROJECT_SOURCE_DIR}/cmake/format_definitions.cpp)
-    set_source_files_properties(${PROJECT_SOURCE_DIR}/cmake/format_definitions.cpp PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+  if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT BUILD_SHARED_LIBS AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc)
   endif()
 endfunction()

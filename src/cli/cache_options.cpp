@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/cache_options.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 
-#include "cli/command_app.h"
-#include "cli/parse_arguments.h"
+#include "cli/option_table.h"
 #include "cli/record_options.h"
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
@@ -36,41 +34,41 @@ struct RawCacheOptions {
   bool dynamic = false, no_store = false;
 };
 
-void declare_subject(CLI::App& app, RawCacheOptions& raw, CacheOptions& options) {
-  app.add_option("--suite", raw.suite, "a suite by name, or its file; 'list' shows them");
-  app.add_option("--benchmark", raw.benchmark,
-                 "torchbench or huggingface, with the command line of cachebench.py")
-      ->check(CLI::IsMember({"torchbench", "huggingface"}));
-  app.add_option("-m,--model", options.models, "only this model; repeat it for more")
-      ->take_all()
-      ->allow_extra_args(false);
-  app.add_option("--mode", raw.mode, "inference or training, where the suite has both");
-  app.add_option("--device", raw.device, "cuda or cpu, where the suite has both");
-  app.add_flag("--dynamic", raw.dynamic, "dynamic shapes, where the suite has them");
-  app.add_option("--set", raw.set, "option=value of the suite")->take_all()->allow_extra_args(false);
-  app.add_option("--pytorch", options.pytorch, "a PyTorch checkout: its benchmarks/dynamo has the programs");
-  app.add_option("--layer", options.layers, "a cache that the command after -- uses; repeat it for more")
-      ->take_all()
-      ->allow_extra_args(false);
-  app.add_option("--metric", options.metric,
-                 "what is measured of that command: wall (default), cpu, rss, csv:COLUMN, json:/POINTER, "
-                 "output:EXPRESSION");
-  app.add_option("--unit", options.unit, "unit of a metric that the command writes");
+void declare_subject(OptionTable& table, RawCacheOptions& raw, CacheOptions& options) {
+  table.add_option("--suite", raw.suite, "a suite by name, or its file; 'list' shows them");
+  table
+      .add_option("--benchmark", raw.benchmark,
+                  "torchbench or huggingface, with the command line of cachebench.py")
+      .one_of({"torchbench", "huggingface"});
+  table.add_option("-m,--model", options.models, "only this model; repeat it for more").repeated();
+  table.add_option("--mode", raw.mode, "inference or training, where the suite has both");
+  table.add_option("--device", raw.device, "cuda or cpu, where the suite has both");
+  table.add_flag("--dynamic", raw.dynamic, "dynamic shapes, where the suite has them");
+  table.add_option("--set", raw.set, "option=value of the suite").repeated();
+  table.add_option("--pytorch", options.pytorch,
+                   "a PyTorch checkout: its benchmarks/dynamo has the programs");
+  table.add_option("--layer", options.layers, "a cache that the command after -- uses; repeat it for more")
+      .repeated();
+  table.add_option("--metric", options.metric,
+                   "what is measured of that command: wall (default), cpu, rss, csv:COLUMN, json:/POINTER, "
+                   "output:EXPRESSION");
+  table.add_option("--unit", options.unit, "unit of a metric that the command writes");
 }
 
-void declare_measuring(CLI::App& app, RawCacheOptions& raw, CacheOptions& options) {
-  app.add_option("--repeat", options.repeat,
-                 "pairs of a cold and a warm run for each model (default: the suite's, or 6)")
-      ->check(CLI::Range(1, 100000));
-  app.add_flag("--warm2", options.warm_twice, "a second warm run in each pair: is warm stable?");
-  app.add_option("--order", options.order, "of the models: random (in each round) or listed")
-      ->check(CLI::IsMember({"random", "listed"}));
-  app.add_option("--seed", options.seed, "of the random order (default 1)");
-  app.add_option("--timeout", options.timeout, "most time for one run (default: the suite's, or 2000s)");
-  app.add_option("--output", options.output, "records as PyTorch's cachebench.py writes them (JSON)");
-  declare_record_files(app, options.json, options.oss);
-  declare_store(app, options.store, raw.no_store);
-  app.add_flag("--recover", options.recover, "only put back what a killed run had set aside");
+void declare_measuring(OptionTable& table, RawCacheOptions& raw, CacheOptions& options) {
+  table
+      .add_option("--repeat", options.repeat,
+                  "pairs of a cold and a warm run for each model (default: the suite's, or 6)")
+      .range(1, 100000);
+  table.add_flag("--warm2", options.warm_twice, "a second warm run in each pair: is warm stable?");
+  table.add_option("--order", options.order, "of the models: random (in each round) or listed")
+      .one_of({"random", "listed"});
+  table.add_option("--seed", options.seed, "of the random order (default 1)");
+  table.add_option("--timeout", options.timeout, "most time for one run (default: the suite's, or 2000s)");
+  table.add_option("--output", options.output, "records as PyTorch's cachebench.py writes them (JSON)");
+  declare_record_files(table, options.json, options.oss);
+  declare_store(table, options.store, raw.no_store);
+  table.add_flag("--recover", options.recover, "only put back what a killed run had set aside");
 }
 
 void take_options_of_suite(const RawCacheOptions& raw, CacheOptions& options) {
@@ -104,11 +102,11 @@ void check_subject(const RawCacheOptions& raw, const CacheOptions& options) {
 }
 
 /// What cachebench.py's parser would leave alone, and ours does not know.
-void take_ignored(const CLI::App& app, const RawCacheOptions& raw, CacheOptions& options) {
-  options.ignored = app.remaining();
+void take_ignored(const OptionTable& table, const RawCacheOptions& raw, CacheOptions& options) {
+  options.ignored = table.remaining();
   if (options.ignored.empty() || !raw.benchmark.empty()) return;
   std::vector<std::string> names;
-  for (const CLI::Option* option : app.get_options()) names.push_back(option->get_name());
+  for (const Option& option : table.options()) names.push_back(option.all_names().front());
   throw Error("unknown argument " + in_quotes(options.ignored.front()) +
               did_you_mean(options.ignored.front(), names) + "; a command to measure stands after --");
 }
@@ -118,16 +116,16 @@ void take_ignored(const CLI::App& app, const RawCacheOptions& raw, CacheOptions&
 CacheOptions parse_cache_options(const Arguments& arguments) {
   CacheOptions options;
   RawCacheOptions raw;
-  CommandApp app("Measures commands with cold caches against the same with warm ones, in pairs.",
-                 "headroom cache");
-  app.footer(kCacheExamples);
-  app.allow_extras();
-  declare_subject(app, raw, options);
-  declare_measuring(app, raw, options);
+  OptionTable table("Measures commands with cold caches against the same with warm ones, in pairs.",
+                    "headroom cache");
+  table.footer(kCacheExamples);
+  table.allow_extras();
+  declare_subject(table, raw, options);
+  declare_measuring(table, raw, options);
   const auto end = std::ranges::find(arguments, "--");
   if (end != arguments.end()) options.command.assign(end + 1, arguments.end());
-  if ((options.done = parse_arguments(app, Arguments(arguments.begin(), end)))) return options;
-  take_ignored(app, raw, options);
+  if ((options.done = parse_arguments(table, Arguments(arguments.begin(), end)))) return options;
+  take_ignored(table, raw, options);
   take_options_of_suite(raw, options);
   if (end != arguments.end() && options.command.empty()) throw Error("no command after --");
   check_subject(raw, options);

@@ -3,12 +3,10 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iterator>
 
-#include "cli/command_app.h"
-#include "cli/parse_arguments.h"
+#include "cli/option_table.h"
 #include "cli/rank_options.h"
 #include "cli/record_options.h"
 #include "cli/stop_options.h"
@@ -44,32 +42,32 @@ struct RawCollectivesOptions {
   StopOptions stop;
 };
 
-void declare_subject(CLI::App& app, RawCollectivesOptions& raw, CollectivesOptions& options) {
-  app.add_option("--collectives", raw.ops,
-                 "which (default: all_reduce, all_gather, reduce_scatter, broadcast, all_to_all)")
-      ->expected(0, 1);
-  app.add_option("--min-bytes", raw.min_bytes, "the least size (default 1K)");
-  app.add_option("--max-bytes", raw.max_bytes, "the largest size (default 16M)");
-  app.add_option("--factor", raw.factor, "from a size to the next (default 4)");
-  app.add_option("--ranks", raw.ranks, "rank counts to sweep (default: one for each CPU, at least 2)")
-      ->take_all()
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->check(CLI::Range(1, 4096));
-  app.add_option("--dtype", raw.dtype, "f32 (default), f64, f16, i32 or i64")
-      ->check(CLI::IsMember({"f32", "f64", "f16", "i32", "i64"}));
-  app.add_option("--seed", options.seed, "of the data (default 1)");
+void declare_subject(OptionTable& table, RawCollectivesOptions& raw, CollectivesOptions& options) {
+  table
+      .add_option("--collectives", raw.ops,
+                  "which (default: all_reduce, all_gather, reduce_scatter, broadcast, all_to_all)")
+      .expected(0, 1);
+  table.add_option("--min-bytes", raw.min_bytes, "the least size (default 1K)");
+  table.add_option("--max-bytes", raw.max_bytes, "the largest size (default 16M)");
+  table.add_option("--factor", raw.factor, "from a size to the next (default 4)");
+  table.add_option("--ranks", raw.ranks, "rank counts to sweep (default: one for each CPU, at least 2)")
+      .repeated()
+      .delimiter(',')
+      .range(1, 4096);
+  table.add_option("--dtype", raw.dtype, "f32 (default), f64, f16, i32 or i64")
+      .one_of({"f32", "f64", "f16", "i32", "i64"});
+  table.add_option("--seed", options.seed, "of the data (default 1)");
 }
 
-void declare_measuring(CLI::App& app, RawCollectivesOptions& raw, CollectivesOptions& options) {
-  app.add_option("--iters", raw.calls, "least number of calls before the precision may end it (default 30)")
-      ->check(CLI::Range(1, 1'000'000));
-  app.add_option("--precision", raw.stop.precision,
-                 "goal for the half-width of the 95 % interval of the median (default 2%)");
-  app.add_option("--min-time", raw.stop.min_time, "least time of a collective of a size (default 0.1s)");
-  app.add_option("--max-time", raw.stop.max_time, "most time of a collective of a size (default 2s)");
-  app.add_flag("--quick", raw.quick, "a first look: precision 10%, at most 0.3 s each");
-  declare_rank_start(app, options.start, raw.timeout);
+void declare_measuring(OptionTable& table, RawCollectivesOptions& raw, CollectivesOptions& options) {
+  table.add_option("--iters", raw.calls, "least number of calls before the precision may end it (default 30)")
+      .range(1, 1'000'000);
+  table.add_option("--precision", raw.stop.precision,
+                   "goal for the half-width of the 95 % interval of the median (default 2%)");
+  table.add_option("--min-time", raw.stop.min_time, "least time of a collective of a size (default 0.1s)");
+  table.add_option("--max-time", raw.stop.max_time, "most time of a collective of a size (default 2s)");
+  table.add_flag("--quick", raw.quick, "a first look: precision 10%, at most 0.3 s each");
+  declare_rank_start(table, options.start, raw.timeout);
 }
 
 std::vector<std::int64_t> sizes_of(const RawCollectivesOptions& raw) {
@@ -174,15 +172,15 @@ bool asks_for_collectives(const Arguments& arguments) {
 CollectivesOptions parse_collectives_options(const Arguments& arguments) {
   CollectivesOptions options;
   RawCollectivesOptions raw;
-  CommandApp app("Measures collectives over a sweep of sizes, on the ranks of a data-parallel job.",
-                 "headroom ddp --collectives");
-  app.footer(kCollectivesExamples);
-  declare_subject(app, raw, options);
-  declare_measuring(app, raw, options);
-  app.add_flag("--per-rank", options.per_rank, "show the median of each rank");
-  declare_record_files(app, options.json, options.oss);
-  declare_store(app, options.store, raw.no_store);
-  if ((options.done = parse_arguments(app, arguments))) return options;
+  OptionTable table("Measures collectives over a sweep of sizes, on the ranks of a data-parallel job.",
+                    "headroom ddp --collectives");
+  table.footer(kCollectivesExamples);
+  declare_subject(table, raw, options);
+  declare_measuring(table, raw, options);
+  table.add_flag("--per-rank", options.per_rank, "show the median of each rank");
+  declare_record_files(table, options.json, options.oss);
+  declare_store(table, options.store, raw.no_store);
+  if ((options.done = parse_arguments(table, arguments))) return options;
   make_plan(raw, options);
   options.limits = limits_of(raw);
   options.start.runner = rank_program(options.start.runner, "ddp");

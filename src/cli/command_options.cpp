@@ -3,11 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 
-#include "cli/command_app.h"
-#include "cli/parse_arguments.h"
+#include "cli/option_table.h"
 #include "cli/record_options.h"
 #include "cli/stop_options.h"
 #include "headroom/base/error.h"
@@ -57,65 +55,65 @@ struct RawCommandOptions {
   bool quick = false, no_store = false;
 };
 
-void declare_commands(CLI::App& app, RawCommandOptions& raw, CommandOptions& options) {
+void declare_commands(OptionTable& table, RawCommandOptions& raw, CommandOptions& options) {
   const auto repeated = [&](const char* names, std::vector<std::string>& values, const char* help) {
-    app.add_option(names, values, help)->take_all()->allow_extra_args(false);
+    table.add_option(names, values, help).repeated();
   };
-  app.add_option("COMMAND", options.lines, "a command line, in quotes")->take_all();
+  table.add_option("COMMAND", options.lines, "a command line, in quotes").take_all();
   repeated("-n,--name", options.names, "what to call a command; repeat it for each");
-  app.add_option("-L,--parameter-list", raw.lists, "{NAME} in commands takes each of the values a,b,c")
-      ->take_all()
-      ->allow_extra_args(false);
-  app.add_option("-P,--parameter-scan", raw.steps, "{NAME} takes FIRST, FIRST + STEP, ... LAST")
-      ->type_name("NAME FIRST LAST STEP")
-      ->type_size(4)
-      ->take_all()
-      ->allow_extra_args(false);
-  app.add_flag("--shell{/bin/sh}", options.shell,
-               "run commands by /bin/sh, or by another: --shell=bash (default: none)");
+  table.add_option("-L,--parameter-list", raw.lists, "{NAME} in commands takes each of the values a,b,c")
+      .repeated();
+  table.add_option("-P,--parameter-scan", raw.steps, "{NAME} takes FIRST, FIRST + STEP, ... LAST")
+      .type_name("NAME FIRST LAST STEP")
+      .type_size(4)
+      .repeated();
+  table.add_flag("--shell{/bin/sh}", options.shell,
+                 "run commands by /bin/sh, or by another: --shell=bash (default: none)");
   repeated("--setup", options.setup,
            "shell line before the first run; one for all commands, or one for each");
   repeated("--prepare", options.prepare, "shell line before each run");
   repeated("--conclude", options.conclude, "shell line after each run");
   repeated("--cleanup", options.cleanup, "shell line after the last run");
-  app.add_option("--input", options.input,
-                 "file that each run reads as its standard input (default: nothing)");
+  table.add_option("--input", options.input,
+                   "file that each run reads as its standard input (default: nothing)");
   options.output = "null";
-  app.add_option("--output", options.output,
-                 "where standard output goes: null (default), pipe (read and dropped), or a file");
-  app.add_flag("-i,--ignore-failure", options.ignore_failure, "measure runs that fail, too");
-  app.add_option("--timeout", raw.timeout, "most time for one run; the command then fails (default: none)");
-  app.add_flag("--env-random,!--no-env-random", options.random_environment,
-               "change the size of the environment in each round (default; off: --no-env-random)");
+  table.add_option("--output", options.output,
+                   "where standard output goes: null (default), pipe (read and dropped), or a file");
+  table.add_flag("-i,--ignore-failure", options.ignore_failure, "measure runs that fail, too");
+  table.add_option("--timeout", raw.timeout, "most time for one run; the command then fails (default: none)");
+  table.add_flag("--env-random,!--no-env-random", options.random_environment,
+                 "change the size of the environment in each round (default; off: --no-env-random)");
 }
 
-void declare_measuring(CLI::App& app, RawCommandOptions& raw, CommandOptions& options, bool compares) {
-  app.add_option("--precision", raw.stop.precision,
-                 compares ? "goal for the half-width of the 95 % interval of the ratios (default 0.5%)"
-                          : "goal for the half-width of the 95 % interval of the median (default 0.5%)");
-  app.add_option("--margin", raw.margin, "differences up to it are none (default 1%)");
-  app.add_option("--min-time", raw.stop.min_time, "least time of measuring (default 2s)");
-  app.add_option("--max-time", raw.stop.max_time,
-                 "most time of measuring, once --min-rounds are over (default 60s)");
-  app.add_option("-r,--runs,--num-samples", raw.stop.num_samples,
-                 "runs of each command, exactly so many (default: until the interval is narrow)")
-      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 40));
-  app.add_option("--min-rounds", raw.min_rounds, "least number of rounds (default 6: an interval needs six)")
-      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 40));
-  app.add_option("--max-rounds", raw.max_rounds, "most rounds (default 10000)")
-      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 40));
-  app.add_flag("--quick", raw.quick, "a first look: precision 2%, at most 5 s");
-  app.add_option("--seed", options.seed, "of the random order");
+void declare_measuring(OptionTable& table, RawCommandOptions& raw, CommandOptions& options, bool compares) {
+  table.add_option("--precision", raw.stop.precision,
+                   compares ? "goal for the half-width of the 95 % interval of the ratios (default 0.5%)"
+                            : "goal for the half-width of the 95 % interval of the median (default 0.5%)");
+  table.add_option("--margin", raw.margin, "differences up to it are none (default 1%)");
+  table.add_option("--min-time", raw.stop.min_time, "least time of measuring (default 2s)");
+  table.add_option("--max-time", raw.stop.max_time,
+                   "most time of measuring, once --min-rounds are over (default 60s)");
+  table
+      .add_option("-r,--runs,--num-samples", raw.stop.num_samples,
+                  "runs of each command, exactly so many (default: until the interval is narrow)")
+      .range(1, std::int64_t{1} << 40);
+  table
+      .add_option("--min-rounds", raw.min_rounds, "least number of rounds (default 6: an interval needs six)")
+      .range(1, std::int64_t{1} << 40);
+  table.add_option("--max-rounds", raw.max_rounds, "most rounds (default 10000)")
+      .range(1, std::int64_t{1} << 40);
+  table.add_flag("--quick", raw.quick, "a first look: precision 2%, at most 5 s");
+  table.add_option("--seed", options.seed, "of the random order");
 }
 
-void declare_output(CLI::App& app, RawCommandOptions& raw, CommandOptions& options) {
-  app.add_flag("--markdown", options.markdown, "the table in Markdown");
-  declare_record_files(app, options.json, options.oss);
-  app.add_option("--export", options.exports,
-                 "FORMAT FILE: hyperfine, seed-csv, oss-v3 or headroom-json; may be repeated")
-      ->take_all()
-      ->allow_extra_args(false);
-  declare_store(app, options.store, raw.no_store);
+void declare_output(OptionTable& table, RawCommandOptions& raw, CommandOptions& options) {
+  table.add_flag("--markdown", options.markdown, "the table in Markdown");
+  declare_record_files(table, options.json, options.oss);
+  table
+      .add_option("--export", options.exports,
+                  "FORMAT FILE: hyperfine, seed-csv, oss-v3 or headroom-json; may be repeated")
+      .repeated();
+  declare_store(table, options.store, raw.no_store);
 }
 
 StopRule stop_rule(const RawCommandOptions& raw, StopRule rule) {
@@ -176,16 +174,16 @@ void check_commands(const CommandOptions& options, bool compares) {
 CommandOptions parse_command_options(const Arguments& arguments, bool compares) {
   CommandOptions options;
   RawCommandOptions raw;
-  CommandApp app(compares ? "Compares commands: run in turn, in random order, until the ratio is known."
-                          : "Measures a command: time with its interval, memory, page faults, switches.",
-                 compares ? "headroom ab" : "headroom time");
-  app.footer(compares ? kExamplesOfComparing : kExamplesOfTiming);
-  declare_commands(app, raw, options);
-  declare_measuring(app, raw, options, compares);
-  declare_output(app, raw, options);
+  OptionTable table(compares ? "Compares commands: run in turn, in random order, until the ratio is known."
+                             : "Measures a command: time with its interval, memory, page faults, switches.",
+                    compares ? "headroom ab" : "headroom time");
+  table.footer(compares ? kExamplesOfComparing : kExamplesOfTiming);
+  declare_commands(table, raw, options);
+  declare_measuring(table, raw, options, compares);
+  declare_output(table, raw, options);
   const auto end = compares ? arguments.end() : std::ranges::find(arguments, "--");
   if (end != arguments.end()) options.words.assign(end + 1, arguments.end());
-  if ((options.done = parse_arguments(app, Arguments(arguments.begin(), end)))) return options;
+  if ((options.done = parse_arguments(table, Arguments(arguments.begin(), end)))) return options;
   understand(raw, options);
   check_commands(options, compares);
   return options;

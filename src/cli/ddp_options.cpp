@@ -4,12 +4,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 
-#include "cli/command_app.h"
-#include "cli/parse_arguments.h"
+#include "cli/option_table.h"
 #include "cli/rank_options.h"
 #include "cli/record_options.h"
 #include "headroom/base/error.h"
@@ -44,56 +42,60 @@ struct RawDdpOptions {
   bool no_store = false;
 };
 
-void declare_subject(CLI::App& app, RawDdpOptions& raw, DdpOptions& options) {
+void declare_subject(OptionTable& table, RawDdpOptions& raw, DdpOptions& options) {
   DdpSetup& setup = options.sweep.base;
-  app.add_option("--model", options.sweep.models,
-                 "a model; repeat it for more (default resnet18, see --list)")
-      ->take_all()
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  app.add_flag("--list", options.list, "show the models, and train nothing");
-  app.add_option("--batch-size", setup.batch_size, "examples of each rank (default 32)")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}));
-  app.add_option("--image-size", setup.image_size,
-                 "pixels a side of an image (default 64; PyTorch's has 224)")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000}));
-  app.add_option("--bucket-size", raw.bucket_mb, "MB of gradients in a bucket, or several sizes (default 25)")
-      ->take_all()
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  app.add_option("--ranks", options.sweep.ranks, "rank counts to sweep (default: 1, 2, 4 and multiples of 8)")
-      ->take_all()
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->check(CLI::Range(1, 4096));
-  app.add_option("--world", raw.world,
-                 "ranks to start (default: the most of --ranks, or one for each CPU, at most 8)")
-      ->check(CLI::Range(1, 4096));
-  app.add_option("--backend", setup.backend, "gloo (default) or nccl")
-      ->check(CLI::IsMember({"gloo", "nccl"}));
-  app.add_option("--reducer", setup.reducer, "of gradients: headroom (default), or c10d, libtorch's own")
-      ->check(CLI::IsMember({"headroom", "c10d"}));
-  app.add_option("--threads", setup.threads, "threads of an operator in each rank (default 1)")
-      ->check(CLI::Range(1, 4096));
-  app.add_option("--seed", setup.seed, "of the parameters and the data (default 1)");
+  table
+      .add_option("--model", options.sweep.models,
+                  "a model; repeat it for more (default resnet18, see --list)")
+      .repeated()
+      .delimiter(',');
+  table.add_flag("--list", options.list, "show the models, and train nothing");
+  table.add_option("--batch-size", setup.batch_size, "examples of each rank (default 32)")
+      .range(1, 1'000'000'000);
+  table
+      .add_option("--image-size", setup.image_size,
+                  "pixels a side of an image (default 64; PyTorch's has 224)")
+      .range(1, 1'000'000);
+  table
+      .add_option("--bucket-size", raw.bucket_mb,
+                  "MB of gradients in a bucket, or several sizes (default 25)")
+      .repeated()
+      .delimiter(',');
+  table
+      .add_option("--ranks", options.sweep.ranks,
+                  "rank counts to sweep (default: 1, 2, 4 and multiples of 8)")
+      .repeated()
+      .delimiter(',')
+      .range(1, 4096);
+  table
+      .add_option("--world", raw.world,
+                  "ranks to start (default: the most of --ranks, or one for each CPU, at most 8)")
+      .range(1, 4096);
+  table.add_option("--backend", setup.backend, "gloo (default) or nccl").one_of({"gloo", "nccl"});
+  table.add_option("--reducer", setup.reducer, "of gradients: headroom (default), or c10d, libtorch's own")
+      .one_of({"headroom", "c10d"});
+  table.add_option("--threads", setup.threads, "threads of an operator in each rank (default 1)")
+      .range(1, 4096);
+  table.add_option("--seed", setup.seed, "of the parameters and the data (default 1)");
 }
 
-void declare_measuring(CLI::App& app, RawDdpOptions& raw, DdpOptions& options) {
-  app.add_option("--iters", options.limits.iterations, "measured iterations of each rank (default 10)")
-      ->check(CLI::Range(1, 1'000'000));
-  app.add_option("--warmup", options.limits.warmup, "iterations before them (default 5)")
-      ->check(CLI::Range(0, 1'000'000));
-  declare_rank_start(app, options.start, raw.timeout);
+void declare_measuring(OptionTable& table, RawDdpOptions& raw, DdpOptions& options) {
+  table.add_option("--iters", options.limits.iterations, "measured iterations of each rank (default 10)")
+      .range(1, 1'000'000);
+  table.add_option("--warmup", options.limits.warmup, "iterations before them (default 5)")
+      .range(0, 1'000'000);
+  declare_rank_start(table, options.start, raw.timeout);
 }
 
-void declare_output(CLI::App& app, RawDdpOptions& raw, DdpOptions& options) {
-  app.add_flag("--per-rank", options.per_rank, "show the medians of each rank");
-  app.add_option("--json", options.json, "the report of PyTorch's DDP benchmark ('-': standard output)");
-  app.add_option("--records", options.records, "all records with all samples ('-': standard output)");
-  app.add_option("--oss", options.oss, "PyTorch OSS benchmark database records, schema v3");
-  app.add_option("--trace", options.sweep.trace,
-                 "folder for a trace of each rank of the largest steps: headroom trace reads it as one job");
-  declare_store(app, options.store, raw.no_store);
+void declare_output(OptionTable& table, RawDdpOptions& raw, DdpOptions& options) {
+  table.add_flag("--per-rank", options.per_rank, "show the medians of each rank");
+  table.add_option("--json", options.json, "the report of PyTorch's DDP benchmark ('-': standard output)");
+  table.add_option("--records", options.records, "all records with all samples ('-': standard output)");
+  table.add_option("--oss", options.oss, "PyTorch OSS benchmark database records, schema v3");
+  table.add_option(
+      "--trace", options.sweep.trace,
+      "folder for a trace of each rank of the largest steps: headroom trace reads it as one job");
+  declare_store(table, options.store, raw.no_store);
 }
 
 /// Where the ranks are and how many: the launcher's word, --world, the most of --ranks, the CPUs.
@@ -145,13 +147,13 @@ std::string sweep_text(const DdpOptions& options) {
 DdpOptions parse_ddp_options(const Arguments& arguments) {
   DdpOptions options;
   RawDdpOptions raw;
-  CommandApp app("Trains models data-parallel over ranks, and tells what that costs and how it scales.",
-                 "headroom ddp");
-  app.footer(kDdpExamples);
-  declare_subject(app, raw, options);
-  declare_measuring(app, raw, options);
-  declare_output(app, raw, options);
-  if ((options.done = parse_arguments(app, arguments))) return options;
+  OptionTable table("Trains models data-parallel over ranks, and tells what that costs and how it scales.",
+                    "headroom ddp");
+  table.footer(kDdpExamples);
+  declare_subject(table, raw, options);
+  declare_measuring(table, raw, options);
+  declare_output(table, raw, options);
+  if ((options.done = parse_arguments(table, arguments))) return options;
   read_bucket_sizes(raw, options.sweep);
   find_ranks(raw, options);
   if (!options.sweep.trace.empty()) options.sweep.trace = std::filesystem::absolute(options.sweep.trace);

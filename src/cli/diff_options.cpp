@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/diff_options.h"
 
-#include <CLI/CLI.hpp>
 #include <map>
 
-#include "cli/command_app.h"
 #include "cli/name_pattern.h"
-#include "cli/parse_arguments.h"
+#include "cli/option_table.h"
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
 #include "headroom/history/store.h"
@@ -94,40 +92,42 @@ void understand(DiffOptions& options, const Texts& texts) {
 std::optional<DiffOptions> parse_diff_options(const Arguments& arguments, ExitCode& done) {
   DiffOptions options;
   Texts texts;
-  CommandApp app(
+  OptionTable table(
       "Compares measurements, case by case: what got slower, what got faster, and what cannot be told.",
       "headroom diff");
-  app.footer(kDiffFooter);
-  app.add_option("BASELINE TEST", texts.operands, "what to compare: the baseline, then one test or more")
-      ->required()
-      ->expected(2, 64)
-      ->multi_option_policy(CLI::MultiOptionPolicy::Throw);  // which counts them
-  app.add_option("--metric", options.metrics, "only this metric (may be repeated)")
-      ->type_name("NAME")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  app.add_flag("--all-metrics", options.all_metrics, "every metric of a case, not one row");
-  app.add_option("--filter", options.filter, "only cases whose name holds this text or regular expression");
-  app.add_option("--sort", texts.sort,
-                 "name, ratio (worst first) or time (longest first); default: as in BASELINE")
-      ->check(CLI::IsMember({"name", "ratio", "time"}));
-  app.add_option("--percentile", texts.percentiles, "also compare these percentiles: 50,75,95");
-  app.add_option("--gate", texts.gate, "exit 1 where a case got slower by more than this: 3%");
-  app.add_option("--gate-file", texts.gate_file, "margins by case, in TOML")->type_name("FILE");
-  app.add_option(
-         "--confirm", options.confirm,
-         "before a regression is said, measure its case again with this command, which compares the old and "
-         "the new build: 'headroom run --runner OLD --runner NEW'")
-      ->type_name("COMMAND");
-  app.add_option("--store", options.store,
-                 "history of @last, @ID and @git:REV (default: HEADROOM_STORE, or the user's)");
-  app.add_flag("--markdown", options.markdown, "the table in Markdown");
-  app.add_option("--json", options.json,
-                 "also write the comparison to FILE; - is standard output, instead of the table")
-      ->type_name("FILE");
-  app.add_option("--format", texts.format, "table, or ddp: the form of PyTorch's DDP benchmark")
-      ->check(CLI::IsMember({"table", "ddp"}));
-  if (const auto told = parse_arguments(app, arguments)) {
+  table.footer(kDiffFooter);
+  table.add_option("BASELINE TEST", texts.operands, "what to compare: the baseline, then one test or more")
+      .required()
+      .take_all()
+      .expected(2, 64);
+  table.add_option("--metric", options.metrics, "only this metric (may be repeated)")
+      .type_name("NAME")
+      .repeated();
+  table.add_flag("--all-metrics", options.all_metrics, "every metric of a case, not one row");
+  table.add_option("--filter", options.filter, "only cases whose name holds this text or regular expression");
+  table
+      .add_option("--sort", texts.sort,
+                  "name, ratio (worst first) or time (longest first); default: as in BASELINE")
+      .one_of({"name", "ratio", "time"});
+  table.add_option("--percentile", texts.percentiles, "also compare these percentiles: 50,75,95");
+  table.add_option("--gate", texts.gate, "exit 1 where a case got slower by more than this: 3%");
+  table.add_option("--gate-file", texts.gate_file, "margins by case, in TOML").type_name("FILE");
+  table
+      .add_option(
+          "--confirm", options.confirm,
+          "before a regression is said, measure its case again with this command, which compares the old and "
+          "the new build: 'headroom run --runner OLD --runner NEW'")
+      .type_name("COMMAND");
+  table.add_option("--store", options.store,
+                   "history of @last, @ID and @git:REV (default: HEADROOM_STORE, or the user's)");
+  table.add_flag("--markdown", options.markdown, "the table in Markdown");
+  table
+      .add_option("--json", options.json,
+                  "also write the comparison to FILE; - is standard output, instead of the table")
+      .type_name("FILE");
+  table.add_option("--format", texts.format, "table, or ddp: the form of PyTorch's DDP benchmark")
+      .one_of({"table", "ddp"});
+  if (const auto told = parse_arguments(table, arguments)) {
     done = *told;
     return std::nullopt;
   }

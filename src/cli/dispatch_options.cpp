@@ -3,13 +3,11 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <functional>
 #include <numeric>
 
-#include "cli/command_app.h"
-#include "cli/parse_arguments.h"
+#include "cli/option_table.h"
 #include "cli/rank_options.h"
 #include "cli/record_options.h"
 #include "cli/stop_options.h"
@@ -41,50 +39,51 @@ struct RawDispatchOptions {
   StopOptions stop;
 };
 
-void declare_subject(CLI::App& app, RawDispatchOptions& raw, DispatchOptions& options) {
-  app.add_option("--op", options.ops, "an operator; repeat it for more (default: twelve, see --list)")
-      ->take_all()
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  app.add_flag("--list", options.list, "show the operators, and measure nothing");
-  app.add_option("--ranks", raw.ranks, "rank processes to start (default: as many as the mesh has, or 4)")
-      ->check(CLI::Range(1, 4096));
-  app.add_option("--mesh", raw.mesh, "the ranks as a grid: 4, 2x2 (default: all in one dimension)");
-  app.add_option("--placements", raw.placements,
-                 "of the tensor, one for each dimension of the mesh: S(dim), R, P (default: S(0), then R)");
-  app.add_option("--shape", raw.shape, "of the whole tensor (default 512x512)");
-  app.add_option("--dtype", options.setup.dtype, "f32 (default), f64 or bf16")
-      ->check(CLI::IsMember({"f32", "f64", "bf16"}));
-  app.add_option("--backend", options.setup.backend, "gloo (default), or nccl: ranks on a GPU each")
-      ->check(CLI::IsMember({"gloo", "nccl"}));
-  app.add_option("--threads", options.setup.threads, "threads of an operator in each rank (default 1)")
-      ->check(CLI::Range(1, 4096));
-  app.add_option("--seed", options.setup.seed, "of the values, and of the order in each cycle (default 1)");
+void declare_subject(OptionTable& table, RawDispatchOptions& raw, DispatchOptions& options) {
+  table.add_option("--op", options.ops, "an operator; repeat it for more (default: twelve, see --list)")
+      .repeated()
+      .delimiter(',');
+  table.add_flag("--list", options.list, "show the operators, and measure nothing");
+  table.add_option("--ranks", raw.ranks, "rank processes to start (default: as many as the mesh has, or 4)")
+      .range(1, 4096);
+  table.add_option("--mesh", raw.mesh, "the ranks as a grid: 4, 2x2 (default: all in one dimension)");
+  table.add_option("--placements", raw.placements,
+                   "of the tensor, one for each dimension of the mesh: S(dim), R, P (default: S(0), then R)");
+  table.add_option("--shape", raw.shape, "of the whole tensor (default 512x512)");
+  table.add_option("--dtype", options.setup.dtype, "f32 (default), f64 or bf16")
+      .one_of({"f32", "f64", "bf16"});
+  table.add_option("--backend", options.setup.backend, "gloo (default), or nccl: ranks on a GPU each")
+      .one_of({"gloo", "nccl"});
+  table.add_option("--threads", options.setup.threads, "threads of an operator in each rank (default 1)")
+      .range(1, 4096);
+  table.add_option("--seed", options.setup.seed, "of the values, and of the order in each cycle (default 1)");
 }
 
-void declare_measuring(CLI::App& app, RawDispatchOptions& raw, DispatchOptions& options) {
-  app.add_option("--cycles", raw.cycles,
-                 "least number of cycles before the precision may end it (default 100)")
-      ->check(CLI::Range(1, 1'000'000));
-  app.add_option("--repeats", options.setup.repeats,
-                 "calls of each kind in a cycle, of which the median counts (default 9)")
-      ->check(CLI::Range(1, 100'000));
-  app.add_option("--precision", raw.stop.precision,
-                 "goal for the half-width of the 95 % interval of the hit (default 1%)");
-  app.add_option("--min-time", raw.stop.min_time, "least time of an operator (default 0.2s)");
-  app.add_option("--max-time", raw.stop.max_time, "most time of an operator (default 3s)");
-  app.add_flag("--quick", raw.quick, "a first look: precision 5%, at most 0.5 s of each operator");
-  declare_rank_start(app, options.start, raw.timeout);
+void declare_measuring(OptionTable& table, RawDispatchOptions& raw, DispatchOptions& options) {
+  table
+      .add_option("--cycles", raw.cycles,
+                  "least number of cycles before the precision may end it (default 100)")
+      .range(1, 1'000'000);
+  table
+      .add_option("--repeats", options.setup.repeats,
+                  "calls of each kind in a cycle, of which the median counts (default 9)")
+      .range(1, 100'000);
+  table.add_option("--precision", raw.stop.precision,
+                   "goal for the half-width of the 95 % interval of the hit (default 1%)");
+  table.add_option("--min-time", raw.stop.min_time, "least time of an operator (default 0.2s)");
+  table.add_option("--max-time", raw.stop.max_time, "most time of an operator (default 3s)");
+  table.add_flag("--quick", raw.quick, "a first look: precision 5%, at most 0.5 s of each operator");
+  declare_rank_start(table, options.start, raw.timeout);
 }
 
-void declare_output(CLI::App& app, RawDispatchOptions& raw, DispatchOptions& options) {
-  app.add_option("--expect", options.expect,
-                 "TOML file of expected medians: above one by more than its tolerance is exit code 1; "
-                 "'pytorch' is shipped");
-  app.add_flag("--update-expect", options.update_expect, "write what was measured into that file");
-  app.add_flag("--per-rank", options.per_rank, "show the medians of each rank");
-  declare_record_files(app, options.json, options.oss);
-  declare_store(app, options.store, raw.no_store);
+void declare_output(OptionTable& table, RawDispatchOptions& raw, DispatchOptions& options) {
+  table.add_option("--expect", options.expect,
+                   "TOML file of expected medians: above one by more than its tolerance is exit code 1; "
+                   "'pytorch' is shipped");
+  table.add_flag("--update-expect", options.update_expect, "write what was measured into that file");
+  table.add_flag("--per-rank", options.per_rank, "show the medians of each rank");
+  declare_record_files(table, options.json, options.oss);
+  declare_store(table, options.store, raw.no_store);
 }
 
 /// "2x2" as numbers of at least `least`.
@@ -147,15 +146,15 @@ DispatchLimits limits_of(const RawDispatchOptions& raw) {
 DispatchOptions parse_dispatch_options(const Arguments& arguments) {
   DispatchOptions options;
   RawDispatchOptions raw;
-  CommandApp app(
+  OptionTable table(
       "Measures what a distributed tensor adds to operators: on a cached sharding, and on one to be "
       "propagated.",
       "headroom dispatch");
-  app.footer(kDispatchExamples);
-  declare_subject(app, raw, options);
-  declare_measuring(app, raw, options);
-  declare_output(app, raw, options);
-  if ((options.done = parse_arguments(app, arguments))) return options;
+  table.footer(kDispatchExamples);
+  declare_subject(table, raw, options);
+  declare_measuring(table, raw, options);
+  declare_output(table, raw, options);
+  if ((options.done = parse_arguments(table, arguments))) return options;
   if (options.update_expect && (options.expect.empty() || options.expect == "pytorch")) {
     throw Error("--update-expect needs --expect FILE, the file to write");
   }

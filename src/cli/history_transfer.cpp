@@ -3,14 +3,13 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <optional>
 
-#include "cli/command_app.h"
-#include "cli/parse_arguments.h"
+#include "cli/option_table.h"
 #include "cli/result_folder.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
@@ -23,9 +22,9 @@
 namespace headroom::cli {
 namespace {
 
-void add_store_option(CLI::App& app, std::string& store) {
-  app.add_option("--store", store,
-                 "file, or postgresql://USER@HOST/NAME (default: HEADROOM_STORE, else the user's)");
+void add_store_option(OptionTable& table, std::string& store) {
+  table.add_option("--store", store,
+                   "file, or postgresql://USER@HOST/NAME (default: HEADROOM_STORE, else the user's)");
 }
 
 std::string counted(std::size_t count, const char* noun) {
@@ -119,15 +118,15 @@ std::uint64_t now() {
 ExitCode history_export(const Arguments& arguments) {
   std::string place = default_store(), file;
   std::vector<std::string> references;
-  CommandApp app("Writes runs of the history to a file of records.", "headroom history export");
-  app.footer(
+  OptionTable table("Writes runs of the history to a file of records.", "headroom history export");
+  table.footer(
       "examples:\n  headroom history export all.json            every run\n"
       "  headroom history export last.json @last     one run\n"
       "  headroom history export - @12 @git:1a2b3c   to standard output\n");
-  app.add_option("FILE", file, "where to; '-' is standard output")->required();
-  app.add_option("RUN", references, "@last, @ID, @git:REVISION; every run when none is named")->take_all();
-  add_store_option(app, place);
-  if (const auto done = parse_arguments(app, arguments)) return *done;
+  table.add_option("FILE", file, "where to; '-' is standard output").required();
+  table.add_option("RUN", references, "@last, @ID, @git:REVISION; every run when none is named").take_all();
+  add_store_option(table, place);
+  if (const auto done = parse_arguments(table, arguments)) return *done;
   if (file == "-") file = "/dev/stdout";
   require_writable(file);
   const auto store = open_store(place, StoreAccess::kRead);
@@ -151,18 +150,19 @@ ExitCode history_export(const Arguments& arguments) {
 ExitCode history_import(const Arguments& arguments) {
   std::string place = default_store();
   std::vector<std::string> files;
-  CommandApp app("Adds files of results to the history; runs that are there already are left out.",
-                 "headroom history import");
-  app.footer(
+  OptionTable table("Adds files of results to the history; runs that are there already are left out.",
+                    "headroom history import");
+  table.footer(
       "examples:\n  headroom history import results/*.json\n"
       "  headroom history import results                 all files of results in the folder and below it\n"
       "  headroom history import all.json --store postgresql://me@server/benchmarks\n");
-  app.add_option("FILE", files,
-                 "any format that headroom reads; a folder: all *.json, *.jsonl and *.csv below it")
-      ->required()
-      ->take_all();
-  add_store_option(app, place);
-  if (const auto done = parse_arguments(app, arguments)) return *done;
+  table
+      .add_option("FILE", files,
+                  "any format that headroom reads; a folder: all *.json, *.jsonl and *.csv below it")
+      .required()
+      .take_all();
+  add_store_option(table, place);
+  if (const auto done = parse_arguments(table, arguments)) return *done;
   // All are read before anything is stored: a mistake in the last file leaves nothing half done.
   std::vector<std::vector<Record>> runs;
   for (const std::string& operand : files) {
@@ -182,16 +182,16 @@ ExitCode history_import(const Arguments& arguments) {
 ExitCode history_prune(const Arguments& arguments) {
   std::string place = default_store(), age;
   std::optional<std::int64_t> keep;
-  CommandApp app("Removes old results from the history.", "headroom history prune");
-  app.footer(
+  OptionTable table("Removes old results from the history.", "headroom history prune");
+  table.footer(
       "examples:\n  headroom history prune --keep 500          the newest 500 results of each series\n"
       "  headroom history prune --older-than 90d    what is older than 90 days\n");
-  auto* keep_option = app.add_option("--keep", keep, "results to keep of each series, the newest")
-                          ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
-  auto* age_option = app.add_option("--older-than", age, "remove what is older: 36h, 90d, 12w, 1y");
-  add_store_option(app, place);
-  if (const auto done = parse_arguments(app, arguments)) return *done;
-  if (keep_option->count() + age_option->count() == 0) {
+  const Option& keep_option = table.add_option("--keep", keep, "results to keep of each series, the newest")
+                                  .range(1, std::int64_t{1} << 40);
+  const Option& age_option = table.add_option("--older-than", age, "remove what is older: 36h, 90d, 12w, 1y");
+  add_store_option(table, place);
+  if (const auto done = parse_arguments(table, arguments)) return *done;
+  if (keep_option.count + age_option.count == 0) {
     throw Error("nothing to prune by; give --keep N or --older-than AGE (headroom history prune --help)");
   }
   PruneRule rule;

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/model_options.h"
 
-#include <CLI/CLI.hpp>
 #include <limits>
 #include <string>
 
+#include "cli/option_table.h"
+
 namespace headroom::cli {
 
-void declare_model_options(CLI::App& app, ModelOptions& options) {
-  const CLI::Range positive(std::int64_t{1}, std::numeric_limits<std::int64_t>::max());
-  app.add_option("--layers", options.layers, "layers of a model (the same as -a layers=N)")->check(positive);
-  app.add_option("--prompt-len", options.prompt_len, "tokens of its prompt (-a prompt_len=N)")
-      ->check(positive);
-  app.add_option("--max-new-tokens", options.max_new_tokens,
-                 "tokens of a generation, after which the next begins (-a max_new_tokens=N)")
-      ->check(positive);
+void declare_model_options(OptionTable& table, ModelOptions& options) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  table.add_option("--layers", options.layers, "layers of a model (the same as -a layers=N)").range(1, kMost);
+  table.add_option("--prompt-len", options.prompt_len, "tokens of its prompt (-a prompt_len=N)")
+      .range(1, kMost);
+  table
+      .add_option("--max-new-tokens", options.max_new_tokens,
+                  "tokens of a generation, after which the next begins (-a max_new_tokens=N)")
+      .range(1, kMost);
 }
 
 std::vector<AxisRequest> axis_requests(const ModelOptions& options) {

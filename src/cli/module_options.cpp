@@ -3,9 +3,9 @@
 
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 
+#include "cli/option_table.h"
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
 #include "headroom/experiment/tensor_spec.h"
@@ -26,17 +26,18 @@ std::string readable_file(const std::string& path) {
 
 }  // namespace
 
-void declare_module_options(CLI::App& app, ModuleOptions& options) {
-  app.add_option("--module", options.modules,
-                 "measure the TorchScript module (.pt) or AOTInductor package (.pt2) in this file; repeat it "
-                 "to compare")
-      ->take_all()
-      ->allow_extra_args(false);
-  app.add_option(
-         "--input", options.inputs,
-         "an input of the modules, in order: f32[1,3,224,224], i64[1,128]:0..31999 (the values of integers)")
-      ->take_all()
-      ->allow_extra_args(false);
+void declare_module_options(OptionTable& table, ModuleOptions& options) {
+  table
+      .add_option(
+          "--module", options.modules,
+          "measure the TorchScript module (.pt) or AOTInductor package (.pt2) in this file; repeat it "
+          "to compare")
+      .repeated();
+  table
+      .add_option(
+          "--input", options.inputs,
+          "an input of the modules, in order: f32[1,3,224,224], i64[1,128]:0..31999 (the values of integers)")
+      .repeated();
 }
 
 std::vector<std::string> runner_arguments(const ModuleOptions& options) {

@@ -6,11 +6,9 @@
 
 #include "headroom/schedule/session.h"
 
-namespace CLI {
-class App;
-}
-
 namespace headroom::cli {
+
+class OptionTable;
 
 /// --module and --input as they were given: programs from files, and what they are called with.
 struct ModuleOptions {
@@ -18,7 +16,7 @@ struct ModuleOptions {
   std::vector<std::string> inputs;
 };
 
-void declare_module_options(CLI::App& app, ModuleOptions& options);
+void declare_module_options(OptionTable& table, ModuleOptions& options);
 
 /// The arguments for a runner that reads modules: each path in full, each input checked. Throws Error: a file
 /// that is missing or no file, an input that does not parse, inputs without a module.

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/rank_options.h"
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdint>
 
+#include "cli/option_table.h"
 #include "headroom/base/error.h"
 #include "headroom/base/units.h"
 
 namespace headroom::cli {
 
-void declare_rank_start(CLI::App& app, RankStart& start, std::string& timeout) {
-  app.add_option("--timeout", timeout, "most time for the ranks to start, and to answer (default 60s)");
-  app.add_option_function<int>(
-         "--port", [&start](int port) { start.port = static_cast<std::uint16_t>(port); },
-         "where the ranks meet; another is taken where it is in use (default: any)")
-      ->check(CLI::Range(1, 65535));
-  app.add_option("--runner", start.runner, "the program of a rank (default: headroom-torch-rank)");
+void declare_rank_start(OptionTable& table, RankStart& start, std::string& timeout) {
+  table.add_option("--timeout", timeout, "most time for the ranks to start, and to answer (default 60s)");
+  table
+      .add_option("--port", start.port,
+                  "where the ranks meet; another is taken where it is in use (default: any)")
+      .range(1, 65535);
+  table.add_option("--runner", start.runner, "the program of a rank (default: headroom-torch-rank)");
 }
 
 RankPatience rank_patience(const std::string& timeout) {

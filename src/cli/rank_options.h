@@ -6,14 +6,12 @@
 #include "cli/rank_start.h"
 #include "headroom/schedule/rank_conversation.h"
 
-namespace CLI {
-class App;
-}
-
 namespace headroom::cli {
 
+class OptionTable;
+
 /// --port, --runner and --timeout, of every command whose work is done by ranks.
-void declare_rank_start(CLI::App& app, RankStart& start, std::string& timeout);
+void declare_rank_start(OptionTable& table, RankStart& start, std::string& timeout);
 
 /// How long ranks may take to start and to answer, from what --timeout said (empty: the default). Throws
 /// Error.

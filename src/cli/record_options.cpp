@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/record_options.h"
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "cli/option_table.h"
 #include "headroom/base/error.h"
 #include "headroom/history/store.h"
 
 namespace headroom::cli {
 
-void declare_record_files(CLI::App& app, std::string& json, std::string& oss) {
-  app.add_option("--json", json, "all records with all samples ('-': standard output)");
-  app.add_option("--oss", oss, "PyTorch OSS benchmark database records, schema v3");
+void declare_record_files(OptionTable& table, std::string& json, std::string& oss) {
+  table.add_option("--json", json, "all records with all samples ('-': standard output)");
+  table.add_option("--oss", oss, "PyTorch OSS benchmark database records, schema v3");
 }
 
-void declare_store(CLI::App& app, std::string& store, bool& no_store) {
-  app.add_option("--store", store, "history to append to (default: HEADROOM_STORE, or the user's)");
-  app.add_flag("--no-store", no_store, "keep no history of this run");
+void declare_store(OptionTable& table, std::string& store, bool& no_store) {
+  table.add_option("--store", store, "history to append to (default: HEADROOM_STORE, or the user's)");
+  table.add_flag("--no-store", no_store, "keep no history of this run");
 }
 
 void settle_store(std::string& store, bool no_store) {

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/run_options.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
 
-#include "cli/command_app.h"
 #include "cli/known_runners.h"
 #include "cli/model_options.h"
 #include "cli/module_options.h"
-#include "cli/parse_arguments.h"
+#include "cli/option_table.h"
 #include "cli/record_options.h"
 #include "cli/stop_options.h"
 #include "headroom/base/error.h"
@@ -49,63 +47,65 @@ struct RawRunOptions {
   bool hot = false, quick = false, all_backends = false, no_limits = false, no_store = false;
 };
 
-void declare_selection(CLI::App& app, RawRunOptions& raw, RunOptions& options) {
-  app.add_option("NAME", raw.names, "experiments to run; without one all but the models")->take_all();
-  app.add_option("--only", raw.only, "the same as NAME")->take_all()->delimiter(',');
-  app.add_flag("--list", options.list, "show the experiments, their axes and backends, and measure nothing");
-  app.add_option("-a,--axis", raw.axes, "axis=values: a,b,c or first-last*factor or first-last+step")
-      ->take_all()
-      ->allow_extra_args(false);
-  app.add_option("--backend", raw.backends, "backends to compare, the first is the baseline")
-      ->take_all()
-      ->delimiter(',');
-  app.add_flag("--all-backends", raw.all_backends, "every backend of each experiment");
-  app.add_option("--runner", raw.runners, "program that holds the experiments; repeat it to compare")
-      ->take_all()
-      ->allow_extra_args(false);
-  declare_module_options(app, raw.modules);
-  declare_model_options(app, raw.model);
-  app.add_option("--threads", raw.threads, "threads of a case (default: all CPUs of this process)")
-      ->check(CLI::Range(1, 4096));
-  app.add_flag("--hot", raw.hot,
-               "one copy of the inputs, in cache if it fits (default: cold, rotating copies)");
-  app.add_option("--seed", raw.seed, "of the random inputs and of the order of sampling");
+void declare_selection(OptionTable& table, RawRunOptions& raw, RunOptions& options) {
+  table.add_option("NAME", raw.names, "experiments to run; without one all but the models").take_all();
+  table.add_option("--only", raw.only, "the same as NAME").take_all().delimiter(',');
+  table.add_flag("--list", options.list,
+                 "show the experiments, their axes and backends, and measure nothing");
+  table.add_option("-a,--axis", raw.axes, "axis=values: a,b,c or first-last*factor or first-last+step")
+      .repeated();
+  table.add_option("--backend", raw.backends, "backends to compare, the first is the baseline")
+      .take_all()
+      .delimiter(',');
+  table.add_flag("--all-backends", raw.all_backends, "every backend of each experiment");
+  table.add_option("--runner", raw.runners, "program that holds the experiments; repeat it to compare")
+      .repeated();
+  declare_module_options(table, raw.modules);
+  declare_model_options(table, raw.model);
+  table.add_option("--threads", raw.threads, "threads of a case (default: all CPUs of this process)")
+      .range(1, 4096);
+  table.add_flag("--hot", raw.hot,
+                 "one copy of the inputs, in cache if it fits (default: cold, rotating copies)");
+  table.add_option("--seed", raw.seed, "of the random inputs and of the order of sampling");
 }
 
-void declare_measuring(CLI::App& app, RawRunOptions& raw, RunOptions& options) {
-  app.add_option("--precision", raw.stop.precision,
-                 "goal for the half-width of the 95 % interval (default 1%)");
-  app.add_option("--min-time", raw.stop.min_time,
-                 "least time of sampling per group of compared cases (default 0.5s)");
-  app.add_option("--max-time", raw.stop.max_time,
-                 "most time of sampling per group of compared cases (default 5s)");
-  app.add_option("--num-samples", raw.stop.num_samples,
-                 "samples of each case, exactly so many (default: until the interval is narrow)")
-      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 40));
-  app.add_option(
-         "--processes", raw.processes,
-         "fresh runner processes that share the samples (default: 3 where cases are compared, else 1)")
-      ->check(CLI::Range(1, 1000));
-  app.add_flag("--quick", raw.quick, "a first look: precision 3%, at most 1 s of sampling per group");
-  app.add_flag("--no-limits", raw.no_limits, "do not sample this machine's limits");
-  app.add_flag("--retune", options.retune,
-               "choose block sizes and prefetch distances anew (otherwise once for each case and machine)");
-  app.add_option("--timeout", raw.timeout, "most time for a runner to answer one request (default 120s)");
+void declare_measuring(OptionTable& table, RawRunOptions& raw, RunOptions& options) {
+  table.add_option("--precision", raw.stop.precision,
+                   "goal for the half-width of the 95 % interval (default 1%)");
+  table.add_option("--min-time", raw.stop.min_time,
+                   "least time of sampling per group of compared cases (default 0.5s)");
+  table.add_option("--max-time", raw.stop.max_time,
+                   "most time of sampling per group of compared cases (default 5s)");
+  table
+      .add_option("--num-samples", raw.stop.num_samples,
+                  "samples of each case, exactly so many (default: until the interval is narrow)")
+      .range(1, std::int64_t{1} << 40);
+  table
+      .add_option(
+          "--processes", raw.processes,
+          "fresh runner processes that share the samples (default: 3 where cases are compared, else 1)")
+      .range(1, 1000);
+  table.add_flag("--quick", raw.quick, "a first look: precision 3%, at most 1 s of sampling per group");
+  table.add_flag("--no-limits", raw.no_limits, "do not sample this machine's limits");
+  table.add_flag("--retune", options.retune,
+                 "choose block sizes and prefetch distances anew (otherwise once for each case and machine)");
+  table.add_option("--timeout", raw.timeout, "most time for a runner to answer one request (default 120s)");
 }
 
-void declare_output(CLI::App& app, RawRunOptions& raw, RunOptions& options) {
-  app.add_option("--output", options.csv, "CSV of the means over shapes, and JSON lines beside it, appended");
-  app.add_flag("--markdown", options.markdown, "the tables in Markdown");
-  declare_record_files(app, options.json, options.oss);
-  declare_store(app, options.store, raw.no_store);
-  app.add_flag(
+void declare_output(OptionTable& table, RawRunOptions& raw, RunOptions& options) {
+  table.add_option("--output", options.csv,
+                   "CSV of the means over shapes, and JSON lines beside it, appended");
+  table.add_flag("--markdown", options.markdown, "the tables in Markdown");
+  declare_record_files(table, options.json, options.oss);
+  declare_store(table, options.store, raw.no_store);
+  table.add_flag(
       "--calibrate-noise", options.calibrate_noise,
       "measure everything against itself, and store what this machine's noise makes of it for gates");
-  app.add_option(
+  table.add_option(
       "--trace", raw.traces,
       "folder for a Chrome trace of one call of each case, made after the samples (runners on torch)");
-  app.add_option("--targets", options.targets, "TOML file of targets (default: the shipped ones)");
-  app.add_flag("--fail-below-target", options.fail_below_target, "exit 1 when a target is missed");
+  table.add_option("--targets", options.targets, "TOML file of targets (default: the shipped ones)");
+  table.add_flag("--fail-below-target", options.fail_below_target, "exit 1 when a target is missed");
 }
 
 StopRule stop_rule(const RawRunOptions& raw) {
@@ -182,14 +182,14 @@ void fill_request(const RawRunOptions& raw, SessionRequest& request) {
 RunOptions parse_run_options(const Arguments& arguments) {
   RunOptions options;
   RawRunOptions raw;
-  CommandApp app("Measures experiments, interleaved with each other and with this machine's limits.",
-                 "headroom run");
-  app.footer(kRunExamples);
+  OptionTable table("Measures experiments, interleaved with each other and with this machine's limits.",
+                    "headroom run");
+  table.footer(kRunExamples);
   // Of an option given twice the last one counts, so that a script's defaults can be overridden at its end.
-  declare_selection(app, raw, options);
-  declare_measuring(app, raw, options);
-  declare_output(app, raw, options);
-  if ((options.done = parse_arguments(app, arguments))) return options;
+  declare_selection(table, raw, options);
+  declare_measuring(table, raw, options);
+  declare_output(table, raw, options);
+  if ((options.done = parse_arguments(table, arguments))) return options;
   fill_request(raw, options.request);
   if (options.calibrate_noise) {
     std::vector<RunnerCommand>& runners = options.request.runners;

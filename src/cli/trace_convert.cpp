@@ -3,12 +3,10 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 
-#include "cli/command_app.h"
 #include "cli/interrupt.h"
-#include "cli/parse_arguments.h"
+#include "cli/option_table.h"
 #include "cli/trace_progress.h"
 #include "cli/trace_warnings.h"
 #include "headroom/base/error.h"
@@ -83,13 +81,13 @@ ExitCode convert(const ConvertOptions& options) {
 
 ExitCode trace_convert(const Arguments& arguments) {
   ConvertOptions options;
-  CommandApp app("Writes a trace again, clean.", "headroom trace convert");
-  app.footer(kTraceConvertFooter);
-  app.add_option("IN OUT", options.paths, "the trace, and what to make of it")->take_all();
-  app.add_option("--threads", options.threads, "threads that read (default: all CPUs of this process)")
-      ->type_name("N")
-      ->check(CLI::Range(1, 4096));
-  if (const auto done = parse_arguments(app, arguments)) return *done;
+  OptionTable table("Writes a trace again, clean.", "headroom trace convert");
+  table.footer(kTraceConvertFooter);
+  table.add_option("IN OUT", options.paths, "the trace, and what to make of it").take_all();
+  table.add_option("--threads", options.threads, "threads that read (default: all CPUs of this process)")
+      .type_name("N")
+      .range(1, 4096);
+  if (const auto done = parse_arguments(table, arguments)) return *done;
   if (options.paths.size() != 2)
     throw Error("headroom trace convert makes one file of another: give IN and OUT");
   static_cast<void>(interrupt_flag());  // from here on Ctrl-C is an answer, not the end

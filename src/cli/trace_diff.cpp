@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/trace_diff.h"
 
-#include <CLI/CLI.hpp>
 #include <mutex>
 
-#include "cli/command_app.h"
 #include "cli/interrupt.h"
-#include "cli/parse_arguments.h"
+#include "cli/option_table.h"
 #include "cli/trace_files.h"
 #include "cli/trace_options.h"
 #include "cli/trace_outputs.h"
@@ -41,27 +39,27 @@ struct TraceDiffOptions {
 std::optional<TraceDiffOptions> parse(const Arguments& arguments, ExitCode& done) {
   TraceDiffOptions options;
   std::int64_t top = 20, step = 0;
-  CommandApp app("Compares two traces: which kernels and ops came, went, and take longer.",
-                 "headroom trace diff");
-  app.footer(kTraceDiffFooter);
-  app.add_option("A B", options.operands, "the two")->take_all();
-  const CLI::Option* const given =
-      app.add_option("--step", step, "only the ProfilerStep of this number, in both")->type_name("N");
-  app.add_flag("--per-step", options.diff.per_step,
-               "counts and times by ProfilerStep: for traces of unequal length");
-  app.add_option("--top", top, "rows of each table (default 20; 0: all)")
-      ->type_name("N")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40));
-  declare_outputs(app, options.outputs);
-  app.add_option("--threads", options.threads, "threads that read (default: all CPUs of this process)")
-      ->type_name("N")
-      ->check(CLI::Range(1, 4096));
-  if (const auto told = parse_arguments(app, arguments)) {
+  OptionTable table("Compares two traces: which kernels and ops came, went, and take longer.",
+                    "headroom trace diff");
+  table.footer(kTraceDiffFooter);
+  table.add_option("A B", options.operands, "the two").take_all();
+  const Option& given =
+      table.add_option("--step", step, "only the ProfilerStep of this number, in both").type_name("N");
+  table.add_flag("--per-step", options.diff.per_step,
+                 "counts and times by ProfilerStep: for traces of unequal length");
+  table.add_option("--top", top, "rows of each table (default 20; 0: all)")
+      .type_name("N")
+      .range(0, std::int64_t{1} << 40);
+  declare_outputs(table, options.outputs);
+  table.add_option("--threads", options.threads, "threads that read (default: all CPUs of this process)")
+      .type_name("N")
+      .range(1, 4096);
+  if (const auto told = parse_arguments(table, arguments)) {
     done = *told;
     return std::nullopt;
   }
   if (options.operands.size() != 2) throw Error("headroom trace diff compares two traces: give A and B");
-  if (given->count() > 0) options.profile.step = step;
+  if (given.count > 0) options.profile.step = step;
   options.profile.whole_names = options.outputs.whole_names;
   options.diff.top = static_cast<std::size_t>(top);
   check_outputs(options.outputs);

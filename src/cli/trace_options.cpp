@@ -3,14 +3,12 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <deque>
 #include <filesystem>
 #include <utility>
 
-#include "cli/command_app.h"
-#include "cli/parse_arguments.h"
+#include "cli/option_table.h"
 #include "cli/record_options.h"
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
@@ -36,42 +34,42 @@ const trace::Analysis& default_analysis() {
   return summary != nullptr ? *summary : *trace::analyses().front();
 }
 
-void declare(CLI::App& app, RawTraceOptions& raw, TraceOptions& options) {
-  app.add_option("FILE", options.operands,
-                 "traces; several, a folder or a pattern are the ranks of one job ('-': standard input)")
-      ->take_all();
-  declare_outputs(app, options.outputs);
-  app.add_option("--top", raw.top, "rows of long tables (default 20; 0: all)")
-      ->type_name("N")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40));
-  app.add_option("--threads", options.threads, "threads that read (default: all CPUs of this process)")
-      ->type_name("N")
-      ->check(CLI::Range(1, 4096));
-  app.add_option("--name", options.name, "name of the program in the records (default: that of the file)");
-  app.add_option("--store", options.store, "history to append to (default: HEADROOM_STORE, or the user's)");
-  app.add_flag("--no-store", raw.no_store, "keep no history of this analysis");
+void declare(OptionTable& table, RawTraceOptions& raw, TraceOptions& options) {
+  table
+      .add_option("FILE", options.operands,
+                  "traces; several, a folder or a pattern are the ranks of one job ('-': standard input)")
+      .take_all();
+  declare_outputs(table, options.outputs);
+  table.add_option("--top", raw.top, "rows of long tables (default 20; 0: all)")
+      .type_name("N")
+      .range(0, std::int64_t{1} << 40);
+  table.add_option("--threads", options.threads, "threads that read (default: all CPUs of this process)")
+      .type_name("N")
+      .range(1, 4096);
+  table.add_option("--name", options.name, "name of the program in the records (default: that of the file)");
+  table.add_option("--store", options.store, "history to append to (default: HEADROOM_STORE, or the user's)");
+  table.add_flag("--no-store", raw.no_store, "keep no history of this analysis");
 }
 
-void declare_own(CLI::App& app, RawTraceOptions& raw, const trace::Analysis& analysis) {
+void declare_own(OptionTable& table, RawTraceOptions& raw, const trace::Analysis& analysis) {
   for (const trace::AnalysisOption& option : analysis.options) {
     std::string help = option.help;
     if (option.default_text[0] != '\0') help += fmt::format(" (default {})", option.default_text);
     std::string& text = raw.texts.emplace_back();
     bool& flag = raw.flags.emplace_back(false);
     const std::string name = std::string("--") + option.name;
-    CLI::Option* declared = option.value[0] == '\0'
-                                ? app.add_flag(name, flag, help)
-                                : app.add_option(name, text, help)->type_name(option.value);
-    declared->group(std::string("Options of ") + analysis.name);
+    Option& declared = option.value[0] == '\0' ? table.add_flag(name, flag, help)
+                                               : table.add_option(name, text, help).type_name(option.value);
+    declared.in_group(std::string("Options of ") + analysis.name);
   }
 }
 
 /// Hands the options that were given to the analysis.
-void take_own(const CLI::App& app, const RawTraceOptions& raw, TraceOptions& options) {
+void take_own(const OptionTable& table, const RawTraceOptions& raw, TraceOptions& options) {
   for (std::size_t i = 0; i < options.analysis->options.size(); ++i) {
     const trace::AnalysisOption& option = options.analysis->options[i];
     const std::string name = std::string("--") + option.name;
-    if (app.count(name) == 0) continue;
+    if (table.count(name) == 0) continue;
     if (option.value[0] == '\0' && !raw.flags[i]) continue;
     options.values.set(option.name, raw.texts[i]);
     options.given.push_back(name);
@@ -147,16 +145,17 @@ void check(const TraceOptions& options) {
 
 }  // namespace
 
-void declare_outputs(CLI::App& app, TraceOutputOptions& outputs) {
-  app.add_option("--json", outputs.json, "also write records and tables to FILE; - is standard output")
-      ->type_name("FILE");
-  app.add_option(
-         "--csv", outputs.csv,
-         "also write the first table to FILE and each other one to FILE with its key before the ending; "
-         "- is standard output, all of them")
-      ->type_name("FILE");
-  app.add_flag("--markdown", outputs.markdown, "the tables in Markdown");
-  app.add_flag("--whole-names", outputs.whole_names, "long names in full");
+void declare_outputs(OptionTable& table, TraceOutputOptions& outputs) {
+  table.add_option("--json", outputs.json, "also write records and tables to FILE; - is standard output")
+      .type_name("FILE");
+  table
+      .add_option(
+          "--csv", outputs.csv,
+          "also write the first table to FILE and each other one to FILE with its key before the ending; "
+          "- is standard output, all of them")
+      .type_name("FILE");
+  table.add_flag("--markdown", outputs.markdown, "the tables in Markdown");
+  table.add_flag("--whole-names", outputs.whole_names, "long names in full");
 }
 
 std::size_t first_operand(const Arguments& arguments) {
@@ -184,20 +183,21 @@ std::optional<TraceOptions> parse_trace_options(const Arguments& arguments,
   const bool named = options.analysis != nullptr;
   if (!named) options.analysis = &default_analysis();
 
-  CommandApp app(
+  OptionTable table(
       named ? options.analysis->summary
             : "Shows what a profiler trace (Chrome JSON, plain or packed) tells of the devices.",
       named ? fmt::format("headroom trace {}", options.analysis->name) : "headroom trace [ANALYSIS]");
-  app.footer(named ? own_help(*options.analysis) : general_help(actions));
+  table.footer(named ? own_help(*options.analysis) : general_help(actions));
   // Of an option given twice the last one counts, so that a script's defaults can be overridden at its end.
-  declare(app, raw, options);
-  if (!named) app.add_flag("--list", options.list, "show the analyses with their options, and read nothing");
-  declare_own(app, raw, *options.analysis);
-  if (const auto told = parse_arguments(app, rest)) {
+  declare(table, raw, options);
+  if (!named)
+    table.add_flag("--list", options.list, "show the analyses with their options, and read nothing");
+  declare_own(table, raw, *options.analysis);
+  if (const auto told = parse_arguments(table, rest)) {
     done = *told;
     return std::nullopt;
   }
-  take_own(app, raw, options);
+  take_own(table, raw, options);
   options.values.top = static_cast<std::size_t>(raw.top);
   settle_store(options.store, raw.no_store);
   take_trace_of_json(options);

@@ -8,11 +8,9 @@
 #include "cli/command.h"
 #include "headroom/trace/analysis.h"
 
-namespace CLI {
-class App;
-}
-
 namespace headroom::cli {
+
+class OptionTable;
 
 /// How a result is shown, and which files are made of it.
 struct TraceOutputOptions {
@@ -43,7 +41,7 @@ struct TraceAction {
 };
 
 /// Declares --json, --csv, --markdown and --whole-names.
-void declare_outputs(CLI::App& app, TraceOutputOptions& outputs);
+void declare_outputs(OptionTable& table, TraceOutputOptions& outputs);
 
 /// Nothing where the command ends here, with `done` set: help was shown, or the usage was wrong. Throws
 /// Error: a name that is no analysis and no file.

@@ -291,44 +291,6 @@ class Includes(Tree):
         self.assert_breach("check_includes.py", "cmake/HeadroomSettings.cmake:1: include: say in NAMES")
 
 
-class Names(Tree):
-    def write_pair(self, first, second):
-        for name, text in (("first", first), ("second", second)):
-            self.write(f"src/headroom/trace/{name}.cpp", f"namespace headroom {{\nnamespace {{\n\n{text}\n\n}}  // namespace\n}}  // namespace headroom\n")
-
-    def test_what_a_call_may_confuse(self):
-        for first, second in (("int of(std::string_view text) {\n}", "int of(const std::string& text, int base = 10) {\n}"),
-                              ("bool of(const Json& json) {\n}", "bool of(const Event& event) {\n}"),
-                              ("double of(\n    double value) {\n}", "double of(float value) {\n}"),
-                              ("constexpr int of = 1;", "constexpr std::array<int, 2> of{1, 2};"),
-                              ("struct of {\n};", "enum class of : int { kOne };"), ("using of = int;", "using of = double;")):
-            with self.subTest(first):
-                self.write_pair(first, second)
-                self.assert_breach("check_names.py", "src/headroom/trace/second.cpp:5: name: of is in the unnamed namespace of first.cpp")
-
-    def test_what_no_call_confuses(self):
-        for first, second in (("int of(const Event& event) {\n}", "int of(const Kernel& kernel, int base) {\n}"),
-                              ("int of(int a) {\n}", "int of(int a, int b) {\n}"), ("using of = int;", "using of = int;"),
-                              ("struct A {\n  int of() { return 1; }\n};", "struct B {\n  int of() { return 2; }\n};"),
-                              ("TEST(Of, One) {\n}", "TEST(Of, Two) {\n}"), ("int of(int a) {\n}", "int B::of(int a) {\n}")):
-            with self.subTest(first):
-                self.write_pair(first, second)
-                self.assert_clean("check_names.py")
-
-    def test_a_function_of_a_header_that_a_neighbour_includes(self):
-        self.write("src/headroom/base/text.h", "namespace headroom {\nbool of(std::string_view text);\n}  // namespace headroom\n")
-        self.write_pair("bool of(const std::string& text) {\n}", "")
-        self.assert_clean("check_names.py")
-        self.write("src/headroom/trace/third.cpp", '#include "headroom/base/text.h"\n')
-        self.assert_breach("check_names.py", "src/headroom/trace/first.cpp:5: name: of is in headroom/base/text.h, which third.cpp includes")
-
-    def test_folders_that_are_not_compiled_together(self):
-        for folder in ("record", "trace", "trace/analyses"):
-            for name in ("first", "second") if folder.endswith("analyses") else ("first",):
-                self.write(f"src/headroom/{folder}/{name}.cpp", "namespace {\nint of(int a) {\n}\n}  // namespace\n")
-        self.assert_clean("check_names.py")
-
-
 class Summary(unittest.TestCase):
     def summary_of(self, *cases):
         with tempfile.NamedTemporaryFile("w", suffix=".xml") as file:

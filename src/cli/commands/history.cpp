@@ -3,16 +3,14 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <optional>
 #include <set>
 #include <utility>
 
-#include "cli/command_app.h"
 #include "cli/history_transfer.h"
-#include "cli/parse_arguments.h"
+#include "cli/option_table.h"
 #include "cli/print_table.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
@@ -139,20 +137,20 @@ ExitCode show_series(Store& store, const HistoryOptions& options) {
 
 ExitCode show(const Arguments& arguments) {
   HistoryOptions options;
-  CommandApp app("Shows what was measured before: runs, series over time, and where they changed.",
-                 "headroom history");
-  app.footer(kHistoryExamples);
-  app.add_option("WORD", options.words, "the series whose name, metric, unit and machine have all of these")
-      ->take_all();
-  app.add_option("--series", options.series, "the series of this number");
-  app.add_flag("--all", options.all, "plot every series that fits, however many");
-  app.add_option("--runs", options.runs, "how many of the last runs to list (default 20)")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
-  app.add_option("--json", options.json,
-                 "also write it to this file ('-': to standard output, and nothing else)");
-  app.add_option("--store", options.store,
-                 "file, or postgresql://USER@HOST/NAME (default: HEADROOM_STORE, else the user's)");
-  if (const auto done = parse_arguments(app, arguments)) return *done;
+  OptionTable table("Shows what was measured before: runs, series over time, and where they changed.",
+                    "headroom history");
+  table.footer(kHistoryExamples);
+  table.add_option("WORD", options.words, "the series whose name, metric, unit and machine have all of these")
+      .take_all();
+  table.add_option("--series", options.series, "the series of this number");
+  table.add_flag("--all", options.all, "plot every series that fits, however many");
+  table.add_option("--runs", options.runs, "how many of the last runs to list (default 20)")
+      .range(1, std::int64_t{1} << 40);
+  table.add_option("--json", options.json,
+                   "also write it to this file ('-': to standard output, and nothing else)");
+  table.add_option("--store", options.store,
+                   "file, or postgresql://USER@HOST/NAME (default: HEADROOM_STORE, else the user's)");
+  if (const auto done = parse_arguments(table, arguments)) return *done;
   if (!options.json.empty() && options.json != "-") require_writable(options.json);
   const auto store = open_store(options.store.empty() ? default_store() : options.store, StoreAccess::kRead);
   return options.words.empty() && !options.series ? show_overview(*store, options)

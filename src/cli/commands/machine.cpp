@@ -3,19 +3,17 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
 
 #include "cli/busy_warning.h"
-#include "cli/command_app.h"
 #include "cli/interrupt.h"
 #include "cli/known_runners.h"
 #include "cli/machine_devices.h"
 #include "cli/machine_sweep.h"
-#include "cli/parse_arguments.h"
+#include "cli/option_table.h"
 #include "cli/print_table.h"
 #include "cli/sweep_text.h"
 #include "cli/terminal_progress.h"
@@ -85,22 +83,22 @@ std::vector<Record> measure(const MachineOptions& options, const Arguments& argu
 
 MachineOptions parse(const Arguments& arguments, std::optional<ExitCode>& done) {
   MachineOptions options;
-  CommandApp app(
+  OptionTable table(
       "Shows this machine: its topology, what its memory and its arithmetic reach, by working set.",
       "headroom machine");
-  app.footer(
+  table.footer(
       "examples:\n  headroom machine                  measure (about a minute), show and store\n"
       "  headroom machine --quick          every other size, shorter\n"
       "  headroom machine --stored         show what was measured last, measure nothing\n"
       "  headroom machine --json peaks.json\n");
-  app.add_flag("--quick", options.quick, "every other working set, at most 0.15 s a point");
-  app.add_flag("--topology", options.topology_only, "only what the system says, without measuring");
-  app.add_flag("--stored", options.stored, "show the last measurement of this machine");
-  app.add_option("--threads", options.threads, "threads of the second column (default: all CPUs)")
-      ->check(CLI::Range(1, 4096));
-  app.add_option("--json", options.json,
-                 "also write the records to this file ('-': to standard output alone)");
-  done = parse_arguments(app, arguments);
+  table.add_flag("--quick", options.quick, "every other working set, at most 0.15 s a point");
+  table.add_flag("--topology", options.topology_only, "only what the system says, without measuring");
+  table.add_flag("--stored", options.stored, "show the last measurement of this machine");
+  table.add_option("--threads", options.threads, "threads of the second column (default: all CPUs)")
+      .range(1, 4096);
+  table.add_option("--json", options.json,
+                   "also write the records to this file ('-': to standard output alone)");
+  done = parse_arguments(table, arguments);
   if (options.topology_only && (options.stored || !options.json.empty())) {
     throw Error("--topology measures nothing: leave --stored and --json away, or --topology");
   }

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/commands/roofline.h"
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
 #include <optional>
 #include <set>
 
-#include "cli/command_app.h"
 #include "cli/diff_operand.h"
 #include "cli/machine_sweep.h"
-#include "cli/parse_arguments.h"
+#include "cli/option_table.h"
 #include "cli/print_table.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
@@ -115,19 +113,19 @@ ExitCode show(const RooflineOptions& options) {
 
 ExitCode roofline(const Arguments& arguments) {
   RooflineOptions options;
-  CommandApp app(
+  OptionTable table(
       "Plots the cases of a run under the roofs of the machine that ran them, on logarithmic axes.",
       "headroom roofline");
-  app.footer(kRooflineExamples);
-  app.add_option("RUN", options.run,
-                 "a file or folder of results, or @last, @ID, @git:REV of the history (default: @last)");
-  app.add_option("--limits", options.limits,
-                 "a file or run of this machine's limits, instead of the stored ones");
-  app.add_option("--svg", options.svg, "also draw it into this file");
-  app.add_option("--json", options.json,
-                 "also write its numbers to this file ('-': to standard output alone)");
-  app.add_option("--store", options.store, "history of @last (default: HEADROOM_STORE, or the user's)");
-  if (const auto done = parse_arguments(app, arguments)) return *done;
+  table.footer(kRooflineExamples);
+  table.add_option("RUN", options.run,
+                   "a file or folder of results, or @last, @ID, @git:REV of the history (default: @last)");
+  table.add_option("--limits", options.limits,
+                   "a file or run of this machine's limits, instead of the stored ones");
+  table.add_option("--svg", options.svg, "also draw it into this file");
+  table.add_option("--json", options.json,
+                   "also write its numbers to this file ('-': to standard output alone)");
+  table.add_option("--store", options.store, "history of @last (default: HEADROOM_STORE, or the user's)");
+  if (const auto done = parse_arguments(table, arguments)) return *done;
   return show(options);
 }
 

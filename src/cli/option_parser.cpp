@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/parse_arguments.h"
-
+// The only file that includes CLI11, which takes four seconds to compile wherever it is included.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <type_traits>
+#include <variant>
 #include <vector>
 
+#include "cli/option_table.h"
 #include "headroom/base/text.h"
 
 namespace headroom::cli {
@@ -74,10 +76,42 @@ std::string reason(const CLI::App& app, const CLI::ParseError& error) {
   return error.what();
 }
 
+/// Declares the option to CLI11.
+CLI::Option& declare(CLI::App& app, const Option& option) {
+  CLI::Option* declared = std::visit(
+      [&](auto* target) -> CLI::Option* {
+        using Target = std::remove_pointer_t<decltype(target)>;
+        if constexpr (std::is_same_v<Target, bool> || std::is_same_v<Target, std::string>) {
+          if (option.is_flag()) return app.add_flag(option.names, *target, option.help);
+        }
+        // Operands have no name of their own in CLI11 that holds a blank.
+        return app.add_option(option.names, *target, option.help);
+      },
+      option.target);
+  if (option.keeps_all) declared->take_all();
+  if (option.takes_one) declared->allow_extra_args(false);
+  if (option.separator != '\0') declared->delimiter(option.separator);
+  if (!option.value_name.empty()) declared->type_name(option.value_name);
+  if (option.values_at_once > 0) declared->type_size(option.values_at_once);
+  if (option.most_values >= 0) declared->expected(option.least_values, option.most_values);
+  if (option.is_required) declared->required();
+  if (!option.group.empty()) declared->group(option.group);
+  if (!option.choices.empty()) declared->check(CLI::IsMember(option.choices));
+  if (option.bounds) declared->check(CLI::Range(option.bounds->first, option.bounds->second));
+  return *declared;
+}
+
 }  // namespace
 
-std::optional<ExitCode> parse_arguments(CLI::App& app, const Arguments& arguments) {
+std::optional<ExitCode> parse_arguments(OptionTable& table, const Arguments& arguments) {
+  if (!arguments.empty() && arguments.back() == kDescribe) throw OptionTable(table);
+  CLI::App app(table.description_, table.name_);
   app.formatter(std::make_shared<HelpText>());
+  app.footer(table.footer_);
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  app.allow_extras(table.allows_extras_);
+  std::vector<const CLI::Option*> declared;
+  for (const Option& option : table.options_) declared.push_back(&declare(app, option));
   try {
     app.parse(Arguments(arguments.rbegin(), arguments.rend()));  // CLI11 takes them from the back
   } catch (const CLI::ParseError& error) {
@@ -89,6 +123,8 @@ std::optional<ExitCode> parse_arguments(CLI::App& app, const Arguments& argument
                  app.get_name().c_str());
     return ExitCode::kCannot;
   }
+  for (std::size_t i = 0; i < declared.size(); ++i) table.options_[i].count = declared[i]->count();
+  table.remaining_ = app.remaining();
   return std::nullopt;
 }
 

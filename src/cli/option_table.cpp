@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/option_table.h"
+
+#include <algorithm>
+
+#include "headroom/base/text.h"
+
+namespace headroom::cli {
+
+std::vector<std::string> Option::all_names() const {
+  std::vector<std::string> all;
+  for (std::string name : split(names, ',')) {
+    if (name.starts_with('!')) name.erase(0, 1);
+    all.push_back(name.substr(0, name.find('{')));
+  }
+  return all;
+}
+
+std::size_t OptionTable::count(const std::string& name) const {
+  for (const Option& option : options_) {
+    const std::vector<std::string> names = option.all_names();
+    if (std::ranges::find(names, name) != names.end()) return option.count;
+  }
+  return 0;
+}
+
+}  // namespace headroom::cli
