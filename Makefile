@@ -15,7 +15,9 @@ CTEST_ARGS ?=
 PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
 
 SOURCES = $(shell find src tests examples bench -name '*.cpp' -o -name '*.h' -o -name '*.cu' -o -name '*.cuh' 2>/dev/null | sort)
-build_tree = cmake --build $(1) $(if $(JOBS),--parallel $(JOBS))
+# $(call configure,PRESET), $(call build_tree,FOLDER): what they cannot do they say last, with what to do.
+configure = @tools/with_reason.sh build/$(1) cmake --preset $(1)
+build_tree = @tools/with_reason.sh $(1) cmake --build $(1) $(if $(JOBS),--parallel $(JOBS))
 
 .DEFAULT_GOAL := help
 .PHONY: help run test setup build programs deb wheel soak clean install format lint
@@ -42,7 +44,8 @@ programs: setup $(BUILD)/build.ninja
 	$(call build_tree,$(BUILD)) --target headroom_programs
 
 $(BUILD)/build.ninja: CMakePresets.json | setup
-	cmake --preset release -DHEADROOM_TORCH=$(HEADROOM_TORCH) -DHEADROOM_CUDA=$(HEADROOM_CUDA)
+	$(call configure,release) -DHEADROOM_TORCH=$(HEADROOM_TORCH) -DHEADROOM_CUDA=$(HEADROOM_CUDA)
+	@tools/with_reason.sh $(BUILD) test -s $@  # CMake may tell of a full disk by nothing else
 	@touch $@
 
 soak: setup ## Build with the long tests and the fuzz targets and run only those, four hours (CTEST_ARGS=...)
@@ -51,13 +54,13 @@ soak: setup ## Build with the long tests and the fuzz targets and run only those
 
 deb: ## Build Debian packages, in build/deb (HEADROOM_TORCH=OFF: without headroom-torch)
 	@tools/setup.sh build library deb $(if $(filter-out OFF,$(HEADROOM_TORCH)),torch)
-	cmake --preset deb -DHEADROOM_TORCH=$(HEADROOM_TORCH)
+	$(call configure,deb) -DHEADROOM_TORCH=$(HEADROOM_TORCH)
 	$(call build_tree,build/deb)
-	cd build/deb && cpack
+	@tools/with_reason.sh build/deb cpack --config build/deb/CPackConfig.cmake -B build/deb
 
 wheel: ## Build a wheel for pip, in build/wheel: the command line and the runner of the CPU
 	@tools/setup.sh build library
-	cmake --preset wheel
+	$(call configure,wheel)
 	$(call build_tree,build/wheel) --target headroom_wheel
 
 install: build ## Install under PREFIX (default /usr/local); DESTDIR is honoured
@@ -74,7 +77,7 @@ lint: setup ## Check layers, tables, includes, formatting, and run clang-tidy
 	$(PYTHON) tools/check_types.py
 	$(PYTHON) tools/check_includes.py
 	clang-format --dry-run --Werror $(SOURCES)
-	cmake --preset dev
+	$(call configure,dev)
 	$(call build_tree,build/dev)
 	run-clang-tidy -quiet -p build/dev '^$(CURDIR)/src/'
 

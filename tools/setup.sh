@@ -93,13 +93,55 @@ if ((EUID != 0)); then
   if [[ -t 0 ]]; then as_root=(sudo "${as_root[@]}"); else as_root=(sudo -n "${as_root[@]}"); fi
 fi
 
+if ! log=$(mktemp); then
+  echo "setup: nothing can be written to ${TMPDIR:-/tmp}: free space there, then run the same command again" >&2
+  exit 2
+fi
+trap 'rm -f "$log" "$log.update"' EXIT
+trap 'echo "setup: interrupted; the same command goes on from here" >&2; exit 130' INT TERM
+
+# Why apt-get failed, from what it said, and what to do: a sentence.
+reason() {
+  local unknown
+  if grep -q 'No space left on device\|enough free space' "$log"; then
+    echo "the disk is full: free space for what apt-get keeps in /var/cache/apt and installs in /usr"
+  elif grep -q '^sudo: ' "$log"; then
+    echo "sudo does not let this user in without a password: run it in a terminal, or as root: $install"
+  elif grep -q 'Could not get lock\|Unable to acquire' "$log"; then
+    echo "another apt-get or dpkg is at work: wait until it has ended"
+  elif grep -q 'resolv\|Could not connect\|Connection \|unreachable\|timed out' "$log"; then
+    echo "no network: the packages' servers cannot be reached. Connect this machine, or name its proxy in http_proxy"
+  elif unknown=$(sed -n 's/^E: Unable to locate package //p; s/^E: Package .\([^ ]*\). has no installation candidate/\1/p' "$log" | sort -u) &&
+      [[ -n $unknown ]]; then
+    echo "this system's archives do not have ${unknown//$'\n'/, }: headroom is made for Debian 12; on another system install" \
+      "them from elsewhere so that the probes of packages/ succeed"
+  else
+    tail -n 3 "$log"
+    echo "that is what it said. To see it all: $install"
+  fi
+}
+
+apt_install() {
+  "${as_root[@]}" apt-get install -y -qq -o DPkg::Lock::Timeout=300 --no-install-recommends "${missing[@]}" </dev/null >"$log" 2>&1
+}
+
 echo "setup: installing ${missing[*]}" >&2
-apt_install() { "${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" </dev/null; }
 # The lists of packages are fetched only when the ones at hand do not do: absent on a fresh machine, or too old.
-if ! apt-get install -s -qq --no-install-recommends "${missing[@]}" >/dev/null 2>&1 || ! apt_install >&2; then
-  "${as_root[@]}" apt-get update -qq >&2 || echo "setup: apt-get update failed; going on with the lists at hand" >&2
-  if ! apt_install >&2; then
-    echo "setup: apt-get could not install what is missing. To see why: $install" >&2
+if ! apt-get install -s -qq --no-install-recommends "${missing[@]}" >/dev/null 2>&1 || ! apt_install; then
+  # An installation that was cut off before is finished first; without one this does nothing.
+  if command -v dpkg >/dev/null; then "${as_root[@]}" dpkg --configure -a </dev/null >"$log" 2>&1 || true; fi
+  # apt-get takes lists that it cannot fetch for a warning.
+  if ! "${as_root[@]}" apt-get update -qq </dev/null >"$log" 2>&1 || grep -q '^W: Failed to fetch' "$log"; then
+    echo "setup: the lists of packages cannot be fetched ($(reason | tail -n 1)); going on with those at hand" >&2
+    cp "$log" "$log.update"
+  fi
+  if ! apt_install; then
+    # Without lists no package is known: the reason is why there are none.
+    if [[ -e $log.update ]] && grep -q 'Unable to locate' "$log"; then cp "$log.update" "$log"; fi
+    {
+      echo "setup: apt-get could not install what is missing: $(reason)"
+      echo "setup: then run the same command again; what is installed by then stays."
+    } >&2
     exit 2
   fi
 fi

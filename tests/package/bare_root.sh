@@ -39,9 +39,6 @@ mount --bind /dev "$root/dev"
 mount -t sysfs -o ro sysfs "$root/sys"
 
 inside() { chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/home/user DEBIAN_FRONTEND=noninteractive "$@"; }
-# What there is beside what apt and dpkg keep for themselves.
-files() { (cd "$root" && find . -xdev \( -path ./var/lib -o -path ./var/cache -o -path ./var/log -o -path ./proc -o -path ./dev -o -path ./sys -o \
-  -path ./tmp -o -path ./home -o -path ./debs -o -name '__pycache__' \) -prune -o -print | sort); }
 try() {
   echo "+ $*"
   if ! inside "$@" >"$work/output" 2>&1; then
@@ -53,8 +50,6 @@ try() {
 }
 
 SHOWN=1 try apt-get update -qq
-files >"$work/before"
-inside dpkg-query -W -f '${Package}\n' | sort >"$work/packages_before"
 SHOWN=1 try apt-get install -y -qq --no-install-recommends $(cd "$root" && echo debs/*.deb | sed "s:debs/:/debs/:g")
 try headroom --version
 try headroom run --quick gemv -a D=1024
@@ -65,11 +60,14 @@ if [[ -x $root/usr/bin/headroom-torch ]]; then
   try headroom run --quick gemv -a D=1024 --backend native,aten
 fi
 # The history is the user's own, and stays; all else goes.
-added=$(inside dpkg-query -W -f '${Package}\n' | sort | comm -13 "$work/packages_before" -)
-SHOWN=1 try apt-get purge -y -qq --auto-remove $added
-if ! files | diff "$work/before" - >"$work/left"; then
-  cat "$work/left"
-  echo "failed: apt-get purge leaves these, or took them along"
+packages=$(inside dpkg-query -W -f '${Package}\n' 'headroom*')
+inside dpkg -L $packages | sort -u >"$work/installed"
+SHOWN=1 try apt-get purge -y -qq $packages
+left=$(while read -r path; do [[ -d $root$path || ! -e $root$path ]] || echo "$path"; done <"$work/installed"
+  find "$root" -xdev \( -path "$root/home" -o -path "$root/debs" -o -path "$root/proc" \) -prune -o -name '*headroom*' -print)
+if [[ -n $left ]]; then
+  echo "failed: apt-get purge leaves"
+  echo "$left"
   exit 1
 fi
 echo "all is well"
