@@ -5,6 +5,7 @@ import pathlib
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
@@ -92,8 +93,12 @@ class WithReasonTest(WithFolder):
         self.assertIn("goes on from here", failed.stderr)
 
     def test_an_interrupted_command_goes_on_by_the_same_one(self):
-        process = subprocess.Popen([TOOLS / "with_reason.sh", self.root, "bash", "-c", "touch started; exec sleep 30"], cwd=self.root,
-                                   stderr=subprocess.PIPE, text=True, start_new_session=True)
+        command = ("import pathlib, signal, time; signal.signal(signal.SIGINT, signal.SIG_DFL); "
+                   "pathlib.Path('started').touch(); time.sleep(30)")
+        # Who runs the tests in the background ignores the signal, and so would all that is started here.
+        process = subprocess.Popen([TOOLS / "with_reason.sh", self.root, sys.executable, "-c", command], cwd=self.root,
+                                   stderr=subprocess.PIPE, text=True, start_new_session=True,
+                                   preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
         while not (self.root / "started").exists():
             time.sleep(0.01)
         os.killpg(process.pid, signal.SIGINT)
