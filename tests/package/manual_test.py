@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""cmake/write_manual.cmake: completions and man pages go to the folders of share/ that shells and man read.
+
+    manual_test.py PROGRAM      PROGRAM: the command line, which may print none yet
+"""
+import gzip
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM = pathlib.Path(sys.argv[1])
+SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "cmake/write_manual.cmake"
+
+
+class ManualTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def write(self, program):
+        return subprocess.run(["cmake", f"-DPROGRAM={program}", f"-DOUTPUT={self.folder}/share", "-P", SCRIPT],
+                              capture_output=True, text=True, check=False)
+
+    def program(self, text):
+        path = self.folder / "program"
+        path.write_text("#!/bin/sh\n" + text)
+        path.chmod(0o755)
+        return path
+
+    def files(self):
+        return {str(path.relative_to(self.folder / "share")) for path in (self.folder / "share").rglob("*") if path.is_file()}
+
+    def test_each_has_its_place(self):
+        written = self.write(self.program("printf '%s\\n' \"of [$*]; \\\\fB\"\n"))
+        self.assertEqual(written.returncode, 0, written.stderr)
+        self.assertLessEqual({"bash-completion/completions/headroom", "zsh/vendor-completions/_headroom",
+                              "fish/vendor_completions.d/headroom.fish", "man/man1/headroom.1.gz",
+                              "man/man1/headroom-run.1.gz"}, self.files())
+        page = self.folder / "share/man/man1/headroom-run.1.gz"
+        self.assertEqual(gzip.decompress(page.read_bytes()), b"of [help --man run]; \\fB\n")
+
+    def test_a_page_that_cannot_be_printed_stops_the_build(self):
+        failed = self.write(self.program('[ "$1" = completion ] || { echo no page >&2; exit 2; }\necho fine\n'))
+        self.assertNotEqual(failed.returncode, 0)
+        self.assertIn("no page", failed.stderr)
+
+    def test_a_program_without_any_has_none(self):
+        self.assertEqual(self.write(self.program("exit 2\n")).returncode, 0)
+        self.assertEqual(self.files(), set())
+
+    def test_every_command_has_a_page(self):
+        """The commands are those that the program lists, once it prints pages at all."""
+        self.assertEqual(self.write(PROGRAM).returncode, 0)
+        if not self.files():
+            self.skipTest("this program prints no completions")
+        listed = re.findall(r"^  ([a-z]+)  ", subprocess.run([PROGRAM, "--help"], capture_output=True, text=True, check=True).stdout,
+                            re.MULTILINE)
+        self.assertTrue(listed)
+        self.assertLessEqual({f"man/man1/headroom-{command}.1.gz" for command in listed}, self.files())
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
