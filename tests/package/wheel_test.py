@@ -5,6 +5,7 @@
 """
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -31,7 +32,7 @@ class WheelTest(unittest.TestCase):
         made = subprocess.run(["cmake", "--build", BUILD, "--target", "headroom_wheel"], capture_output=True, text=True, check=False)
         if made.returncode != 0:
             raise AssertionError(made.stdout + made.stderr)
-        cls.wheel, = BUILD.glob("headroom-*.whl")
+        cls.wheel = pathlib.Path(re.findall(r"^/.*\.whl$", made.stdout, re.MULTILINE)[-1])
         cls.venv = WORK / "venv"
         for command in ([sys.executable, "-m", "venv", cls.venv],
                         [cls.venv / "bin/pip", "install", "--quiet", "--no-index", cls.wheel]):
