@@ -83,7 +83,9 @@ std::string series_name(const RunRecord& of) {
 
 std::int64_t series_id(Database& database, const SeriesKey& key, const RunRecord& of) {
   const Record& record = of.record;
-  const auto& [identity, fingerprint, unit] = key;
+  const std::string& identity = std::get<0>(key);
+  const std::string& fingerprint = std::get<1>(key);
+  const std::string& unit = std::get<2>(key);
   std::optional<std::int64_t> id;
   const auto look_up = [&] {
     database.execute("SELECT id FROM series WHERE identity = $1 AND fingerprint = $2 AND unit = $3",

@@ -76,8 +76,8 @@ std::vector<SocketAddress> tcp_addresses(const std::string& host, std::uint16_t 
   }
   ::freeaddrinfo(found);
   // One listener for all families, where there is IPv6.
-  std::ranges::stable_partition(addresses,
-                                [](const SocketAddress& a) { return a.storage.ss_family == AF_INET6; });
+  std::stable_partition(addresses.begin(), addresses.end(),
+                        [](const SocketAddress& a) { return a.storage.ss_family == AF_INET6; });
   return addresses;
 }
 

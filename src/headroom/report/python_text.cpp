@@ -22,7 +22,8 @@ constexpr std::size_t kDeepest = 900;
 struct Node {
   enum class Kind { kScalar, kString, kList, kDict } kind = Kind::kScalar;
   std::string text;
-  std::vector<std::pair<std::string, Node>> children;
+  std::vector<Node> children;
+  std::string key = {};  ///< in a dict
 };
 
 /// Builds the value from what the parser says. Unlike a JSON library's own values it keeps whole numbers of
@@ -68,10 +69,11 @@ class NodeBuilder : public nlohmann::json_sax<nlohmann::json> {
     if (open_.empty()) return root = std::move(node);
     Node& parent = *open_.back();
     if (parent.kind == Node::Kind::kDict) {
-      const auto same = std::ranges::find(parent.children, key_, &std::pair<std::string, Node>::first);
-      if (same != parent.children.end()) return same->second = std::move(node);
+      node.key = key_;
+      const auto same = std::ranges::find(parent.children, key_, &Node::key);
+      if (same != parent.children.end()) return *same = std::move(node);
     }
-    return parent.children.emplace_back(parent.kind == Node::Kind::kDict ? key_ : "", std::move(node)).second;
+    return parent.children.emplace_back(std::move(node));
   }
   bool open(Node::Kind kind) {
     if (open_.size() >= kDeepest) throw Error(fmt::format("{}: nested more than {} deep", source_, kDeepest));
@@ -101,8 +103,8 @@ void append_repr(const Node& node, std::string& out) {
   out += dict ? '{' : '[';
   for (std::size_t i = 0; i < node.children.size(); ++i) {
     if (i > 0) out += ", ";
-    if (dict) out += python_quoted(node.children[i].first) + ": ";
-    append_repr(node.children[i].second, out);
+    if (dict) out += python_quoted(node.children[i].key) + ": ";
+    append_repr(node.children[i], out);
   }
   out += dict ? '}' : ']';
 }

@@ -215,7 +215,7 @@ void DdpRun::reduce_alone(DdpResult& result) {
   std::vector<std::int64_t> sizes(std::begin(kReducedBytes), std::end(kReducedBytes));
   for (const DdpBucket& bucket : result.ranks.front().rounds.buckets) sizes.push_back(bucket.bytes);
   std::ranges::sort(sizes);
-  sizes.erase(std::ranges::unique(sizes).begin(), sizes.end());
+  sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
   const std::vector<Json> replies =
       ask({{"do", "reduce"}, {"bytes", sizes}, {"count", kReductions}}, "all-reduces by size");
   if (!failure_.empty()) return;
