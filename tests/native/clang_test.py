@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Clang compiles the kernels, without a warning.
+
+Usage: clang_test.py SOURCE_FOLDER COMPILER_ID. Those files alone in which compilers differ (targets, vectors, assembly),
+at -O1: that an inline function needs another target, or that an operand is none, is said only when code is generated, and
+all of headroom would take minutes. Skipped, exit code 77, where there is no clang++, or Clang has built all of this.
+"""
+
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+SOURCE, COMPILER = Path(sys.argv[1]), sys.argv[2]
+FOLDER = SOURCE / "src/headroom_native"
+CLANG = next(filter(None, map(shutil.which, ["clang++", *(f"clang++-{n}" for n in range(30, 13, -1))])), None)
+OPTIONS = ["-std=c++20", "-O1", "-DNDEBUG", f"-I{SOURCE}/src", "-Wall", "-Wextra", "-Wshadow", "-Wconversion",
+           "-Wno-sign-conversion", "-Werror", "-c"]
+DIFFERS = re.compile(r"HEADROOM_BEGIN_TARGET|highway_targets\.h|cache_line\.h|\basm\b|vector_size|__builtin_cpu")
+
+
+def files():
+    """Those that differ, peers apart: these need headers that may not be there."""
+    return [path for path in sorted(FOLDER.rglob("*.cpp"))
+            if path.parent.name != "peers" and not path.name.startswith("limit_") and DIFFERS.search(path.read_text())]
+
+
+class Clang(unittest.TestCase):
+    def test_the_files_in_which_compilers_differ(self):
+        found = files()
+        self.assertGreaterEqual(len(found), 12)
+        with tempfile.TemporaryDirectory() as folder:
+            for path in found:
+                with self.subTest(path.name):
+                    result = subprocess.run([CLANG, *OPTIONS, path, "-o", f"{folder}/object.o"], capture_output=True,
+                                            text=True)
+                    self.assertEqual((result.returncode, result.stderr), (0, ""))
+
+
+if __name__ == "__main__":
+    if COMPILER == "Clang":
+        print("skipped: Clang has compiled all of this already")
+        sys.exit(77)
+    if CLANG is None:
+        print("skipped: there is no clang++ here (apt-get install clang)")
+        sys.exit(77)
+    unittest.main(argv=sys.argv[:1], verbosity=2)
