@@ -142,13 +142,14 @@ void multiply_as(const std::byte* weights, std::size_t rows, std::size_t columns
   });
 }
 
+/// The walks that tuning.cpp knows; any other takes the nearest.
 template <int kRows>
 void multiply_rows(const std::byte* weights, std::size_t rows, std::size_t columns, const std::byte* prepared,
                    GemvWalk walk, float* y) {
   if (walk.ahead == 0) {
     multiply_as<kRows, Ahead::kNone>(weights, rows, columns, prepared, walk, y);
-  } else if (walk.into == Into::kFirstCache) {
-    multiply_as<kRows, Ahead::kAroundCaches>(weights, rows, columns, prepared, walk, y);
+  } else if (kRows == 1 && walk.into == Into::kFirstCache) {
+    multiply_as<1, Ahead::kAroundCaches>(weights, rows, columns, prepared, walk, y);
   } else if (walk.into == Into::kLargerCaches) {
     multiply_as<kRows, Ahead::kLargerCaches>(weights, rows, columns, prepared, walk, y);
   } else {

@@ -228,18 +228,23 @@ void multiply_as(const std::byte* weights, std::size_t rows, std::size_t columns
   });
 }
 
+/// The walks that tuning.cpp knows; any other takes the nearest. Nobody chooses one for the strict form.
 template <int kPlanes, int kRows>
 void multiply_rows(const std::byte* weights, std::size_t rows, std::size_t columns, const std::byte* start,
                    float step, GemvWalk walk, float* y) {
+  constexpr bool kStrict = kPlanes == 3;
   if (walk.ahead == 0) {
-    multiply_as<kPlanes, kRows, Ahead::kNone>(weights, rows, columns, start, step, walk, y);
-  } else if (walk.into == Into::kFirstCache) {
-    multiply_as<kPlanes, kRows, Ahead::kAroundCaches>(weights, rows, columns, start, step, walk, y);
-  } else if (walk.into == Into::kLargerCaches) {
-    multiply_as<kPlanes, kRows, Ahead::kLargerCaches>(weights, rows, columns, start, step, walk, y);
-  } else {
-    multiply_as<kPlanes, kRows, Ahead::kAllCaches>(weights, rows, columns, start, step, walk, y);
+    return multiply_as<kPlanes, kRows, Ahead::kNone>(weights, rows, columns, start, step, walk, y);
   }
+  if constexpr (!kStrict) {
+    if (kRows == 1 && walk.into == Into::kFirstCache) {
+      return multiply_as<kPlanes, 1, Ahead::kAroundCaches>(weights, rows, columns, start, step, walk, y);
+    }
+    if (walk.into != Into::kLargerCaches) {
+      return multiply_as<kPlanes, kRows, Ahead::kAllCaches>(weights, rows, columns, start, step, walk, y);
+    }
+  }
+  multiply_as<kPlanes, kRows, Ahead::kLargerCaches>(weights, rows, columns, start, step, walk, y);
 }
 
 template <int kPlanes>
@@ -249,9 +254,11 @@ void multiply(const std::byte* weights, std::size_t rows, std::size_t columns, c
   std::memcpy(&header, prepared, sizeof header);
   const std::byte* start = prepared + kLine;
   if (!header.is_planes) return exact_kernel().multiply(weights, rows, columns, start, walk, y);
-  if (walk.rows >= 4) return multiply_rows<kPlanes, 4>(weights, rows, columns, start, header.step, walk, y);
-  if (walk.rows >= 2) return multiply_rows<kPlanes, 2>(weights, rows, columns, start, header.step, walk, y);
-  multiply_rows<kPlanes, 1>(weights, rows, columns, start, header.step, walk, y);
+  if constexpr (kPlanes == 2) {
+    if (walk.rows < 2) return multiply_rows<2, 1>(weights, rows, columns, start, header.step, walk, y);
+    if (walk.rows < 4) return multiply_rows<2, 2>(weights, rows, columns, start, header.step, walk, y);
+  }
+  multiply_rows<kPlanes, 4>(weights, rows, columns, start, header.step, walk, y);
 }
 
 HEADROOM_END_TARGET

@@ -23,7 +23,8 @@ enum class Into {
   kLargerCaches,  ///< around the first, which holds x and loses it to weights that come ahead of their time
 };
 
-/// How a kernel walks over its weights. No walk wins at all sizes (src/headroom_native/tuning.h chooses).
+/// How a kernel walks over its weights. No walk wins at all sizes (src/headroom_native/tuning.h chooses). A
+/// kernel that does not have one takes the nearest.
 struct GemvWalk {
   int rows = 1;              ///< that are read at once: 1, 2 or 4
   std::size_t ahead = 8192;  ///< bytes ahead of its reads that a row is prefetched; 0: it is not

@@ -160,8 +160,12 @@ void blocks(const Bf16* x, std::size_t rows, std::size_t columns, const float* p
   for (; row + kRows <= rows; row += kRows) {
     block<kRows, kStream, Parameters>(x + row * columns, columns, prepared, walk, y + row * columns);
   }
-  for (; row < rows; ++row)
-    block<1, kStream, Parameters>(x + row * columns, columns, prepared, walk, y + row * columns);
+  if constexpr (kRows > 1) {
+    if (row < rows) {
+      return blocks<1, kStream, Parameters>(x + row * columns, rows - row, columns, prepared, walk,
+                                            y + row * columns);
+    }
+  }
   if (kStream) _mm_sfence();
 }
 
