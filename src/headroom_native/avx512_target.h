@@ -7,7 +7,7 @@
 /// have this beyond the baseline. All headers come before: an inline function of the standard library that
 /// were compiled so might be the one that the linker keeps for the whole program, also where a CPU has no
 /// AVX-512. For the same reason there are no options of the compiler for these files
-/// (tests/checks/native_code_test.py looks).
+/// (tests/native/machine_code_test.py looks).
 #if defined(__clang__)
 #define HEADROOM_BEGIN_TARGET(options) \
   HEADROOM_PRAGMA(clang attribute push(__attribute__((target(options))), apply_to = function))

@@ -13,7 +13,7 @@
 #endif
 
 /// Vectors of the compiler, 16 bytes each, for what every CPU of an architecture has: SSE2 on x86-64. The
-/// kernels use them where the target of Highway that is left has none (before version 1.1 it begins at
+/// kernels use them where the target of Highway that is left has none (before version 1.0.4 it begins at
 /// SSSE3). Names, tags and meanings are those of Highway, as far as the kernels use them.
 namespace headroom::native::compiler_vectors {
 

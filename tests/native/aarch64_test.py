@@ -36,6 +36,6 @@ if __name__ == "__main__":
         print("skipped: this machine is one")
         sys.exit(77)
     if COMPILER is None:
-        print("skipped: there is no compiler for aarch64 here (apt-get install g++-aarch64-linux-gnu)")
+        print("skipped: there is no compiler for aarch64 here (tools/setup.sh machines)")
         sys.exit(77)
     unittest.main(argv=sys.argv[:1], verbosity=2)

@@ -45,6 +45,6 @@ if __name__ == "__main__":
         print("skipped: Clang has compiled all of this already")
         sys.exit(77)
     if CLANG is None:
-        print("skipped: there is no clang++ here (apt-get install clang)")
+        print("skipped: there is no clang++ here (tools/setup.sh machines)")
         sys.exit(77)
     unittest.main(argv=sys.argv[:1], verbosity=2)

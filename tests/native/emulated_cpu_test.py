@@ -53,6 +53,6 @@ if __name__ == "__main__":
         print("skipped: this machine is not of x86-64")
         sys.exit(77)
     if QEMU is None:
-        print("skipped: there is no qemu-x86_64 here (apt-get install qemu-user)")
+        print("skipped: there is no qemu-x86_64 here (tools/setup.sh machines)")
         sys.exit(77)
     unittest.main(argv=sys.argv[:1], verbosity=2)
