@@ -29,6 +29,7 @@ NAMES = {
                  r"|copy|copy_n|copy_if|fill|fill_n|find|find_if|any_of|all_of|none_of|count|count_if|transform|lower_bound"
                  r"|upper_bound|equal_range|binary_search|equal|reverse|rotate|shuffle|unique|generate|partition|for_each)\b",
     "array": r"std::array\b",
+    "chrono": r"std::chrono\b",
     "cmath": r"std::(?:sqrt|cbrt|pow|hypot|exp|exp2|expm1|log|log2|log10|log1p|abs|fabs|fmod|fma|floor|ceil|round|lround|llround"
              r"|trunc|isnan|isinf|isfinite|signbit|sin|cos|tan|tanh|atan|atan2|tgamma|lgamma|erf|erfc)\b",
     "cstdint": r"std::u?int(?:8|16|32|64|ptr|max)_t\b",
@@ -38,10 +39,12 @@ NAMES = {
     "map": r"std::(?:multi)?map\b",
     "memory": r"std::(?:(?:unique|shared|weak)_ptr|make_(?:unique|shared)|enable_shared_from_this)\b",
     "optional": r"std::(?:optional|nullopt)\b",
+    "set": r"std::(?:multi)?set\b",
     "span": r"std::span\b",
     "string": r"std::(?:string|to_string|stoi|stol|stod)\b",
     "string_view": r"std::string_view\b",
     "utility": r"std::(?:move|forward|exchange|swap|pair|make_pair|in_place|index_sequence)\b",
+    "variant": r"std::(?:variant|visit|get_if|holds_alternative|monostate)\b",
     "vector": r"std::vector\b",
 }
 # What a header of others is documented to bring, or cannot be declared without.

@@ -89,6 +89,10 @@ void declare_measuring(OptionTable& table, RawRunOptions& raw, RunOptions& optio
   table.add_flag("--no-limits", raw.no_limits, "do not sample this machine's limits");
   table.add_flag("--retune", options.retune,
                  "choose block sizes and prefetch distances anew (otherwise once for each case and machine)");
+  table.add_flag("--strict", options.request.strict,
+                 "a case that sums in less than f32 (bf16, f16) fails, even where that is all it lost");
+  table.add_flag("--keep-wrong", options.request.selection.keep_wrong,
+                 "time a case whose answer is wrong all the same, marked: it counts for nothing, exit code 1");
   table.add_option("--timeout", raw.timeout, "most time for a runner to answer one request (default 120s)");
 }
 

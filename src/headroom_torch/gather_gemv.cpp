@@ -2,6 +2,7 @@
 #include "headroom_torch/gather_gemv.h"
 
 #include "headroom/workload/gather_gemv_workload.h"
+#include "headroom_torch/sum_precision.h"
 #include "headroom_torch/tensors.h"
 
 namespace headroom::torch_runner {
@@ -30,6 +31,19 @@ std::vector<Rotation> rotations(const GatherGemvWorkload& inputs, const Place& p
   return found;
 }
 
+Tolerance tolerance_of(const GatherGemvWorkload& inputs, bool in_place, const Place& place) {
+  const auto size = static_cast<std::int64_t>(inputs.size);
+  constexpr std::int64_t kChosen = GatherGemvWorkload::kChosen;
+  const auto product = [&](const at::Tensor& weights, const at::Tensor& x) {
+    if (!in_place) return at::matmul(weights, x);
+    at::Tensor y = zeros_at(place, {kChosen, weights.size(1)});
+    return at::matmul_out(y, weights, x);
+  };
+  return product_tolerance(GatherGemvWorkload::kTolerance, place,
+                           precision_of_sums(product, {kChosen, size, size}, place), {inputs.size},
+                           inputs.expected.size());
+}
+
 }  // namespace
 
 void gather_gemv(State& state, const Place& place) {
@@ -37,7 +51,7 @@ void gather_gemv(State& state, const Place& place) {
   const auto inputs = gather_gemv_workload(state, fresh_threads(state.threads()));
   const std::vector<Rotation> turns = rotations(*inputs, place);
   const at::Tensor x = placed(view_of(inputs->x), place);
-  const Tolerance tolerance = product_tolerance(GatherGemvWorkload::kTolerance, place);
+  const Tolerance tolerance = tolerance_of(*inputs, writes_in_place(state), place);
   if (!writes_in_place(state)) {
     verify_and_measure(state, place, inputs->expected, tolerance, [&](std::size_t copy) {
       const Rotation& turn = turns[copy];

@@ -3,6 +3,7 @@
 
 #include "headroom/workload/mlp_workload.h"
 #include "headroom/workload/oracle.h"
+#include "headroom_torch/sum_precision.h"
 #include "headroom_torch/tensors.h"
 
 namespace headroom::torch_runner {
@@ -49,6 +50,20 @@ struct LayerOut {
   }
 };
 
+/// The coarser of what the two layers' linear adds in.
+Precision precision_of(const MlpWorkload& inputs, bool in_place, const Place& place) {
+  const auto product = [&](const at::Tensor& weights, const at::Tensor& x) {
+    const at::Tensor bias = zeros_at(place, {weights.size(0)});
+    if (!in_place) return at::linear(x, weights, bias);
+    at::Tensor sums = at::zeros_like(bias);
+    return at::addmv_out(sums, bias, weights, x);
+  };
+  const auto size = static_cast<std::int64_t>(inputs.x.size());
+  const auto hidden = static_cast<std::int64_t>(inputs.up.outputs());
+  return std::min(precision_of_sums(product, {hidden, size}, place),
+                  precision_of_sums(product, {size, hidden}, place));
+}
+
 }  // namespace
 
 void mlp_layer_norm_gelu(State& state, const Place& place) {
@@ -57,13 +72,16 @@ void mlp_layer_norm_gelu(State& state, const Place& place) {
   const Layer up(inputs->up, inputs->x.size(), place);
   const Layer down(inputs->down, inputs->up.outputs(), place);
   const at::Tensor x = placed(view_of(inputs->x), place);
+  const Precision precision = precision_of(*inputs, writes_in_place(state), place);
+  const Tolerance tolerance = product_tolerance(
+      kMlpTolerance, place, precision, {inputs->x.size(), inputs->up.outputs()}, inputs->expected.size());
   if (!writes_in_place(state)) {
-    verify_and_measure(state, place, inputs->expected, kMlpTolerance,
+    verify_and_measure(state, place, inputs->expected, tolerance,
                        [&](std::size_t copy) { return down(copy, up(copy, x)); });
     return;
   }
   LayerOut up_out(up, place), down_out(down, place);
-  verify_and_measure(state, place, inputs->expected, kMlpTolerance,
+  verify_and_measure(state, place, inputs->expected, tolerance,
                      [&](std::size_t copy) -> at::Tensor& { return down_out(copy, up_out(copy, x)); });
 }
 

@@ -65,19 +65,19 @@ auto understandable(const Call& call) {
 /// Three answers that agree, of which `first` is one.
 void verify(State& state, const Answer& first, const std::function<Answer()>& again) {
   if (const auto index = first_nan(first)) {
-    throw WrongAnswer{fmt::format("the module answers NaN at index {} of {} for inputs that have none",
-                                  *index, first.values.size())};
+    state.wrong_answer(fmt::format("the module answers NaN at index {} of {} for inputs that have none",
+                                   *index, first.values.size()));
   }
   Answer last;
   for (int run = 2; run <= 3; ++run) {
     last = again();
     const double difference = largest_difference(last, first);
     if (difference <= first.tolerance.relative) continue;
-    throw WrongAnswer{
+    return state.wrong_answer(
         fmt::format("run {} answers otherwise than run 1 on the same inputs: {} and {}, largest difference "
                     "{:.2g} (tolerance {:.2g}); "
                     "a module that is random, or changes its inputs or itself, cannot be checked",
-                    run, last.shapes, first.shapes, difference, first.tolerance.relative)};
+                    run, last.shapes, first.shapes, difference, first.tolerance.relative));
   }
   std::vector<double> output(first.values.size());
   state.verify([&] { output = last.values; }, std::span(output), first.values, first.tolerance);

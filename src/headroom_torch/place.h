@@ -3,11 +3,14 @@
 
 #include <c10/core/Device.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <functional>
+#include <initializer_list>
 #include <string_view>
 
 #include "headroom/experiment/state.h"
+#include "headroom/experiment/sum_tolerance.h"
 
 namespace headroom::torch_runner {
 
@@ -31,11 +34,15 @@ inline bool writes_in_place(const State& state) {
   return std::string_view(state.backend()).ends_with("_out");
 }
 
-/// What products may be off at `place`, where `exact` is for sums in f32 that are rounded once. On CUDA, with
-/// PyTorch's settings (allow_bf16_reduced_precision_reduction), cuBLAS may add the parts of a sum that it has
-/// split as bf16, with a rounding of up to 2^-8 for each.
-inline Tolerance product_tolerance(Tolerance exact, const Place& place) {
-  if (!place.device.is_cpu()) exact.relative = 4 * 0x1p-8;
+/// What products may be off at `place` whose sums are added in `precision`, `terms` and `results` as for
+/// tolerance_of_sums, where `exact` is for sums in f32 that are rounded once. On CUDA, with PyTorch's
+/// settings (allow_bf16_reduced_precision_reduction), cuBLAS may add the parts of a sum that it has split as
+/// bf16, with a rounding of up to 2^-8 for each; never its terms.
+inline Tolerance product_tolerance(Tolerance exact, const Place& place, Precision precision,
+                                   std::initializer_list<std::size_t> terms, std::size_t results) {
+  if (place.device.is_cpu()) return tolerance_of_sums(exact, precision, terms, results);
+  exact.relative = std::max(exact.relative, 4 * 0x1p-8);
+  exact.sums_in = precision;
   return exact;
 }
 

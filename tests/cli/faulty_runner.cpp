@@ -13,8 +13,10 @@
 #include <thread>
 #include <vector>
 
+#include "headroom/experiment/random.h"
 #include "headroom/experiment/registry.h"
 #include "headroom/experiment/state.h"
+#include "headroom/experiment/sum_tolerance.h"
 
 namespace {
 
@@ -114,6 +116,43 @@ void is_wrong(State& state) {
   state.measure(spin);
 }
 HEADROOM_EXPERIMENT(is_wrong);
+
+/// One backend is right; the other is faster, and wrong.
+void one_is_wrong(State& state) {
+  const bool is_wrong = state.backend() == "fast";
+  std::vector<float> result(2);
+  const std::vector<double> expected{1, 2};
+  state.work({.flops = 1000});
+  state.verify([&] { result = {1, is_wrong ? 2.5F : 2}; }, std::span(result), expected, {});
+  state.measure([&] {
+    spin();
+    if (!is_wrong) spin();
+  });
+}
+HEADROOM_EXPERIMENT(one_is_wrong).backends({"right", "fast"});
+
+/// As an operator does that adds in the type of what it adds.
+void sums_in_bf16(State& state) {
+  constexpr std::size_t kRows = 64, kTerms = 1024;
+  std::vector<headroom::Bf16> terms(kRows * kTerms), sums(kRows);
+  headroom::fill_random(std::span(terms), state.seed());
+  std::vector<double> exact(kRows, 0);
+  for (std::size_t i = 0; i < terms.size(); ++i) exact[i / kTerms] += headroom::to_float(terms[i]);
+  const auto run = [&] {
+    for (std::size_t row = 0; row < kRows; ++row) {
+      headroom::Bf16 sum{};
+      for (std::size_t i = 0; i < kTerms; ++i)
+        sum = headroom::to_bf16(headroom::to_float(sum) + headroom::to_float(terms[row * kTerms + i]));
+      sums[row] = sum;
+    }
+  };
+  const bool declared = state.backend() == "declared";
+  const auto precision = declared ? headroom::Precision::kBf16 : headroom::Precision::kF32;
+  state.verify(run, std::span(sums), exact,
+               headroom::tolerance_of_sums({.relative = 1.25 * 0x1p-8}, precision, {kTerms}, kRows));
+  state.measure(run);
+}
+HEADROOM_EXPERIMENT(sums_in_bf16).backends({"declared", "undeclared"});
 
 void throws(State&) {
   throw std::runtime_error("the device said no");

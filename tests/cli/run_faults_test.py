@@ -98,6 +98,92 @@ class BadRunnerTest(CommandLineTest):
         self.refused(self.script(f"echo '{greeting}' >&$HEADROOM_FD; echo '[[[' >&$HEADROOM_FD; sleep 5\n"), "protocol")
 
 
+class PrecisionTest(CommandLineTest):
+    def run_one(self, *options, backend="declared"):
+        path = self.folder / "records.json"
+        result = faulty("sums_in_bf16", "--backend", backend, "--json", path, *options)
+        return result, records_of(path)
+
+    def test_sums_in_bf16_are_held_against_their_bound_and_said(self):
+        result, records = self.run_one()
+        self.assert_exit(result, 0)
+        self.assertRegex(result.stdout, r"    sums in bf16, error 0\.\d+ \(bound 0\.25\)\n")
+        for record in records:
+            self.assertEqual(record["sums_in"], "bf16")
+            self.assertTrue(record["verified"])
+            # More than f32 may be off, and no more than bf16 may.
+            self.assertGreater(record["max_error"], 0.0049)
+            self.assertLess(record["max_error"], record["error_bound"])
+
+    def test_strictly_they_are_refused(self):
+        result, records = self.run_one("--strict")
+        self.assert_exit(result, 1)
+        self.assertRegex(result.stdout, r"failed\n    sums in bf16, error 0\.\d+ \(bound 0\.25\), where --strict asks for f32\n")
+        self.assertEqual([record["outcome"]["kind"] for record in records], ["failed"])
+        self.assertEqual(records[0]["samples"], [])
+
+    def test_what_does_not_declare_it_is_wrong(self):
+        result, records = self.run_one(backend="undeclared")
+        self.assert_exit(result, 1)
+        self.assertIn("wrong answer at index", records[0]["outcome"]["reason"])
+        self.assertIn("for sums in f32", records[0]["outcome"]["reason"])
+
+    def test_strictly_sums_in_f32_are_fine(self):
+        result = headroom("run", "gemv", "-a", "D=64", "-a", "dtype=bf16", "--hot", "--no-limits", "--strict", *BRIEF,
+                          "--no-store")
+        self.assert_exit(result, 0)
+        self.assertNotIn("sums in", result.stdout)
+
+
+class KeptWrongTest(CommandLineTest):
+    def test_a_wrong_answer_is_timed_where_asked_and_marked_in_the_table_and_in_the_records(self):
+        path = self.folder / "records.json"
+        result = faulty("is_wrong", "--keep-wrong", "--json", path)
+        self.assert_exit(result, 1)
+        self.assertRegex(result.stdout, r"is_wrong .* µs .*X")
+        self.assertIn("    WRONG: wrong answer at index 1 of 2: 2.5, the float64 reference is 2", result.stdout)
+        self.assertIn("  X  the answer is wrong", result.stdout)
+        record = next(r for r in records_of(path) if r["metric"]["name"] == "latency")
+        self.assertTrue(record["kept_wrong"])
+        self.assertFalse(record["verified"])
+        self.assertEqual(record["outcome"]["kind"], "failed")
+        self.assertIn("wrong answer at index 1", record["outcome"]["reason"])
+        self.assertGreater(record["metric"]["value"], 0)
+        self.assertTrue(record["samples"][0]["values"])
+
+    def test_it_is_nowhere_the_nearest_or_the_baseline_and_in_no_mean(self):
+        means, oss = self.folder / "means.csv", self.folder / "all.oss.json"
+        result = faulty("one_is_wrong", "--backend", "fast,right", "--keep-wrong", "--processes", "1",
+                        "--output", means, "--oss", oss)
+        self.assert_exit(result, 1)
+        self.assertIn("WRONG: ", result.stdout)
+        self.assertNotIn("nearest the limit", result.stdout)
+        self.assertNotRegex(result.stdout, r"the time of fast")
+        self.assertNotIn("fast", means.read_text())
+        self.assertIn("one_is_wrong", means.read_text())
+        self.assertNotIn("fast", oss.read_text())
+
+    def test_it_reaches_no_target(self):
+        targets = self.folder / "targets.toml"
+        targets.write_text('[[target]]\nexperiment = "one_is_wrong"\nmetric = "GFLOP/s"\ndevice = "cpu"\nvalue = 1e-9\n')
+        for backend, reached in (("right", True), ("fast", False)):
+            result = faulty("one_is_wrong", "--backend", backend, "--keep-wrong", "--targets", targets)
+            self.assert_exit(result, 0 if reached else 1)
+            self.assertEqual(" ok " in result.stdout, reached, result.stdout)
+
+    def test_a_comparison_of_files_has_it_as_failed(self):
+        right, wrong = self.folder / "right.json", self.folder / "wrong.json"
+        self.assert_exit(faulty("fine", "--json", right), 0)
+        self.assert_exit(faulty("is_wrong", "--keep-wrong", "--json", wrong), 1)
+        result = headroom("diff", wrong, wrong)
+        self.assertIn("wrong answer", result.stdout + result.stderr)
+
+    def test_without_it_a_wrong_answer_is_not_timed(self):
+        path = self.folder / "records.json"
+        self.assert_exit(faulty("is_wrong", "--json", path), 1)
+        self.assertEqual(records_of(path)[0]["samples"], [])
+
+
 class FailingCaseTest(CommandLineTest):
     def measured_beside(self, name, *words, options=(), code=1):
         """Runs the bad experiment beside a good one: the good one is measured, the bad one says why not."""

@@ -8,8 +8,7 @@ import unittest
 from command_line import BIN, BRIEF, HEADROOM, CommandLineTest, headroom, records_of
 
 TORCH = BIN / "headroom-torch"
-# Small sizes: the tests are about answers and wiring, not about speed. Not smaller: below some size ATen 1.13 sums
-# products of bf16 in bf16, and is rightly refused.
+# Small sizes: the tests are about answers and wiring, not about speed.
 SMALL = {"gemv": ["D=1024"], "gather_gemv": ["D=1024"], "layer_norm": ["D=64", "BS=32"],
          "mlp_layer_norm_gelu": ["D=1024", "hidden=1024"]}
 
@@ -30,6 +29,26 @@ class TorchRunnerTest(CommandLineTest):
                     self.assertTrue(record["verified"], record)
                 # Rounds are shared: that is what makes the ratio of two runners a paired one.
                 self.assertIn("x the time of native", result.stdout)
+
+    def test_what_aten_sums_in_bf16_is_right_for_that_and_said_so_and_strictly_refused(self):
+        # Below 4096 values ATen 1.13 does not ask oneDNN, on any CPU, and sums products of bf16 in bf16. Newer ones do
+        # not, and are held against f32's bound.
+        file = self.folder / "small.json"
+        command = ["run", "gemv", "-a", "D=64", "-a", "dtype=bf16", "--backend", "aten", "--no-limits", "--no-store",
+                   "--processes", "1", "--json", file, *BRIEF]
+        result = headroom(*command)
+        self.assert_exit(result, 0)
+        record = records_of(file)[0]
+        self.assertLess(record["max_error"], record["error_bound"])
+        self.assertIn(record["sums_in"], ("bf16", "f32"))
+        if record["sums_in"] == "f32":
+            self.assertAlmostEqual(record["error_bound"], 1.25 / 256)
+            self.assertNotIn("sums in", result.stdout)
+            self.assert_exit(headroom(*command, "--strict"), 0)
+            return
+        self.assertAlmostEqual(record["error_bound"], 1.25 / 256 + 2 * 8 / 256)
+        self.assertRegex(result.stdout, r"    sums in bf16, error 0\.\d+ \(bound 0\.067\)\n")
+        self.assert_exit(headroom(*command, "--strict"), 1)
 
     def test_a_runner_that_no_backend_asks_for_is_not_started(self):
         result = headroom("run", "--list", "--json", "-")

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "headroom/record/precision.h"
 #include "headroom/record/record.h"
 
 namespace headroom {
@@ -25,6 +26,7 @@ struct CaseSpec {
   Caches caches = Caches::kCold;
   std::uint64_t seed = 1;
   std::string variant{};  ///< one of Experiment::variants of this backend; empty: the implementation decides
+  bool keep_wrong = false;  ///< a wrong answer does not end the case: it is timed, and marked
 };
 
 /// FLOPs and bytes of one iteration.
@@ -50,10 +52,13 @@ struct CaseInfo {
   std::size_t copies = 1;  ///< input copies in rotation
   bool verified = false;
   double max_error = 0;
-  double tolerance = 0;
+  double tolerance = 0;  ///< what max_error was held against
   std::vector<ReportedMetric> metrics;
-  StringMap inputs;  ///< name -> "bf16[1024,1024] normal(0,1)"
-  StringMap notes;   ///< what else the case says of itself: "isa" -> "avx512_bf16"
+  StringMap inputs;                    ///< name -> "bf16[1024,1024] normal(0,1)"
+  StringMap notes;                     ///< what else the case says of itself: "isa" -> "avx512_bf16"
+  std::optional<Precision> sums_in{};  ///< the precision that the tolerance is for; empty: not known
+  /// Why the answer is wrong, where the case is timed all the same (CaseSpec::keep_wrong); empty: it is not.
+  std::string wrong{};
 };
 
 }  // namespace headroom

@@ -88,6 +88,40 @@ void State::value(const std::string& name, double value, const std::string& unit
   info_.metrics.push_back({name, unit, direction, value, false});
 }
 
+void State::wrong_answer(const std::string& reason) {
+  if (!spec_.keep_wrong) throw WrongAnswer{reason};
+  if (info_.wrong.empty()) info_.wrong = reason;
+  info_.verified = false;
+}
+
+/// What comparing all values of an answer found.
+struct State::Errors {
+  double largest = 0;   ///< of those that are finite, as scaled_error gives them
+  double squares = 0;   ///< the sum of (actual - expected)^2, where both are finite
+  double rms = 0;       ///< of the expected values
+  std::string first{};  ///< that is too large, as a sentence; empty: none is
+};
+
+void State::judge(const Errors& errors, std::size_t values, const Tolerance& tolerance) {
+  const double together = values == 0 || errors.rms == 0
+                              ? 0
+                              : std::sqrt(errors.squares / static_cast<double>(values)) / errors.rms;
+  info_.max_error = std::max(info_.max_error, errors.largest);
+  info_.tolerance = std::max(info_.tolerance, tolerance.relative);
+  if (!info_.sums_in || (tolerance.sums_in && *tolerance.sums_in < *info_.sums_in)) {
+    info_.sums_in = tolerance.sums_in;
+  }
+  if (!errors.first.empty()) return wrong_answer(errors.first);
+  if (together > tolerance.root_mean_square) {
+    return wrong_answer(fmt::format(
+        "wrong answer: the errors of all {} values have a root mean square of {:.2g} of that of the float64 "
+        "reference (tolerance {:.2g} for sums in {}); no single one is too large for such sums",
+        values, together, tolerance.root_mean_square,
+        to_string(tolerance.sums_in.value_or(Precision::kF32))));
+  }
+  info_.verified = info_.wrong.empty();
+}
+
 template <typename T>
 void State::verify_values(const std::function<void()>& run, std::span<T> output,
                           std::span<const double> expected, Tolerance tolerance) {
@@ -97,21 +131,23 @@ void State::verify_values(const std::function<void()>& run, std::span<T> output,
   }
   poison(output);
   run();
-  const double rms = root_mean_square(expected);
+  Errors errors;
+  errors.rms = root_mean_square(expected);
   for (std::size_t i = 0; i < output.size(); ++i) {
     const double actual = as_double(output[i]);
-    const double error = scaled_error(actual, expected[i], rms);
-    const bool near = std::fabs(actual - expected[i]) <= tolerance.absolute || error <= tolerance.relative;
-    if (!near) {
-      throw WrongAnswer{
-          fmt::format("wrong answer at index {} of {}: {:.7g}, the float64 reference is {:.7g} "
-                      "(error {:.2g}, tolerance {:.2g})",
-                      i, output.size(), actual, expected[i], error, tolerance.relative)};
-    }
-    info_.max_error = std::max(info_.max_error, std::isfinite(error) ? error : 0);
+    const double difference = std::fabs(actual - expected[i]);
+    const double error = scaled_error(actual, expected[i], errors.rms);
+    if (std::isfinite(error)) errors.largest = std::max(errors.largest, error);
+    if (std::isfinite(difference)) errors.squares += difference * difference;
+    const bool near = difference <= tolerance.absolute || error <= tolerance.relative;
+    if (near || !errors.first.empty()) continue;
+    errors.first = fmt::format(
+        "wrong answer at index {} of {}: {:.7g}, the float64 reference is {:.7g} (error {:.2g}, tolerance "
+        "{:.2g}{})",
+        i, output.size(), actual, expected[i], error, tolerance.relative,
+        tolerance.sums_in ? fmt::format(" for sums in {}", to_string(*tolerance.sums_in)) : "");
   }
-  info_.verified = true;
-  info_.tolerance = std::max(info_.tolerance, tolerance.relative);
+  judge(errors, output.size(), tolerance);
 }
 
 void State::verify(const std::function<void()>& run, std::span<float> output,

@@ -17,6 +17,7 @@
 #include "headroom/experiment/bf16.h"
 #include "headroom/experiment/case_spec.h"
 #include "headroom/experiment/keep.h"
+#include "headroom/experiment/tolerance.h"
 #include "headroom/machine/noise.h"
 
 namespace headroom {
@@ -25,7 +26,7 @@ namespace headroom {
 struct SkipCase {
   std::string reason;
 };
-/// Thrown by State::verify; the runner reports the case as failed.
+/// Thrown by State::wrong_answer; the runner reports the case as failed.
 struct WrongAnswer {
   std::string reason;
 };
@@ -76,14 +77,6 @@ class SharedObjects {
   std::vector<std::pair<std::string, std::weak_ptr<void>>> objects_;
 };
 
-/// How far a result may be from the reference: |actual - expected| <= absolute + relative * max(|expected|,
-/// rms), rms over all expected values (a sum of products has rounding errors of the size of its terms, not of
-/// its value).
-struct Tolerance {
-  double relative = 1e-5;
-  double absolute = 0;
-};
-
 /// What an experiment sees of the case that it is asked to run.
 class State {
  public:
@@ -131,14 +124,19 @@ class State {
   [[noreturn]] void skip(const std::string& reason) const { throw SkipCase{reason}; }
 
   /// Poisons `output`, calls `run` once, and compares with `expected` (float64, same length). The largest
-  /// error goes into the record; a wrong answer fails the case, naming the index and both values. A NaN is
-  /// right only where the reference is NaN too.
+  /// error goes into the record, with the tolerance and the precision that it is for; a wrong answer fails
+  /// the case (wrong_answer), naming the index and both values. A NaN is right only where the reference is
+  /// NaN too.
   void verify(const std::function<void()>& run, std::span<float> output, std::span<const double> expected,
               Tolerance tolerance);
   void verify(const std::function<void()>& run, std::span<double> output, std::span<const double> expected,
               Tolerance tolerance);
   void verify(const std::function<void()>& run, std::span<Bf16> output, std::span<const double> expected,
               Tolerance tolerance);
+
+  /// Says why the answer is wrong: the case fails here. Where `headroom run --keep-wrong` wants it timed all
+  /// the same, it goes on, and its record is marked.
+  void wrong_answer(const std::string& reason);
 
   /// Objects shared with the other cases of this runner that live now: state.shared<Pool>("2", [] { ... }).
   template <typename T, typename Make>
@@ -217,6 +215,8 @@ class State {
   DeviceNoise device_now() const { return read_device_ ? read_device_() : DeviceNoise{}; }
   DeviceNoise device_since(const DeviceNoise& before) const;
   void surrounded(const SampleRequest& request, const std::function<void()>& run);
+  struct Errors;
+  void judge(const Errors& errors, std::size_t values, const Tolerance& tolerance);
   template <typename T>
   void verify_values(const std::function<void()>& run, std::span<T> output, std::span<const double> expected,
                      Tolerance tolerance);

@@ -12,9 +12,9 @@
 namespace headroom {
 
 /// Version of the JSON form that to_json_text writes; docs/record-format.md describes it.
-inline constexpr int kRecordSchema = 2;
+inline constexpr int kRecordSchema = 3;
 
-/// {"headroom": {"schema": 2, "version": ...}, "environments": [...], "records": [...]}: environments are
+/// {"headroom": {"schema": 3, "version": ...}, "environments": [...], "records": [...]}: environments are
 /// written once and referred to by index.
 std::string to_json_text(const std::vector<Record>& records);
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "headroom/record/environment.h"
+#include "headroom/record/precision.h"
 #include "headroom/stats/interval.h"
 #include "headroom/stats/stopping.h"
 
@@ -108,8 +109,13 @@ struct Record {
   std::optional<Interval> interval;  ///< of metric.value
   StopReason stop = StopReason::kNone;
   std::optional<Limit> limit;
-  double max_error = 0;  ///< largest error against the float64 reference, as verify() scales it
+  double max_error = 0;                ///< largest error against the float64 reference, as verify() scales it
+  double error_bound = 0;              ///< what it was held against; 0 where it was not
+  std::optional<Precision> sums_in{};  ///< the precision that error_bound is for; empty: not known
   bool verified = false;
+  /// The answer is wrong, as outcome says, and was timed all the same: the numbers are there to look at, and
+  /// count for nothing.
+  bool kept_wrong = false;
   std::vector<std::string> notes;  ///< noise marks and warnings, each a sentence
   std::shared_ptr<const Environment> environment;
 };

@@ -15,6 +15,7 @@ namespace {
 constexpr std::array kStopReasons{StopReason::kNone,       StopReason::kPrecision,   StopReason::kMaxTime,
                                   StopReason::kMaxSamples, StopReason::kInterrupted, StopReason::kRunnerLost};
 constexpr std::array kOutcomes{Outcome::Kind::kMeasured, Outcome::Kind::kSkipped, Outcome::Kind::kFailed};
+constexpr std::array kPrecisions{Precision::kBf16, Precision::kF16, Precision::kF32, Precision::kF64};
 constexpr std::array kDirections{Direction::kLowerIsBetter, Direction::kHigherIsBetter};
 
 /// The one of `choices` whose name the member holds.
@@ -157,6 +158,9 @@ Json write_record(const Record& record) {
   json["stop"] = to_string(record.stop);
   json["verified"] = record.verified;
   json["max_error"] = record.max_error;
+  if (record.error_bound != 0) json["error_bound"] = record.error_bound;
+  if (record.sums_in) json["sums_in"] = to_string(*record.sums_in);
+  if (record.kept_wrong) json["kept_wrong"] = true;
   json["notes"] = record.notes;
   json["samples"] = std::move(samples);
   return json;
@@ -188,6 +192,13 @@ Record read_record(const Json& object, const std::string& where) {
   if (const Json* error = optional_member(object, "max_error", where)) {
     record.max_error = number_or_nan(*error, where + "/max_error");
   }
+  if (const Json* bound = optional_member(object, "error_bound", where)) {
+    record.error_bound = number_or_nan(*bound, where + "/error_bound");
+  }
+  if (optional_member(object, "sums_in", where) != nullptr) {
+    record.sums_in = read_choice(object, "sums_in", kPrecisions, where);
+  }
+  record.kept_wrong = read_bool_or(object, "kept_wrong", false, where);
   record.notes = read_strings(object, "notes", where);
   return record;
 }

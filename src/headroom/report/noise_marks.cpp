@@ -66,13 +66,18 @@ bool has_modes(const Record& record) {
   return !mode_note_of(record).empty();
 }
 
+bool is_wrong(const Record& record) {
+  return record.kept_wrong;
+}
+
 struct Mark {
   char letter;
   bool (*applies)(const Record&);
   const char* meaning;
 };
 
-constexpr std::array<Mark, 10> kMarks{{
+constexpr std::array<Mark, 11> kMarks{{
+    {'X', is_wrong, "the answer is wrong: timed for --keep-wrong, and neither compared nor counted"},
     {'A', is_above_limit,
      "above its limit, which is no success: the accounting of bytes or FLOPs is wrong or, beside B, S or U, "
      "the limit was held up"},
@@ -92,7 +97,7 @@ constexpr std::array<Mark, 10> kMarks{{
 
 std::string noise_marks(const Record& record) {
   std::string marks;
-  if (record.outcome.kind != Outcome::Kind::kMeasured) return marks;
+  if (record.outcome.kind != Outcome::Kind::kMeasured && !record.kept_wrong) return marks;
   for (const Mark& mark : kMarks) {
     if (mark.applies(record)) marks += mark.letter;
   }

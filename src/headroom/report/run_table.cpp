@@ -124,7 +124,7 @@ bool any_gpu(const std::vector<CaseRow>& rows) {
 void add_row(Table& table, const CaseRow& row, const Differences& differ, bool with_gpu) {
   const Record& record = row.any();
   const std::string name = case_cell(record, differ), backend = backend_cell(record, differ);
-  if (record.outcome.kind != Outcome::Kind::kMeasured) {
+  if (record.outcome.kind != Outcome::Kind::kMeasured && !record.kept_wrong) {
     const bool skipped = record.outcome.kind == Outcome::Kind::kSkipped;
     table.row({name, backend, record.benchmark.dtype, skipped ? "skipped" : "failed"});
     table.line("    " + record.outcome.reason);
@@ -144,6 +144,10 @@ void add_row(Table& table, const CaseRow& row, const Differences& differ, bool w
   if (with_gpu) cells.insert(cells.end(), {share_text(row.gpu), share_text(row.mm_conv)});
   cells.push_back(marks_of(row));
   table.row(std::move(cells));
+  if (record.kept_wrong) table.line("    WRONG: " + record.outcome.reason);
+  if (record.sums_in && is_below_f32(*record.sums_in)) {
+    table.line("    " + sums_text(*record.sums_in, record.max_error, record.error_bound));
+  }
   const std::string ratio = ratio_text(timed);
   if (!ratio.empty()) table.line(ratio);
   const std::string modes = mode_note_of(timed);

@@ -2,6 +2,7 @@
 #include "headroom/runner/protocol.h"
 
 #include "headroom/base/error.h"
+#include "headroom/base/text.h"
 #include "headroom/runner/json_integer.h"
 
 namespace headroom {
@@ -42,17 +43,28 @@ Json to_json(const CaseInfo& info) {
                        {"amount", metric.amount},
                        {"is_rate", metric.is_rate}});
   }
-  return {{"flops", info.work.flops},
-          {"bytes", info.work.bytes},
-          {"bytes_written", info.work.bytes_written},
-          {"dtype", info.work.dtype},
-          {"copies", info.copies},
-          {"verified", info.verified},
-          {"max_error", info.max_error},
-          {"tolerance", info.tolerance},
-          {"metrics", metrics},
-          {"inputs", to_json(info.inputs)},
-          {"notes", to_json(info.notes)}};
+  Json json{{"flops", info.work.flops},
+            {"bytes", info.work.bytes},
+            {"bytes_written", info.work.bytes_written},
+            {"dtype", info.work.dtype},
+            {"copies", info.copies},
+            {"verified", info.verified},
+            {"max_error", info.max_error},
+            {"tolerance", info.tolerance},
+            {"metrics", metrics},
+            {"inputs", to_json(info.inputs)},
+            {"notes", to_json(info.notes)}};
+  if (info.sums_in) json["sums_in"] = to_string(*info.sums_in);
+  if (!info.wrong.empty()) json["wrong"] = info.wrong;
+  return json;
+}
+
+std::optional<Precision> sums_in(const Json& json, const std::string& where) {
+  if (!json.contains("sums_in")) return std::nullopt;
+  const std::string name = json_string(json, "sums_in", where);
+  const auto found = precision_named(name);
+  if (!found) throw Error(where + "/sums_in: expected bf16, f16, f32 or f64, found " + in_quotes(name));
+  return found;
 }
 
 CaseInfo case_info(const Json& json) {
@@ -64,6 +76,8 @@ CaseInfo case_info(const Json& json) {
   info.verified = json_bool(json, "verified", where);
   info.max_error = json_number(json, "max_error", where);
   info.tolerance = json_number(json, "tolerance", where);
+  info.sums_in = sums_in(json, where);
+  info.wrong = json_string_or(json, "wrong", "", where);
   for (const Json& metric : json_array(json, "metrics", where)) {
     info.metrics.push_back(
         {json_string(metric, "name", where + "/metrics"), json_string(metric, "unit", where + "/metrics"),
@@ -153,6 +167,7 @@ Json to_json(const CaseSpec& spec) {
             {"cold", spec.caches == Caches::kCold},
             {"seed", spec.seed}};
   if (!spec.variant.empty()) json["variant"] = spec.variant;
+  if (spec.keep_wrong) json["keep_wrong"] = true;
   return json;
 }
 
@@ -170,6 +185,7 @@ CaseSpec case_spec_from_json(const Json& json) {
   spec.caches = json_bool(json, "cold", "") ? Caches::kCold : Caches::kHot;
   spec.seed = json_integer<std::uint64_t>(json, "seed", "");
   if (json.contains("variant")) spec.variant = json_string(json, "variant", "");
+  spec.keep_wrong = json.contains("keep_wrong") && json_bool(json, "keep_wrong", "");
   return spec;
 }
 

@@ -195,6 +195,13 @@ Record base_record(const Track& track, const GroupResult& result, const std::vec
   record.stop = stop_of(track, result);
   record.verified = track.info.verified;
   record.max_error = track.info.max_error;
+  record.error_bound = track.info.tolerance;
+  record.sums_in = track.info.sums_in;
+  record.kept_wrong = !track.info.wrong.empty() && !track.readings.empty();
+  if (record.kept_wrong) {
+    const std::string lost = track.alive() ? "" : "; " + track.outcome.reason;
+    record.outcome = {Outcome::Kind::kFailed, track.info.wrong + lost};
+  }
   return record;
 }
 
@@ -210,6 +217,13 @@ StringMap ratio_info(const Track& track, const Track& baseline, const std::vecto
     info["ratio_high"] = fmt::format("{:.6g}", ratio->interval->high);
   }
   return info;
+}
+
+/// The first case, but how long a wrong answer takes is nothing to compare with.
+const Track& baseline_of(const GroupResult& result) {
+  const auto right =
+      std::ranges::find_if(result.cases, [](const Track& track) { return track.info.wrong.empty(); });
+  return right == result.cases.end() ? result.cases.front() : *right;
 }
 
 /// A case that gave no samples: one record that says why.
@@ -264,7 +278,7 @@ std::vector<Record> case_records(const GroupResult& result, const std::vector<st
       records.push_back(empty_record(std::move(base), track));
       continue;
     }
-    const Track& baseline = result.cases.front();
+    const Track& baseline = baseline_of(result);
     const StringMap ratio = &track == &baseline ? StringMap{} : ratio_info(track, baseline, labels);
     append_records(track, result, ratio, std::move(base), records);
   }

@@ -75,8 +75,11 @@ void GroupRun::run_process(int process) {
   tracks_.prepare_all();
   if (process == 0 && tracks_.any_case_alive()) {
     tune_all();
+    refuse_coarse_sums();
     if (settings_.limits) add_limits();
     calibrate_all();
+  } else {
+    refuse_coarse_sums();
   }
   if (tracks_.any_case_alive()) sample_rounds();
   const bool traced = !settings_.traces.empty() && process + 1 == settings_.processes && trace_cases();
@@ -123,6 +126,16 @@ void GroupRun::tune(Track& track, int first_id) {
     track.planned.spec.variant = result->variant;
     if (result->settled) settings_.tuning->choose(tuning_key(track.planned.spec), result->variant);
   });
+}
+
+void GroupRun::refuse_coarse_sums() {
+  if (!settings_.strict) return;
+  for (Track& track : result_.cases) {
+    if (!track.alive() || !track.info.sums_in || !is_below_f32(*track.info.sums_in)) continue;
+    const std::string reason = sums_text(*track.info.sums_in, track.info.max_error, track.info.tolerance) +
+                               ", where --strict asks for f32";
+    tracks_.guarded(track, [&](Worker& worker) { PreparedTracks::fail(track, worker, reason); });
+  }
 }
 
 std::vector<const Track*> GroupRun::first_of_each_device() const {

@@ -26,6 +26,7 @@ struct RoundSettings {
   double sample_ns = 5e6;          ///< least time of one sample
   int processes = 1;               ///< fresh runner processes that share the samples
   bool limits = true;              ///< sample the machine's limits in the same rounds
+  bool strict = false;             ///< a case that sums in less than f32 fails
   std::string traces{};            ///< folder for a trace of each case; empty: none
   TuningStore* tuning = nullptr;   ///< which variants were fastest before; null: the implementations decide
   std::uint64_t seed = 1;          ///< of the order within the rounds
@@ -52,6 +53,7 @@ class GroupRun {
   bool recall_variant(Track& track);
   void tune_all();
   void tune(Track& track, int first_id);
+  void refuse_coarse_sums();
   void add_limits();
   void calibrate_all();
   std::vector<const Track*> first_of_each_device() const;

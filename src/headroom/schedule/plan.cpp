@@ -113,7 +113,14 @@ Group group_at(const std::vector<Offered>& sources, const AxisValues& point, con
       const auto variants = source.experiment->variants.find(backend);
       group.cases.push_back(
           {source.runner,
-           {name, point, backend, selection.threads, selection.caches, selection.seed},
+           {name,
+            point,
+            backend,
+            selection.threads,
+            selection.caches,
+            selection.seed,
+            {},
+            selection.keep_wrong},
            source.experiment->metric,
            source.experiment->device,
            source.experiment->is_limit,

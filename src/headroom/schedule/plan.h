@@ -30,6 +30,7 @@ struct Selection {
   int threads = 1;
   Caches caches = Caches::kCold;
   std::uint64_t seed = 1;
+  bool keep_wrong = false;  ///< time what answers wrongly all the same, marked
 };
 
 struct PlannedCase {

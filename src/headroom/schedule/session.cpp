@@ -44,6 +44,7 @@ RoundSettings Session::round_settings(const Group& group, std::size_t index) con
   if (settings.processes == 0) settings.processes = group.cases.size() > 1 ? kProcessesWhenComparing : 1;
   settings.limits = request_.limits && !group.cases.front().is_limit;
   settings.seed = request_.selection.seed + index;
+  settings.strict = request_.strict;
   settings.traces = request_.traces;
   settings.tuning = request_.tuning;
   settings.now_ns = steady_now_ns;

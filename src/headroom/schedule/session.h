@@ -20,6 +20,7 @@ struct SessionRequest {
   StopRule stop;
   int processes = 0;  ///< 0: three for groups that compare, one otherwise
   bool limits = true;
+  bool strict = false;            ///< a case that sums in less than f32 fails
   std::string traces{};           ///< folder for a trace of each case; empty: none
   TuningStore* tuning = nullptr;  ///< which variants were fastest before; null: the implementations decide
 };

@@ -34,6 +34,7 @@ std::vector<Candidate> prepare_all(Worker& worker, const PlannedCase& planned, i
   for (const std::string& variant : planned.variants) {
     CaseSpec spec = planned.spec;
     spec.variant = variant;
+    spec.keep_wrong = false;  // what is wrong is not chosen for being fast
     PrepareReply reply = worker.prepare(id, spec);
     if (reply.outcome.kind == Outcome::Kind::kMeasured) {
       candidates.push_back({variant, id, std::move(reply.info), {}});

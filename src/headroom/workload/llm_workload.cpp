@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "headroom/base/units.h"
 #include "headroom/workload/input_copies.h"
@@ -83,10 +84,11 @@ std::shared_ptr<const LlmWorkload> llm_workload(State& state, LlmConfig config, 
       [&] { return make_llm(state, config, prompt_len, new_tokens, team); });
 }
 
-std::vector<double> verified_logits(const LlmWorkload& workload, const LlmRouting& routing,
-                                    const Team& team) {
+std::vector<double> verified_logits(const LlmWorkload& workload, const LlmRouting& routing, const Team& team,
+                                    const Tolerance& tolerance) {
   const ExactLogits exact = exact_logits(team, workload.weights, workload.verified_tokens(), routing);
-  if (exact.routing_gap > LlmWorkload::kRoutingSlack) {
+  const bool coarse = std::isfinite(tolerance.root_mean_square);
+  if (exact.routing_gap > LlmWorkload::kRoutingSlack + (coarse ? tolerance.root_mean_square : 0)) {
     throw WrongAnswer{fmt::format(
         "a token went to an expert whose score is {:.3g} below that of one that was not chosen (float64; "
         "scores have a standard deviation of 1)",

@@ -3,10 +3,12 @@
 
 #include <ATen/Context.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "headroom/workload/llm_workload.h"
 #include "headroom_torch/llm/aten_decoder.h"
+#include "headroom_torch/sum_precision.h"
 #include "headroom_torch/tensors.h"
 
 namespace headroom::torch_runner {
@@ -15,6 +17,23 @@ namespace {
 /// ATen rounds to bf16 behind each operator, the residual stream too: twice a layer 2^-9 of what it has grown
 /// to.
 constexpr Tolerance kDecodeTolerance{.relative = 0.3};
+
+/// Of the products that decoding is made of. The gate and attention are not asked: they are small.
+Precision precision_of(const LlmConfig& config) {
+  const auto product = [](const at::Tensor& weights, const at::Tensor& x) {
+    return at::linear(x.unsqueeze(0), weights);
+  };
+  const auto dim = static_cast<std::int64_t>(config.dim), hidden = static_cast<std::int64_t>(config.hidden);
+  return std::min(precision_of_sums(product, {hidden, dim}, Place{}),
+                  precision_of_sums(product, {dim, hidden}, Place{}));
+}
+
+/// The errors of a layer (into attention, out of it, up, down) and of the logits. Each layer adds its own to
+/// the residual stream as it adds to its size, so that their share of it does not grow with the layers.
+Tolerance tolerance_of(const LlmConfig& config) {
+  return tolerance_of_sums(kDecodeTolerance, precision_of(config),
+                           {config.dim, config.dim, config.dim, config.hidden, config.dim}, config.vocab);
+}
 
 }  // namespace
 
@@ -27,7 +46,8 @@ void llm_decode(State& state, const LlmConfig& config) {
   const auto int8 = state.backend() == "aten" ? AtenDecoder::Int8::kFresh : AtenDecoder::Int8::kIntoPlace;
   AtenDecoder decoder(workload->weights, workload->positions(), static_cast<std::int64_t>(LlmWorkload::kTopK),
                       LlmWorkload::kTemperature, int8);
-  measure_llm(state, *workload, decoder, team, kDecodeTolerance, std::chrono::steady_clock::now() - start);
+  const Tolerance tolerance = tolerance_of(workload->weights.config());
+  measure_llm(state, *workload, decoder, team, tolerance, std::chrono::steady_clock::now() - start);
 }
 
 }  // namespace headroom::torch_runner

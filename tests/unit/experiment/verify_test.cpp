@@ -88,6 +88,35 @@ TEST_F(Verify, ALengthThatDiffersIsWrong) {
   EXPECT_THAT(verdict<float>({1, 2}, {1, 2, 3}), HasSubstr("2 values, the reference 3"));
 }
 
+TEST_F(Verify, ThePrecisionThatATolerancesIsForIsSaid) {
+  EXPECT_THAT(verdict<float>({1, 3}, {1, 2}), HasSubstr("for sums in f32"));
+  EXPECT_EQ(verdict<float>({1, 2}, {1, 2}), "right");
+  EXPECT_EQ(verdict<float>({1, 2}, {1, 2}, {.relative = 0.5, .sums_in = Precision::kBf16}), "right");
+  EXPECT_EQ(verdict<float>({1, 2}, {1, 2}, {.sums_in = std::nullopt}), "right");
+  EXPECT_EQ(info().sums_in, Precision::kBf16) << "the coarsest of those of a case";
+}
+
+TEST_F(Verify, WhereNobodyKnowsThePrecisionNoneIsSaid) {
+  EXPECT_EQ(verdict<float>({1, 2}, {1, 2}, {.sums_in = std::nullopt}), "right");
+  EXPECT_FALSE(info().sums_in);
+}
+
+TEST(VerifyKeepWrong, AWrongAnswerGoesOnToBeMeasuredWithItsReasonAndLargestError) {
+  ScriptedSource source;
+  SharedObjects shared;
+  CaseSpec spec;
+  spec.keep_wrong = true;
+  State state{spec, source, shared};
+  std::vector<float> output(3);
+  const std::vector<double> expected{1, 1, 1};
+  state.verify([&] { output = {1, 2, 4}; }, std::span(output), expected, {});
+  state.measure([] {});
+  const CaseInfo& info = source.infos.at(0);
+  EXPECT_THAT(info.wrong, HasSubstr("index 1 of 3"));
+  EXPECT_FALSE(info.verified);
+  EXPECT_EQ(info.max_error, 3);
+}
+
 TEST_F(Verify, AnOutputThatIsNotWrittenFailsEvenIfItHeldTheAnswer) {
   const std::vector<double> expected{1, 2};
   const auto refuses = [&](auto output) {

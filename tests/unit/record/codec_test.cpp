@@ -97,6 +97,8 @@ TEST(Codec, EveryFieldComesBack) {
   EXPECT_EQ(
       std::tie(a.axes, a.device, a.runner, a.caches, a.threads, a.stop, a.max_error, a.verified, a.notes),
       std::tie(b.axes, b.device, b.runner, b.caches, b.threads, b.stop, b.max_error, b.verified, b.notes));
+  EXPECT_EQ(std::tie(a.error_bound, a.sums_in, a.kept_wrong),
+            std::tie(b.error_bound, b.sums_in, b.kept_wrong));
   EXPECT_EQ(std::tie(a.outcome.kind, a.outcome.reason), std::tie(b.outcome.kind, b.outcome.reason));
   expect_equal(a.interval, b.interval);
   ASSERT_TRUE(b.limit);
@@ -191,7 +193,7 @@ TEST(Codec, RefusesANewerSchemaAndSaysWhatToDo) {
   });
   EXPECT_EQ(
       message,
-      "new.json: written in schema 99 by headroom 7.0; this headroom reads schemas up to 2; use a newer one");
+      "new.json: written in schema 99 by headroom 7.0; this headroom reads schemas up to 3; use a newer one");
 }
 
 TEST(Codec, RefusesWhatIsNotAHeadroomFile) {
@@ -212,6 +214,18 @@ struct Damage {
   Json value;
   const char* message;
 };
+
+TEST(Codec, OfAnOlderSchemaNoPrecisionIsKnown) {
+  const std::string text =
+      R"({"headroom": {"schema": 2}, "records": [{"benchmark": {"name": "b"}, "model": {"name": "m"},)"
+      R"("metric": {"name": "latency", "direction": "lower", "value": 1}, "outcome": {"kind": "measured"},)"
+      R"("verified": true, "max_error": 0.001}]})";
+  const Record record = records_from_json_text(text, "old.json").at(0);
+  EXPECT_FALSE(record.sums_in);
+  EXPECT_EQ(record.error_bound, 0);
+  EXPECT_FALSE(record.kept_wrong);
+  EXPECT_EQ(record.max_error, 0.001);
+}
 
 TEST(Codec, NamesThePathOfEachWrongField) {
   const Json good = parse_json(to_json_text({full_record()}), "t");
@@ -234,6 +248,8 @@ TEST(Codec, NamesThePathOfEachWrongField) {
       {"/records/0/interval/low", nullptr, "/records/0/interval/low: expected a number, found null"},
       {"/records/0/limit/unstable", "no", "/records/0/limit/unstable: expected a boolean"},
       {"/records/0/notes", Json::array({1}), "/records/0/notes: expected an array of strings"},
+      {"/records/0/sums_in", "fp4", "/records/0/sums_in: expected one of 'bf16', 'f16', 'f32', 'f64'"},
+      {"/records/0/kept_wrong", 1, "/records/0/kept_wrong: expected a boolean"},
       {"/records/0/stop", "tired", "/records/0/stop: expected one of"},
       {"/records/0/environment", 4, "/records/0/environment: is 4 where the file has 1 environments"},
       {"/environments/0/machines/0/cpu_count", -2,

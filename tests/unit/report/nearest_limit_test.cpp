@@ -67,6 +67,9 @@ TEST(NearestLimit, OneBackendOrOneThatFailedIsNoComparison) {
   Record failed = latency_of("aten", "torch", 1, 0.9);
   failed.outcome = {Outcome::Kind::kFailed, "boom"};
   EXPECT_EQ(nearest_limit_text({latency_of("native", "native", 100, 0.88), failed}), "");
+  failed.kept_wrong = true;
+  EXPECT_EQ(nearest_limit_text({latency_of("native", "native", 100, 0.88), failed}), "")
+      << "timed, but wrong";
   Record other = latency_of("native", "native", 100, 0.88);
   other.axes = {{"D", "8192"}, {"dtype", "bf16"}};
   EXPECT_EQ(nearest_limit_text({latency_of("native", "native", 100, 0.88), other}), "");

@@ -105,6 +105,33 @@ TEST(RunTable, ShowsWhyACaseHasNoNumbers) {
   EXPECT_EQ(run_legend(records), "");
 }
 
+TEST(RunTable, SaysWhatSumsInLessThanF32WithItsErrorAndBound) {
+  std::vector<Record> records = pair_of("gemv", "1024", "bf16", 110, 19, 0.9);
+  for (Record& record : records) {
+    record.max_error = 0.0388;
+    record.error_bound = 0.2549;
+    record.sums_in = Precision::kF32;
+  }
+  EXPECT_THAT(run_table(records).text(), Not(HasSubstr("sums in")));
+  for (Record& record : records) record.sums_in = Precision::kBf16;
+  EXPECT_THAT(run_table(records).text(), HasSubstr("    sums in bf16, error 0.039 (bound 0.25)\n"));
+}
+
+TEST(RunTable, AWrongAnswerThatWasTimedIsMarkedAndReachesNoTarget) {
+  std::vector<Record> records = pair_of("gemv", "1024", "bf16", 110, 19, 0.9);
+  for (Record& record : records) {
+    record.outcome = {Outcome::Kind::kFailed, "wrong answer at index 1 of 2"};
+    record.kept_wrong = true;
+  }
+  apply_targets(records, std::vector<Target>{{"gemv", "", "bf16", "cpu", Target::Kind::kShareOfLimit, 0.8}});
+  const std::string text = run_table(records).text();
+  EXPECT_THAT(text, HasSubstr("110 µs"));
+  EXPECT_THAT(text, HasSubstr("    WRONG: wrong answer at index 1 of 2\n"));
+  EXPECT_THAT(text, HasSubstr("90.0 % ±1.0       -  XW\n"));
+  EXPECT_THAT(run_legend(records), HasSubstr("  X  the answer is wrong"));
+  EXPECT_EQ(mean_table(records).size(), 0U);
+}
+
 TEST(RunTable, PutsBackendsOfACaseTogetherWithTheirRatio) {
   std::vector<Record> first = pair_of("gemv", "1", "int8", 100, 20, 0.9);
   std::vector<Record> other = pair_of("gemv", "2", "int8", 300, 20, 0.9);

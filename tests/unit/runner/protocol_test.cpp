@@ -9,11 +9,14 @@
 #include <limits>
 #include <random>
 
+#include "../error_message.h"
 #include "headroom/base/error.h"
 
 namespace headroom {
 namespace {
 
+using test::message_of;
+using testing::AllOf;
 using testing::HasSubstr;
 
 /// Random messages: the same seed gives the same.
@@ -104,6 +107,7 @@ TEST(Protocol, CaseSpecComesBackWithTheOrderOfItsAxes) {
     spec.caches = make.coin() ? Caches::kCold : Caches::kHot;
     spec.seed = make.any();
     if (make.coin()) spec.variant = make.text();
+    spec.keep_wrong = make.coin();
     const CaseSpec back = case_spec_from_json(sent(to_json(spec)));
     EXPECT_EQ(back.experiment, spec.experiment);
     EXPECT_EQ(back.axes, spec.axes);
@@ -112,6 +116,7 @@ TEST(Protocol, CaseSpecComesBackWithTheOrderOfItsAxes) {
     EXPECT_EQ(back.caches, spec.caches);
     EXPECT_EQ(back.seed, spec.seed) << "all 64 bits";
     EXPECT_EQ(back.variant, spec.variant);
+    EXPECT_EQ(back.keep_wrong, spec.keep_wrong);
   }
 }
 
@@ -128,6 +133,8 @@ TEST(Protocol, CaseInfoComesBack) {
           make.number(), make.coin()}},
         make.map(),
         make.map()};
+    if (make.coin()) info.sums_in = make.coin() ? Precision::kBf16 : Precision::kF64;
+    if (make.coin()) info.wrong = make.text();
     const PrepareReply back = prepare_reply_from_json(sent(to_json(PrepareReply{{}, info})));
     EXPECT_EQ(back.outcome.kind, Outcome::Kind::kMeasured);
     EXPECT_EQ(back.info.work.flops, info.work.flops);
@@ -138,6 +145,8 @@ TEST(Protocol, CaseInfoComesBack) {
     EXPECT_EQ(back.info.verified, info.verified);
     EXPECT_EQ(back.info.max_error, info.max_error);
     EXPECT_EQ(back.info.tolerance, info.tolerance);
+    EXPECT_EQ(back.info.sums_in, info.sums_in);
+    EXPECT_EQ(back.info.wrong, info.wrong);
     EXPECT_EQ(back.info.inputs, info.inputs);
     EXPECT_EQ(back.info.notes, info.notes);
     ASSERT_EQ(back.info.metrics.size(), 1U);
@@ -147,6 +156,13 @@ TEST(Protocol, CaseInfoComesBack) {
     EXPECT_EQ(back.info.metrics[0].amount, info.metrics[0].amount);
     EXPECT_EQ(back.info.metrics[0].is_rate, info.metrics[0].is_rate);
   }
+}
+
+TEST(Protocol, APrecisionThatIsNotKnownIsRefusedByName) {
+  Json reply = to_json(PrepareReply{{}, CaseInfo{}});
+  reply["info"]["sums_in"] = "fp4";
+  EXPECT_THAT(message_of([&] { prepare_reply_from_json(reply); }),
+              AllOf(HasSubstr("/info/sums_in"), HasSubstr("'fp4'"), HasSubstr("bf16, f16, f32 or f64")));
 }
 
 TEST(Protocol, OutcomesComeBackWithTheirReason) {

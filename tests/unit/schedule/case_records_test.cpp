@@ -229,6 +229,37 @@ TEST(CaseRecords, ACaseWithoutSamplesSaysWhy) {
   EXPECT_THAT(records[1].outcome.reason, HasSubstr("interrupted"));
 }
 
+TEST(CaseRecords, ThePrecisionOfSumsStandsBesideTheErrorAndItsBound) {
+  GroupResult result;
+  result.cases = {track_of("native", 1e6, {})};
+  result.cases[0].info.max_error = 0.039;
+  result.cases[0].info.tolerance = 0.25;
+  result.cases[0].info.sums_in = Precision::kBf16;
+  const Record record = records_of(result).at(0);
+  EXPECT_EQ(record.sums_in, Precision::kBf16);
+  EXPECT_EQ(record.max_error, 0.039);
+  EXPECT_EQ(record.error_bound, 0.25);
+  EXPECT_FALSE(record.kept_wrong);
+}
+
+TEST(CaseRecords, AWrongAnswerThatWasTimedHasItsNumbersAndHasFailed) {
+  GroupResult result;
+  result.cases = {track_of("native", 1e6, kWork), track_of("reference", 3e6, kWork)};
+  result.cases[0].info.wrong = "wrong answer at index 1";
+  std::vector<Record> records = records_of(result);
+  ASSERT_THAT(records, SizeIs(6));
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(records[i].outcome.kind, Outcome::Kind::kFailed);
+    EXPECT_EQ(records[i].outcome.reason, "wrong answer at index 1");
+    EXPECT_TRUE(records[i].kept_wrong);
+    EXPECT_FALSE(records[i].samples.empty());
+  }
+  EXPECT_EQ(records[0].metric.extra_info.at("ratio_to"), "reference@native") << "the first that is right";
+  EXPECT_FALSE(records[3].metric.extra_info.contains("ratio"));
+  EXPECT_EQ(records[3].outcome.kind, Outcome::Kind::kMeasured);
+  EXPECT_THAT(seed_rows(records), SizeIs(1)) << "no mean counts what is wrong";
+}
+
 TEST(CaseRecords, ALostCaseKeepsWhatItGave) {
   GroupResult result;
   result.cases = {track_of("native", 1e6, {})};

@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -28,6 +29,8 @@ struct FakeCase {
   int samples = 0;                                  ///< given so far
   std::string untraced{};                           ///< why it cannot be recorded
   bool lost_in_trace = false;                       ///< recording kills the runner
+  std::optional<Precision> sums_in{};               ///< that it declares
+  bool wrong = false;                               ///< fails, or is timed where the scheduler asks for that
 };
 
 struct FakeEvent {
@@ -83,8 +86,11 @@ class FakeWorkers final : public Workers {
       FakeCase& fake = all.cases[name];
       if (fake.lost_in_prepare-- > 0) throw RunnerLost{"was killed by signal 11"};
       if (fake.outcome.kind != Outcome::Kind::kMeasured) return {fake.outcome, {}};
+      if (fake.wrong && !spec.keep_wrong) return {{Outcome::Kind::kFailed, "wrong answer"}, {}};
       names[id] = name;
       PrepareReply reply;
+      reply.info.sums_in = fake.sums_in;
+      if (fake.wrong) reply.info.wrong = "wrong answer";
       reply.info.work = fake.work;
       return reply;
     }

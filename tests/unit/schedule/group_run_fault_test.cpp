@@ -54,6 +54,33 @@ TEST(GroupRunFaults, AFailingSampleKeepsWhatWasGivenAndIsReleased) {
   EXPECT_EQ(fixture.workers.started[0], 1);
 }
 
+TEST(GroupRunFaults, StrictlyWhatSumsInLessThanF32Fails) {
+  GroupFixture fixture(1);
+  fixture.settings.processes = 2;
+  fixture.workers.cases["dot/b@0"].sums_in = Precision::kBf16;
+  fixture.workers.cases["dot/c@0"].sums_in = Precision::kF32;
+  const std::vector<PlannedCase> planned{planned_case("a"), planned_case("b"), planned_case("c")};
+  EXPECT_EQ(fixture.run(planned).cases[1].outcome.kind, kMeasured) << "not asked for";
+  fixture.settings.strict = true;
+  const GroupResult result = fixture.run(planned);
+  EXPECT_EQ(result.cases[0].outcome.kind, kMeasured) << "it declares nothing";
+  EXPECT_EQ(result.cases[2].outcome.kind, kMeasured);
+  EXPECT_EQ(result.cases[1].outcome.kind, kFailed);
+  EXPECT_THAT(result.cases[1].outcome.reason, HasSubstr("sums in bf16"));
+  EXPECT_THAT(result.cases[1].outcome.reason, HasSubstr("--strict asks for f32"));
+  EXPECT_THAT(result.cases[1].readings, IsEmpty());
+  EXPECT_EQ(fixture.workers.prepared_now(0), 0U) << "it is released";
+}
+
+TEST(GroupRunFaults, StrictlyAGroupOfNothingElseEnds) {
+  GroupFixture fixture(1);
+  fixture.settings.strict = true;
+  fixture.workers.cases["dot/a@0"].sums_in = Precision::kF16;
+  const GroupResult result = fixture.run({planned_case("a")});
+  EXPECT_EQ(result.cases[0].outcome.kind, kFailed);
+  EXPECT_EQ(fixture.workers.count('s', "dot/a@0"), 0U);
+}
+
 void ask_for_traces(GroupFixture& fixture) {
   fixture.settings.traces = "/traces";
   fixture.offers = {{"torch", {}, false, true}, {"native", {}, false, false}};

@@ -108,6 +108,7 @@ TEST(Plan, TheSelectionReachesEveryCase) {
   selection.threads = 3;
   selection.caches = Caches::kHot;
   selection.seed = 42;
+  selection.keep_wrong = true;
   const auto groups = plan(one_runner(), selection);
   EXPECT_THAT(titles(groups), ElementsAre("gemv D=7 dtype=int8", "gemv D=7 dtype=bf16"));
   ASSERT_THAT(groups[0].cases, SizeIs(2));
@@ -115,6 +116,8 @@ TEST(Plan, TheSelectionReachesEveryCase) {
   EXPECT_EQ(groups[0].cases[1].spec.threads, 3);
   EXPECT_EQ(groups[0].cases[1].spec.caches, Caches::kHot);
   EXPECT_EQ(groups[0].cases[1].spec.seed, 42U);
+  EXPECT_TRUE(groups[0].cases[1].spec.keep_wrong);
+  EXPECT_EQ(groups[0].cases[1].spec.variant, "");
 }
 
 TEST(Plan, ABackendLeavesOutWhoDoesNotHaveIt) {

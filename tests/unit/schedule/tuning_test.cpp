@@ -97,6 +97,16 @@ TEST(Tuning, AVariantThatFailsIsLeftOut) {
   EXPECT_EQ(fixture.run().cases[0].planned.spec.variant, "middle");
 }
 
+TEST(Tuning, AWrongVariantIsNotChosenForBeingFastWhereWrongAnswersAreTimed) {
+  TuningFixture fixture;
+  fixture.workers.cases["dot/a fast@0"].wrong = true;
+  PlannedCase planned = planned_case("a");
+  planned.variants = {"slow", "fast", "middle"};
+  planned.spec.keep_wrong = true;
+  const GroupResult result = fixture.GroupFixture::run({planned});
+  EXPECT_EQ(result.cases[0].planned.spec.variant, "middle");
+}
+
 TEST(Tuning, WithoutVariantsOrAStoreNothingIsLookedFor) {
   TuningFixture without_store;
   without_store.settings.tuning = nullptr;

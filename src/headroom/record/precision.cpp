@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/record/precision.h"
+
+#include <fmt/format.h>
+
+namespace headroom {
+
+const char* to_string(Precision precision) {
+  switch (precision) {
+    case Precision::kBf16:
+      return "bf16";
+    case Precision::kF16:
+      return "f16";
+    case Precision::kF32:
+      return "f32";
+    case Precision::kF64:
+      return "f64";
+  }
+  return "f32";
+}
+
+std::optional<Precision> precision_named(std::string_view name) {
+  for (const Precision precision : {Precision::kBf16, Precision::kF16, Precision::kF32, Precision::kF64}) {
+    if (name == to_string(precision)) return precision;
+  }
+  return std::nullopt;
+}
+
+bool is_below_f32(Precision precision) {
+  return precision < Precision::kF32;
+}
+
+std::string sums_text(Precision precision, double error, double bound) {
+  return fmt::format("sums in {}, error {:.2g} (bound {:.2g})", to_string(precision), error, bound);
+}
+
+}  // namespace headroom
