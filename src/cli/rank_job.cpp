@@ -8,6 +8,7 @@
 #include "cli/interrupt.h"
 #include "headroom/base/error.h"
 #include "headroom/machine/fingerprint.h"
+#include "headroom/record/blas_dependency.h"
 #include "headroom/schedule/worker.h"
 
 namespace headroom::cli {
@@ -19,6 +20,7 @@ Environment rank_environment(const char* command, const Arguments& arguments, co
   Environment environment = read_environment(words);
   environment.extra_info["launcher"] = launcher_of(start);
   environment.dependencies["libtorch"].version = hello.library.substr(hello.library.find(' ') + 1);
+  if (hello.blas) add_blas(environment, *hello.blas, "torch-rank");
   return environment;
 }
 

@@ -9,6 +9,7 @@
 #include "headroom_torch/mlp_layer_norm_gelu.h"
 #include "headroom_torch/modules.h"
 #include "headroom_torch/op_recorder.h"
+#include "headroom_torch/torch_blas.h"
 
 namespace headroom::torch_runner {
 
@@ -29,6 +30,7 @@ void register_torch_experiments(Registry& registry) {
   }
   add_seed_experiments(registry, experiments);
   add_llm_experiments(registry, llm_decode, {"aten", "aten_out"});
+  registry.describe_blas_with(torch_blas);
   registry.take_arguments_with(offer_modules);
   registry.trace_with(trace::record_call<OpRecorder>);
 }

@@ -18,6 +18,7 @@
 #include "headroom_torch/dispatch/dispatch_service.h"
 #include "headroom_torch/dtensor/nccl_connection.h"
 #include "headroom_torch/failure_text.h"
+#include "headroom_torch/torch_blas.h"
 
 namespace headroom::torch_runner {
 namespace {
@@ -39,6 +40,7 @@ RankHello hello_of(const RankPlace& place) {
   hello.arguments = environment_variable(kRankArgumentsVariable).value_or("");
   hello.host = host_name();
   hello.cores = cores_of(cpus_of_rank(place, allowed_cpus(), 1));
+  hello.blas = torch_blas();
   return hello;
 }
 

@@ -6,12 +6,14 @@
 
 #include <cstring>
 
+#include "headroom/base/blas_library.h"
 #include "headroom/base/error.h"
 
 namespace headroom::torch_runner {
 
 void use_threads_of(const State& state) {
   at::set_num_threads(state.threads());
+  set_blas_threads(state.threads());
 }
 
 at::Tensor view_of(const void* memory, at::IntArrayRef sizes, at::ScalarType type) {

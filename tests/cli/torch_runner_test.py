@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Backends that live in headroom-torch, and what is said where it is absent."""
+import json
 import os
 import shutil
 import subprocess
@@ -49,6 +50,17 @@ class TorchRunnerTest(CommandLineTest):
         self.assertAlmostEqual(record["error_bound"], 1.25 / 256 + 2 * 8 / 256)
         self.assertRegex(result.stdout, r"    sums in bf16, error 0\.\d+ \(bound 0\.067\)\n")
         self.assert_exit(headroom(*command, "--strict"), 1)
+
+    def test_the_record_names_the_blas_and_where_it_is_netlibs_a_line_says_so(self):
+        file = self.folder / "blas.json"
+        result = headroom("run", "layer_norm", "-a", "D=64", "-a", "BS=32", "--backend", "aten", "--no-limits", "--no-store",
+                          "--processes", "1", "--json", file, *BRIEF)
+        self.assert_exit(result, 0)
+        blas = json.loads(file.read_text())["environments"][0]["dependencies"]["BLAS"]
+        self.assertEqual(blas["extra_info"]["runner"], "torch")
+        self.assertTrue(os.path.exists(blas["extra_info"]["file"]), blas)
+        is_netlibs = blas["extra_info"]["name"] == "reference BLAS"
+        self.assertEqual("computes on netlib's reference BLAS" in result.stdout, is_netlibs, result.stdout)
 
     def test_a_runner_that_no_backend_asks_for_is_not_started(self):
         result = headroom("run", "--list", "--json", "-")

@@ -19,6 +19,7 @@
 #include "headroom/base/table.h"
 #include "headroom/base/text.h"
 #include "headroom/process/affinity.h"
+#include "headroom/record/blas_dependency.h"
 #include "headroom/report/ddp_seed_report.h"
 #include "headroom/report/ddp_table.h"
 #include "headroom/schedule/ddp_records.h"
@@ -120,6 +121,7 @@ class Sweep {
     std::FILE* out = files_.uses_stdout() || options_.json == "-" ? stderr : stdout;
     std::fputs(ddp_table(records_, terminal_width(out)).c_str(), out);
     if (options_.per_rank) std::fprintf(out, "\n%s", ddp_rank_table(records_, terminal_width(out)).c_str());
+    std::fputs(reference_blas_text(records_).c_str(), out);
     if (options_.json == "-") std::fputs(seed_report().c_str(), stdout);
     files_.finish(records_);
     append_to_history(records_, options_.store);

@@ -18,6 +18,7 @@
 #include "headroom/base/table.h"
 #include "headroom/base/text.h"
 #include "headroom/compare/dispatch_expectations.h"
+#include "headroom/record/blas_dependency.h"
 #include "headroom/report/dispatch_table.h"
 #include "headroom/schedule/core_sharing.h"
 #include "headroom/schedule/dispatch_records.h"
@@ -133,6 +134,7 @@ class Measurement {
     if (!no_counters_.empty()) std::fprintf(out, "  no instructions: %s\n", no_counters_.c_str());
     if (options_.per_rank)
       std::fprintf(out, "\n%s", dispatch_rank_report(records_, terminal_width(out)).c_str());
+    std::fputs(reference_blas_text(records_).c_str(), out);
     verdicts_ = judge_expectations(expectations_, records_);
     if (!verdicts_.empty())
       std::fprintf(out, "\n%s", expectation_report(verdicts_, terminal_width(out)).c_str());

@@ -25,6 +25,7 @@
 #include "headroom/base/table.h"
 #include "headroom/base/text.h"
 #include "headroom/machine/fingerprint.h"
+#include "headroom/record/blas_dependency.h"
 #include "headroom/record/target_verdict.h"
 #include "headroom/report/nearest_limit.h"
 #include "headroom/report/run_table.h"
@@ -84,6 +85,7 @@ void list(const std::vector<RunnerOffer>& offers, const std::string& json) {
 void print_results(const std::vector<Record>& records, bool markdown, std::FILE* out) {
   print_table(run_table(records), out, markdown);
   std::fputs(run_legend(records).c_str(), out);
+  std::fputs(reference_blas_text(records).c_str(), out);
   std::fputs(nearest_limit_text(records).c_str(), out);
   const Table means = mean_table(records);
   if (means.size() == 0) return;

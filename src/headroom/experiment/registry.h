@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "headroom/base/blas_library.h"
 #include "headroom/experiment/device_description.h"
 #include "headroom/experiment/experiment.h"
 
@@ -49,6 +50,10 @@ class Registry {
   void describe_devices_with(DescribeDevices describe) { describe_devices_ = std::move(describe); }
   const DescribeDevices& describe_devices() const { return describe_devices_; }
 
+  /// The BLAS that experiments here compute with, for the records; empty: none is told.
+  void describe_blas_with(DescribeBlas describe) { describe_blas_ = std::move(describe); }
+  const DescribeBlas& describe_blas() const { return describe_blas_; }
+
   void take_arguments_with(TakeArguments take) { take_arguments_ = std::move(take); }
   /// What a command line asks of this runner beside its experiments: `headroom run --module` does. Throws
   /// Error where there are arguments and nothing that takes them.
@@ -60,6 +65,7 @@ class Registry {
   Lost lost_;
   Tracer tracer_;
   DescribeDevices describe_devices_;
+  DescribeBlas describe_blas_;
   TakeArguments take_arguments_;
 };
 

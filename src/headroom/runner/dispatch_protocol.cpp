@@ -12,6 +12,7 @@
 
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
+#include "headroom/runner/blas_protocol.h"
 #include "headroom/runner/json_integer.h"
 #include "headroom/runner/json_numbers.h"
 
@@ -106,16 +107,18 @@ void require_fit(const DispatchSetup& setup, int ranks) {
 }
 
 Json to_json(const RankHello& hello) {
-  return {{"rank", hello.rank},
-          {"size", hello.size},
-          {"pid", hello.pid},
-          {"library", hello.library},
-          {"no_counters", hello.no_counters},
-          {"ops", choices_json(hello.ops)},
-          {"models", choices_json(hello.models)},
-          {"arguments", hello.arguments},
-          {"host", hello.host},
-          {"cores", hello.cores}};
+  Json json{{"rank", hello.rank},
+            {"size", hello.size},
+            {"pid", hello.pid},
+            {"library", hello.library},
+            {"no_counters", hello.no_counters},
+            {"ops", choices_json(hello.ops)},
+            {"models", choices_json(hello.models)},
+            {"arguments", hello.arguments},
+            {"host", hello.host},
+            {"cores", hello.cores}};
+  if (hello.blas) json["blas"] = to_json(*hello.blas);
+  return json;
 }
 
 RankHello rank_hello_from_json(const Json& json) {
@@ -130,6 +133,7 @@ RankHello rank_hello_from_json(const Json& json) {
   hello.arguments = json_string_or(json, "arguments", "", "");
   hello.host = json_string_or(json, "host", "", "");
   if (json.contains("cores")) hello.cores = integers<int>(json, "cores");
+  hello.blas = blas_of_json(json);
   return hello;
 }
 

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "headroom/base/blas_library.h"
 #include "headroom/base/json.h"
 
 namespace headroom {
@@ -63,13 +64,14 @@ struct RankHello {
   };
   int rank = 0, size = 1;
   std::int64_t pid = 0;
-  std::string library;       ///< "libtorch 1.13.1"
-  std::string no_counters;   ///< why instructions are not counted there; empty where they are
-  std::vector<Op> ops;       ///< what can be measured
-  std::vector<Op> models;    ///< what can be trained
-  std::string arguments;     ///< of kRankArgumentsVariable, for the leader to compare
-  std::string host{};        ///< name of its machine
-  std::vector<int> cores{};  ///< of that machine, which it keeps to; empty where it does not say
+  std::string library;                ///< "libtorch 1.13.1"
+  std::string no_counters;            ///< why instructions are not counted there; empty where they are
+  std::vector<Op> ops;                ///< what can be measured
+  std::vector<Op> models;             ///< what can be trained
+  std::string arguments;              ///< of kRankArgumentsVariable, for the leader to compare
+  std::string host{};                 ///< name of its machine
+  std::vector<int> cores{};           ///< of that machine, which it keeps to; empty where it does not say
+  std::optional<BlasLibrary> blas{};  ///< that it computes with; empty: it tells of none
 };
 
 /// What some cycles gave, in nanoseconds a call and in the order measured. A cycle calls, in an order that

@@ -23,7 +23,8 @@ namespace headroom {
 ///   {"do": "describe"}                                        -> {"experiments": [...]}, and "devices":
 ///   [...]
 ///                                                                where they are not the CPU
-///                                                                (device_protocol.h)
+///                                                                (device_protocol.h), "blas": {...}
+///                                                                where one computes (blas_protocol.h)
 ///   {"do": "prepare", "case": 7, "spec": {...}}               -> {"outcome": "ready", "info": {...}}
 ///                                                                or "skipped" / "failed" with a "reason"
 ///   {"do": "sample", "case": 7, "iterations": 100, "lead_in": 1} -> {"elapsed_ns": ..., "noise": {...},

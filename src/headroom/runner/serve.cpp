@@ -13,6 +13,7 @@
 #include "headroom/base/error.h"
 #include "headroom/base/json.h"
 #include "headroom/base/text.h"
+#include "headroom/runner/blas_protocol.h"
 #include "headroom/runner/case_thread.h"
 #include "headroom/runner/device_protocol.h"
 #include "headroom/runner/json_integer.h"
@@ -48,6 +49,9 @@ class Session {
     Json list = Json::array();
     for (const Experiment& experiment : registry_.all()) list.push_back(to_json(describe(experiment)));
     Json reply{{"experiments", list}};
+    if (registry_.describe_blas()) {
+      if (const auto blas = registry_.describe_blas()()) reply["blas"] = to_json(*blas);
+    }
     if (!registry_.describe_devices()) return reply;
     reply["devices"] = Json::array();
     for (const DeviceDescription& device : registry_.describe_devices()()) {

@@ -3,9 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "headroom/base/blas_library.h"
 #include "headroom/experiment/axis.h"
 #include "headroom/experiment/case_spec.h"
 #include "headroom/experiment/device_description.h"
@@ -20,6 +22,7 @@ struct RunnerOffer {
   bool only_limits = false;  ///< started by us for the machine's limits, not asked for by the user
   bool traces = false;       ///< can record what a case does
   std::vector<DeviceDescription> devices{};  ///< that its cases may run on, other than the CPU
+  std::optional<BlasLibrary> blas{};         ///< that its cases compute with; empty: it tells of none
 };
 
 /// Which of the offered cases to measure.

@@ -33,7 +33,7 @@ std::vector<RunnerOffer> RunnerFleet::offers() const {
   for (std::size_t index = 0; index < members_.size(); ++index) {
     const Member& member = members_[index];
     offers.push_back({label_of(index), member.description.experiments, member.only_limits, member.traces,
-                      member.description.devices});
+                      member.description.devices, member.description.blas});
   }
   return offers;
 }

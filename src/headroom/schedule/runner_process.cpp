@@ -10,6 +10,7 @@
 
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
+#include "headroom/runner/blas_protocol.h"
 #include "headroom/runner/device_protocol.h"
 
 namespace headroom {
@@ -105,6 +106,7 @@ RunnerDescription RunnerProcess::describe() {
     for (const Json& description : json_array(reply, "experiments", "")) {
       found.experiments.push_back(description_from_json(description));
     }
+    found.blas = blas_of_json(reply);
     if (!reply.contains("devices")) return found;
     for (const Json& device : json_array(reply, "devices", "")) {
       found.devices.push_back(device_from_json(device));

@@ -4,9 +4,11 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "headroom/base/blas_library.h"
 #include "headroom/base/error.h"
 #include "headroom/experiment/device_description.h"
 #include "headroom/process/channel.h"
@@ -34,6 +36,7 @@ class RunnerRefused : public Error {
 struct RunnerDescription {
   std::vector<ExperimentDescription> experiments;
   std::vector<DeviceDescription> devices;  ///< other than the CPU
+  std::optional<BlasLibrary> blas{};       ///< that it computes with; empty: it tells of none
 };
 
 /// A runner in a process of its own, spoken to over the protocol.

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <utility>
 
+#include "headroom/schedule/blas_environment.h"
 #include "headroom/schedule/case_records.h"
 #include "headroom/schedule/device_environment.h"
 
@@ -34,7 +35,7 @@ Session::Session(SessionRequest request, std::shared_ptr<const Environment> envi
     fleet_.add(std::move(command), true);
   }
   offers_ = fleet_.offers();
-  environment_ = with_devices(std::move(environment_), offers_);
+  environment_ = with_blas(with_devices(std::move(environment_), offers_), offers_);
 }
 
 RoundSettings Session::round_settings(const Group& group, std::size_t index) const {

@@ -11,6 +11,7 @@
 
 #include "../error_message.h"
 #include "headroom/base/error.h"
+#include "headroom/runner/blas_protocol.h"
 
 namespace headroom {
 namespace {
@@ -163,6 +164,12 @@ TEST(Protocol, APrecisionThatIsNotKnownIsRefusedByName) {
   reply["info"]["sums_in"] = "fp4";
   EXPECT_THAT(message_of([&] { prepare_reply_from_json(reply); }),
               AllOf(HasSubstr("/info/sums_in"), HasSubstr("'fp4'"), HasSubstr("bf16, f16, f32 or f64")));
+}
+
+TEST(Protocol, ABlasComesBackAndNoneIsNone) {
+  const BlasLibrary blas{"OpenBLAS", "0.3.21", "/usr/lib/libopenblas.so.0"};
+  EXPECT_EQ(blas_of_json(sent({{"blas", to_json(blas)}})), blas);
+  EXPECT_EQ(blas_of_json(Json::object()), std::nullopt);
 }
 
 TEST(Protocol, OutcomesComeBackWithTheirReason) {
