@@ -6,10 +6,13 @@ PREFIX ?= /usr/local
 JOBS ?=
 # What `make run` passes to `headroom run`: make run ARGS="gemv --quick"
 ARGS ?=
-# headroom-torch: AUTO (libtorch is installed; built where it is found), OFF (neither)
+# headroom-torch: AUTO (libtorch is installed; built where it is found), OFF (neither), /path/to/site-packages/torch, or
+# python (the torch that python3 imports)
 HEADROOM_TORCH ?= AUTO
 # headroom-cuda: AUTO (built where nvcc of CUDA 12 or newer is found), ON, OFF
 HEADROOM_CUDA ?= AUTO
+# What `make test-torch2` installs from PyPI: make test-torch2 TORCH2=torch==2.8.0
+TORCH2 ?= torch
 # What `make test` passes to ctest: make test CTEST_ARGS="-L unit"
 CTEST_ARGS ?=
 PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
@@ -20,13 +23,13 @@ configure = @tools/with_reason.sh build/$(1) cmake --preset $(1)
 build_tree = @tools/with_reason.sh $(1) cmake --build $(1) $(if $(JOBS),--parallel $(JOBS))
 
 .DEFAULT_GOAL := help
-.PHONY: help run test setup build programs deb wheel soak clean install format lint
+.PHONY: help run test test-torch2 setup build programs deb wheel soak clean install format lint
 # Goals one after the other, also under make -j: a test must not run beside a measurement. Ninja builds in parallel.
 .NOTPARALLEL:
 
 help: ## List the targets
-	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | \
-	  while IFS='|' read -r name text; do printf '%-16s %s\n' "$$name" "$$text"; done
+	@sed -n 's/^\([a-z0-9-]*\):[^#]*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | \
+	  while IFS='|' read -r name text; do printf '%-20s %s\n' "$$name" "$$text"; done
 
 run: programs ## Build the programs and measure this machine (ARGS="gemv --quick")
 	$(BUILD)/bin/headroom run $(ARGS)
@@ -34,8 +37,11 @@ run: programs ## Build the programs and measure this machine (ARGS="gemv --quick
 test: build ## Build everything and run the tests (CTEST_ARGS="-L unit")
 	@PYTHON="$(PYTHON)" tools/run_tests.sh $(BUILD) $(CTEST_ARGS)
 
+test-torch2: ## The tests on torch once more, with the torch that PyPI has now (a virtual environment in build/)
+	@HEADROOM_TORCH="$(HEADROOM_TORCH)" PYTHON="$(PYTHON)" JOBS="$(JOBS)" TORCH2="$(TORCH2)" tools/test_torch2.sh $(CTEST_ARGS)
+
 setup: ## Install the system packages that are missing (packages/)
-	@tools/setup.sh build library test $(if $(filter-out OFF,$(HEADROOM_TORCH)),torch)
+	@tools/setup.sh build library test $(if $(filter AUTO ON,$(HEADROOM_TORCH)),torch)
 
 build: setup $(BUILD)/build.ninja ## Build everything; the programs are in build/release/bin
 	$(call build_tree,$(BUILD))

@@ -1,8 +1,41 @@
 # SPDX-License-Identifier: Apache-2.0
 # libtorch, where it is wanted and found: sets HEADROOM_HAS_TORCH and makes headroom_torch_libraries.
-# Debian's libtorch-dev is found as it is; any other through CMAKE_PREFIX_PATH (docs/torch.md).
-set(HEADROOM_TORCH AUTO CACHE STRING "Build headroom-torch: ON, OFF, or AUTO (where libtorch is found)")
-set_property(CACHE HEADROOM_TORCH PROPERTY STRINGS AUTO ON OFF)
+# Debian's libtorch-dev is found as it is; any other by its folder, or through CMAKE_PREFIX_PATH (docs/torch.md).
+set(HEADROOM_TORCH AUTO CACHE STRING
+  "Build headroom-torch: ON, OFF, AUTO (where libtorch is found), the folder of a libtorch, or python (the torch that python3 imports)")
+set_property(CACHE HEADROOM_TORCH PROPERTY STRINGS AUTO ON OFF python)
+
+# The folder of the torch that python3 finds. It is not imported: that takes seconds, and may fail for want of a GPU.
+function(headroom_torch_of_python folder)
+  set(find "import importlib.util as u; s = u.find_spec('torch'); print(s.submodule_search_locations[0] if s else '')")
+  execute_process(COMMAND python3 -c "${find}" OUTPUT_VARIABLE found OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE status
+    ERROR_QUIET)
+  if(NOT status EQUAL 0 OR found STREQUAL "")
+    message(FATAL_ERROR "HEADROOM_TORCH=python: python3 in PATH has no module torch; activate the virtual environment that "
+      "has it (or pip install torch), or name its folder: -DHEADROOM_TORCH=/path/to/site-packages/torch")
+  endif()
+  set(${folder} ${found} PARENT_SCOPE)
+endfunction()
+
+# A folder that was named is the only one that is looked in.
+function(headroom_use_torch_in folder)
+  get_filename_component(root "${folder}" ABSOLUTE BASE_DIR ${PROJECT_SOURCE_DIR})
+  if(NOT EXISTS ${root}/share/cmake/Torch/TorchConfig.cmake)
+    message(FATAL_ERROR "HEADROOM_TORCH=${HEADROOM_TORCH}: no libtorch is in ${root} (it has no "
+      "share/cmake/Torch/TorchConfig.cmake); give the folder that python3 -c 'import torch; print(torch.__path__[0])' prints, "
+      "that of an unpacked libtorch, or one of AUTO, ON, OFF, python")
+  endif()
+  set(Torch_DIR ${root}/share/cmake/Torch CACHE PATH "Set by HEADROOM_TORCH" FORCE)
+  set(HEADROOM_TORCH_CONFIG ${Torch_DIR} CACHE PATH "Set by HEADROOM_TORCH" FORCE)
+  set(CMAKE_PREFIX_PATH ${root} ${CMAKE_PREFIX_PATH} PARENT_SCOPE)
+endfunction()
+
+if(HEADROOM_TORCH STREQUAL "python")
+  headroom_torch_of_python(headroom_torch_folder)
+  headroom_use_torch_in("${headroom_torch_folder}")
+elseif(NOT HEADROOM_TORCH MATCHES "^(AUTO|ON|OFF|TRUE|FALSE|YES|NO|0|1)$")
+  headroom_use_torch_in("${HEADROOM_TORCH}")
+endif()
 
 set(HEADROOM_TORCH_GLOO "" CACHE PATH
   "Source tree of the gloo that a libtorch 2.x was built with, for its headers; without it its ranks have no gloo")

@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Builds against the torch that PyPI has now, and runs the tests that stand on torch.
+#   tools/test_torch2.sh [CTEST ARGUMENT...]
+# TORCH2          what pip installs into a virtual environment, build/torch2_python (default: torch; torch==2.8.0)
+# HEADROOM_TORCH  a folder of torch that is there already, or python: nothing is installed then
+# HEADROOM_TORCH_GLOO  a source tree of its gloo (docs/torch.md): without one the tests of several ranks are left out
+# Exit codes: ctest's; 2 where nothing could be built.
+set -euo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+build=$root/build/torch2
+environment=$root/build/torch2_python
+wanted=${TORCH2:-torch}
+python=${PYTHON:-python3}
+# Of the packages for CUDA, which PyPI's torch asks for and this does without, pip takes no fewer.
+needed_gb=9
+
+refuse() {
+  echo "test-torch2: $*" >&2
+  exit 2
+}
+
+install_torch() {
+  local free_gb
+  mkdir -p "$root/build"
+  free_gb=$(df --output=avail -BG "$root/build" | tail -1 | tr -dc 0-9)
+  ((free_gb >= needed_gb)) || refuse "$root/build has $free_gb GB free, and torch with what it asks for takes $needed_gb:" \
+    "make room, or name a torch that is there: HEADROOM_TORCH=/path/to/site-packages/torch make test-torch2"
+  "$python" -m venv "$environment" ||
+    refuse "$python makes no virtual environment (the reason is above): apt-get install python3-venv, or PYTHON=another"
+  echo "test-torch2: installing $wanted into $environment (some 3 GB to fetch)" >&2
+  "$environment/bin/python3" -m pip install --quiet --no-cache-dir --disable-pip-version-check "$wanted" ||
+    refuse "pip could not install $wanted (the reason is above; is there a network?): again later, TORCH2=torch==VERSION for" \
+      "another, or HEADROOM_TORCH=/path/to/site-packages/torch for one that is there"
+}
+
+torch_folder() {
+  "$environment/bin/python3" -c 'import importlib.util as u; s = u.find_spec("torch"); print(s.submodule_search_locations[0])'
+}
+
+"$root/tools/setup.sh" build library test
+torch=${HEADROOM_TORCH:-AUTO}
+if [[ $torch == AUTO || $torch == ON || $torch == OFF ]]; then
+  # What is installed stays until another is asked for, or make clean.
+  marker=$environment/installed.txt
+  if [[ ! -f $marker || $(<"$marker") != "$wanted" ]]; then
+    rm -f "$marker"
+    install_torch
+    echo "$wanted" >"$marker"
+  fi
+  torch=$(torch_folder)
+fi
+
+options=(-DHEADROOM_TORCH="$torch" -DHEADROOM_TORCH_GLOO="${HEADROOM_TORCH_GLOO:-}" -DHEADROOM_CUDA=OFF -DHEADROOM_EXAMPLES=OFF)
+command -v ccache >/dev/null && options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_C_COMPILER_LAUNCHER=ccache)
+cd "$root"
+cmake --preset release -B "$build" "${options[@]}" || refuse "cmake could not configure $build (the reason is above)"
+cmake --build "$build" ${JOBS:+--parallel "$JOBS"} --target headroom_torch_tests || refuse "it does not build (the reason is above)"
+
+selected=(-L torch)
+if [[ -z ${HEADROOM_TORCH_GLOO:-} ]]; then
+  selected+=(-LE ranks)
+  echo "test-torch2: without HEADROOM_TORCH_GLOO the tests of several ranks are left out (docs/torch.md)" >&2
+fi
+PYTHON="$python" exec tools/run_tests.sh "$build" "${selected[@]}" "$@"
