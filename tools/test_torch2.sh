@@ -5,6 +5,7 @@
 # TORCH2          what pip installs into a virtual environment, build/torch2_python (default: torch; torch==2.8.0)
 # HEADROOM_TORCH  a folder of torch that is there already, or python: nothing is installed then
 # HEADROOM_TORCH_GLOO  a source tree of its gloo (docs/torch.md): without one the tests of several ranks are left out
+# CMAKE_ARGS      more options for cmake
 # Exit codes: ctest's; 2 where nothing could be built.
 set -euo pipefail
 
@@ -53,6 +54,8 @@ if [[ $torch == AUTO || $torch == ON || $torch == OFF ]]; then
 fi
 
 options=(-DHEADROOM_TORCH="$torch" -DHEADROOM_TORCH_GLOO="${HEADROOM_TORCH_GLOO:-}" -DHEADROOM_CUDA=OFF -DHEADROOM_EXAMPLES=OFF)
+read -r -a more <<<"${CMAKE_ARGS:-}"
+options+=("${more[@]}")
 command -v ccache >/dev/null && options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_C_COMPILER_LAUNCHER=ccache)
 cd "$root"
 cmake --preset release -B "$build" "${options[@]}" || refuse "cmake could not configure $build (the reason is above)"

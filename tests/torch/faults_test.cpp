@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "headroom/base/error.h"
+#include "headroom_torch/compat.h"
 #include "test_world.h"
 
 namespace headroom::torch_runner::dtensor {
@@ -44,11 +45,18 @@ TEST(Faults, AWorldThatMakesNoSense) {
   expect_error([] { World::connect({.timeout = std::chrono::milliseconds(0)}); }, {"time-out of 0 ms"});
 }
 
+#if HEADROOM_TORCH_HAS_GLOO
 TEST(Faults, ARankThatNeverComesEndsTheOthersAtTheTimeout) {
   expect_error(
       [] { World::connect({.rank = 1, .size = 2, .port = 1, .timeout = std::chrono::milliseconds(300)}); },
       {"rank 1 of 2 could not meet the others at 127.0.0.1:1", "start every rank"});
 }
+#else
+TEST(Faults, SeveralRanksWithoutGlooAreToldWhatIsMissing) {
+  expect_error([] { World::connect({.rank = 1, .size = 2}); },
+               {"a world of 2 ranks needs gloo", "build again"});
+}
+#endif
 
 TEST(Faults, PlacementsThatDoNotFit) {
   const at::Tensor whole = whole_numbers({4, 4}, 1);

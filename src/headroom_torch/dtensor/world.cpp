@@ -92,9 +92,10 @@ WorldPtr World::connect(const WorldOptions& options) {
 #if HEADROOM_TORCH_HAS_GLOO
     world->store_ = meet(options);
 #else
-    throw Error(
-        fmt::format("a world of {} ranks needs gloo: install its headers (Debian: libgloo-dev), build again",
-                    options.size));
+    throw Error(fmt::format(
+        "a world of {} ranks needs gloo: install its headers (Debian: libgloo-dev; for a libtorch 2.x "
+        "-DHEADROOM_TORCH_GLOO=DIR, docs/torch.md), build again",
+        options.size));
 #endif
   }
   return world;
