@@ -31,7 +31,7 @@ help: ## List the targets
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | \
 	  while IFS='|' read -r name text; do printf '%-20s %s\n' "$$name" "$$text"; done
 
-run: programs ## Build the programs and measure this machine (ARGS="gemv --quick")
+run: programs ## Build headroom and headroom-native and measure this machine (ARGS="gemv --quick")
 	$(BUILD)/bin/headroom run $(ARGS)
 
 test: build ## Build everything and run the tests (CTEST_ARGS="-L unit")
@@ -43,16 +43,16 @@ test-torch2: ## The tests on torch once more, with the torch that PyPI has now (
 setup: ## Install the system packages that are missing (packages/)
 	@tools/setup.sh build library test $(if $(filter AUTO ON,$(HEADROOM_TORCH)),torch)
 
-build: setup $(BUILD)/build.ninja ## Build everything; the programs are in build/release/bin
+build: setup ## Build everything that this machine can; the programs are in build/release/bin
+	$(call configure,release) --log-level=NOTICE -DHEADROOM_TESTS=ON -DHEADROOM_TORCH=$(HEADROOM_TORCH) -DHEADROOM_CUDA=$(HEADROOM_CUDA)
 	$(call build_tree,$(BUILD))
 
-programs: setup $(BUILD)/build.ninja
-	$(call build_tree,$(BUILD)) --target headroom_programs
-
-$(BUILD)/build.ninja: CMakePresets.json | setup
-	$(call configure,release) -DHEADROOM_TORCH=$(HEADROOM_TORCH) -DHEADROOM_CUDA=$(HEADROOM_CUDA)
-	@tools/with_reason.sh $(BUILD) test -s $@  # CMake may tell of a full disk by nothing else
-	@touch $@
+# What `make run` needs, and no more: neither libtorch nor the tests' packages, which are found later where they are.
+programs:
+	@tools/setup.sh build library
+	@test -s $(BUILD)/build.ninja || tools/with_reason.sh $(BUILD) cmake --preset release -DHEADROOM_TESTS=OFF -DHEADROOM_TORCH=OFF -DHEADROOM_CUDA=OFF --log-level=NOTICE
+	@tools/with_reason.sh $(BUILD) test -s $(BUILD)/build.ninja  # CMake may tell of a full disk by nothing else
+	$(call build_tree,$(BUILD)) --target headroom_cli_program headroom_native_program
 
 soak: setup ## Build with the long tests and the fuzz targets and run only those, four hours (CTEST_ARGS=...)
 	@tools/setup.sh fuzz

@@ -16,6 +16,15 @@ std::vector<std::string> Option::all_names() const {
   return all;
 }
 
+OptionTable::OptionTable(std::string description, std::string name)
+    : description_(std::move(description)), name_(std::move(name)) {}
+OptionTable::OptionTable(const OptionTable& other) = default;
+OptionTable::~OptionTable() = default;
+
+Option& OptionTable::add(std::string names, OptionTarget target, std::string help) {
+  return options_.emplace_back(Option{std::move(names), target, std::move(help)});
+}
+
 std::size_t OptionTable::count(const std::string& name) const {
   for (const Option& option : options_) {
     const std::vector<std::string> names = option.all_names();

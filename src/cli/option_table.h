@@ -66,12 +66,13 @@ struct Option {
 /// script can be overruled; those that take several values say so (take_all).
 class OptionTable {
  public:
-  OptionTable(std::string description, std::string name)
-      : description_(std::move(description)), name_(std::move(name)) {}
+  OptionTable(std::string description, std::string name);
+  OptionTable(const OptionTable& other);
+  ~OptionTable();
 
   template <typename T>
   Option& add_option(std::string names, T& target, std::string help) {
-    return options_.emplace_back(Option{std::move(names), OptionTarget(&target), std::move(help)});
+    return add(std::move(names), OptionTarget(&target), std::move(help));
   }
   template <typename T>
   Option& add_flag(std::string names, T& target, std::string help) {
@@ -93,6 +94,7 @@ class OptionTable {
   std::size_t count(const std::string& name) const;
 
  private:
+  Option& add(std::string names, OptionTarget target, std::string help);
   friend std::optional<ExitCode> parse_arguments(OptionTable& table, const Arguments& arguments);
 
   std::string description_, name_, footer_;

@@ -5,7 +5,7 @@
 
 #include <functional>
 
-#include "headroom/record/precision.h"
+#include "headroom/base/precision.h"
 #include "headroom_torch/place.h"
 
 namespace headroom::torch_runner {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "headroom/record/precision.h"
+#include "headroom/base/precision.h"
 #include "headroom/record/record.h"
 
 namespace headroom {

@@ -4,7 +4,7 @@
 #include <limits>
 #include <optional>
 
-#include "headroom/record/precision.h"
+#include "headroom/base/precision.h"
 
 namespace headroom {
 

@@ -10,6 +10,14 @@ namespace headroom {
 
 /// Where and from what a set of records was made. Shared by all records of one run.
 struct Environment {
+  // Defined once, as those of a Record.
+  Environment();
+  Environment(const Environment& other);
+  Environment(Environment&& other) noexcept;
+  Environment& operator=(const Environment& other);
+  Environment& operator=(Environment&& other) noexcept;
+  ~Environment();
+
   struct Runner {  ///< as OSS v3's `runners`: a machine
     std::string name, type, cpu_info;
     std::uint32_t cpu_count = 0;

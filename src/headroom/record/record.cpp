@@ -8,6 +8,20 @@
 
 namespace headroom {
 
+Record::Record() = default;
+Record::Record(const Record& other) = default;
+Record::Record(Record&& other) noexcept = default;
+Record& Record::operator=(const Record& other) = default;
+Record& Record::operator=(Record&& other) noexcept = default;
+Record::~Record() = default;
+
+Environment::Environment() = default;
+Environment::Environment(const Environment& other) = default;
+Environment::Environment(Environment&& other) noexcept = default;
+Environment& Environment::operator=(const Environment& other) = default;
+Environment& Environment::operator=(Environment&& other) noexcept = default;
+Environment::~Environment() = default;
+
 std::string case_name(const Record& record) {
   std::string name = record.model.name;
   for (const auto& [axis, value] : record.axes) name += " " + axis + "=" + value;

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "headroom/base/precision.h"
 #include "headroom/record/environment.h"
-#include "headroom/record/precision.h"
 #include "headroom/stats/interval.h"
 #include "headroom/stats/stopping.h"
 
@@ -75,6 +75,14 @@ struct Limit {
 /// One metric of one case: the fields of the PyTorch OSS benchmark database, schema v3, and what a
 /// measurement needs to be judged. Everything that reads results reads this.
 struct Record {
+  // Defined once: they are too long to be compiled wherever a record is copied.
+  Record();
+  Record(const Record& other);
+  Record(Record&& other) noexcept;
+  Record& operator=(const Record& other);
+  Record& operator=(Record&& other) noexcept;
+  ~Record();
+
   struct Benchmark {
     std::string name = "headroom";
     std::string mode;  ///< "inference", "training", or empty

@@ -23,7 +23,16 @@ enum class Kind {
 };
 
 /// A cell: nothing (not known, not defined), text, or a number.
-using Cell = std::variant<std::monostate, std::string, std::int64_t, double>;
+struct Cell : std::variant<std::monostate, std::string, std::int64_t, double> {
+  using variant::variant;
+  // Defined once: tables copy and move cells everywhere.
+  Cell() noexcept;
+  Cell(const Cell& other);
+  Cell(Cell&& other) noexcept;
+  Cell& operator=(const Cell& other);
+  Cell& operator=(Cell&& other) noexcept;
+  ~Cell();
+};
 
 struct Column {
   std::string key;    ///< snake_case with the unit: "total_ns"; what JSON and CSV call it

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/record/precision.h"
+#include "headroom/base/precision.h"
 
 #include <fmt/format.h>
 
