@@ -34,7 +34,7 @@ target_compile_options(headroom_warnings INTERFACE
 
 # Options, tables and tests run for milliseconds: what they cost is their compilation.
 add_library(headroom_quickly_compiled INTERFACE)
-target_compile_options(headroom_quickly_compiled INTERFACE $<$<CONFIG:Release>:-O1>)
+target_compile_options(headroom_quickly_compiled INTERFACE $<$<CONFIG:Release>:-Og>)
 
 # The headers that most files include.
 set(HEADROOM_LIBRARY_HEADERS
