@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Writes what PROGRAM prints of its completions and man pages to OUTPUT, in the folders that share/ has for them. Nothing
-# where the program prints none.
+# Writes what PROGRAM prints of its completions and man pages to OUTPUT, in the folders that share/ has for them.
 cmake_minimum_required(VERSION 3.25)
-set(commands run time ab diff trace cache dispatch ddp history roofline machine)
 
 # print(FILE ARGUMENT...): what the program prints, into a file.
 function(print file)
@@ -15,10 +13,11 @@ endfunction()
 
 file(REMOVE_RECURSE ${OUTPUT})
 file(MAKE_DIRECTORY ${OUTPUT})
-execute_process(COMMAND ${PROGRAM} completion bash RESULT_VARIABLE status OUTPUT_QUIET ERROR_QUIET)
-if(NOT status EQUAL 0)
-  return()
-endif()
+execute_process(COMMAND ${PROGRAM} completion candidates -- help "" OUTPUT_VARIABLE candidates COMMAND_ERROR_IS_FATAL ANY)
+string(REGEX MATCHALL "[^\n]*\t" commands "${candidates}")
+list(TRANSFORM commands STRIP)
+list(FILTER commands INCLUDE REGEX "^[a-z]+$")
+list(REMOVE_ITEM commands help)
 print(bash-completion/completions/headroom completion bash)
 print(zsh/vendor-completions/_headroom completion zsh)
 print(fish/vendor_completions.d/headroom.fish completion fish)

@@ -35,7 +35,8 @@ struct RawCacheOptions {
 };
 
 void declare_subject(OptionTable& table, RawCacheOptions& raw, CacheOptions& options) {
-  table.add_option("--suite", raw.suite, "a suite by name, or its file; 'list' shows them");
+  table.add_option("--suite", raw.suite, "a suite by name, or its file; 'list' shows them")
+      .completed_by(Completes::kSuite);
   table
       .add_option("--benchmark", raw.benchmark,
                   "torchbench or huggingface, with the command line of cachebench.py")
@@ -45,8 +46,8 @@ void declare_subject(OptionTable& table, RawCacheOptions& raw, CacheOptions& opt
   table.add_option("--device", raw.device, "cuda or cpu, where the suite has both");
   table.add_flag("--dynamic", raw.dynamic, "dynamic shapes, where the suite has them");
   table.add_option("--set", raw.set, "option=value of the suite").repeated();
-  table.add_option("--pytorch", options.pytorch,
-                   "a PyTorch checkout: its benchmarks/dynamo has the programs");
+  table.add_option("--pytorch", options.pytorch, "a PyTorch checkout: its benchmarks/dynamo has the programs")
+      .completed_by(Completes::kFile);
   table.add_option("--layer", options.layers, "a cache that the command after -- uses; repeat it for more")
       .repeated();
   table.add_option("--metric", options.metric,
@@ -65,7 +66,8 @@ void declare_measuring(OptionTable& table, RawCacheOptions& raw, CacheOptions& o
       .one_of({"random", "listed"});
   table.add_option("--seed", options.seed, "of the random order (default 1)");
   table.add_option("--timeout", options.timeout, "most time for one run (default: the suite's, or 2000s)");
-  table.add_option("--output", options.output, "records as PyTorch's cachebench.py writes them (JSON)");
+  table.add_option("--output", options.output, "records as PyTorch's cachebench.py writes them (JSON)")
+      .completed_by(Completes::kFile);
   declare_record_files(table, options.json, options.oss);
   declare_store(table, options.store, raw.no_store);
   table.add_flag("--recover", options.recover, "only put back what a killed run had set aside");

@@ -74,11 +74,15 @@ void declare_commands(OptionTable& table, RawCommandOptions& raw, CommandOptions
   repeated("--prepare", options.prepare, "shell line before each run");
   repeated("--conclude", options.conclude, "shell line after each run");
   repeated("--cleanup", options.cleanup, "shell line after the last run");
-  table.add_option("--input", options.input,
-                   "file that each run reads as its standard input (default: nothing)");
+  table
+      .add_option("--input", options.input,
+                  "file that each run reads as its standard input (default: nothing)")
+      .completed_by(Completes::kFile);
   options.output = "null";
-  table.add_option("--output", options.output,
-                   "where standard output goes: null (default), pipe (read and dropped), or a file");
+  table
+      .add_option("--output", options.output,
+                  "where standard output goes: null (default), pipe (read and dropped), or a file")
+      .completed_by(Completes::kFile);
   table.add_flag("-i,--ignore-failure", options.ignore_failure, "measure runs that fail, too");
   table.add_option("--timeout", raw.timeout, "most time for one run; the command then fails (default: none)");
   table.add_flag("--env-random,!--no-env-random", options.random_environment,

@@ -2,6 +2,7 @@
 #include "cli/command.h"
 #include "cli/commands/ab.h"
 #include "cli/commands/cache.h"
+#include "cli/commands/completion.h"
 #include "cli/commands/ddp.h"
 #include "cli/commands/diff.h"
 #include "cli/commands/dispatch.h"
@@ -21,15 +22,19 @@ constexpr Command kCommands[] = {
     {"ab", "compare commands, or builds of a runner, run in turn until the ratio is known", ab},
     {"diff", "compare measurements: what got slower, what got faster, what cannot be told", diff},
     {"trace", "what a device was doing: utilisation, kernels, idle time, collectives of profiler traces",
-     trace},
+     trace, trace_words},
     {"cache", "commands with cold caches against the same with warm ones, whole suites or one of yours",
      cache},
     {"dispatch",
      "what a distributed tensor adds to operators: cached sharding, propagated sharding, per rank", dispatch},
-    {"ddp", "data-parallel training over ranks: how it scales, and what its communication costs", ddp},
-    {"history", "what was measured before: runs, series over time, and where they changed", history},
+    {"ddp", "data-parallel training over ranks: how it scales, and what its communication costs", ddp,
+     ddp_words},
+    {"history", "what was measured before: runs, series over time, and where they changed", history,
+     history_words},
     {"roofline", "plot the cases of a run under this machine's roofs, for a terminal or as SVG", roofline},
     {"machine", "show this machine: topology, caches, bandwidth by working set, peaks", machine},
+    {"completion", "the script that completes commands, options and values in bash, zsh and fish", completion,
+     completion_words},
 };
 
 }  // namespace

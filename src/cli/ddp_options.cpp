@@ -89,12 +89,16 @@ void declare_measuring(OptionTable& table, RawDdpOptions& raw, DdpOptions& optio
 
 void declare_output(OptionTable& table, RawDdpOptions& raw, DdpOptions& options) {
   table.add_flag("--per-rank", options.per_rank, "show the medians of each rank");
-  table.add_option("--json", options.json, "the report of PyTorch's DDP benchmark ('-': standard output)");
-  table.add_option("--records", options.records, "all records with all samples ('-': standard output)");
-  table.add_option("--oss", options.oss, "PyTorch OSS benchmark database records, schema v3");
-  table.add_option(
-      "--trace", options.sweep.trace,
-      "folder for a trace of each rank of the largest steps: headroom trace reads it as one job");
+  table.add_option("--json", options.json, "the report of PyTorch's DDP benchmark ('-': standard output)")
+      .completed_by(Completes::kFile);
+  table.add_option("--records", options.records, "all records with all samples ('-': standard output)")
+      .completed_by(Completes::kFile);
+  table.add_option("--oss", options.oss, "PyTorch OSS benchmark database records, schema v3")
+      .completed_by(Completes::kFile);
+  table
+      .add_option("--trace", options.sweep.trace,
+                  "folder for a trace of each rank of the largest steps: headroom trace reads it as one job")
+      .completed_by(Completes::kFile);
   declare_store(table, options.store, raw.no_store);
 }
 

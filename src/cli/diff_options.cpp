@@ -97,6 +97,7 @@ std::optional<DiffOptions> parse_diff_options(const Arguments& arguments, ExitCo
       "headroom diff");
   table.footer(kDiffFooter);
   table.add_option("BASELINE TEST", texts.operands, "what to compare: the baseline, then one test or more")
+      .completed_by(Completes::kFileOrRun)
       .required()
       .take_all()
       .expected(2, 64);
@@ -111,15 +112,19 @@ std::optional<DiffOptions> parse_diff_options(const Arguments& arguments, ExitCo
       .one_of({"name", "ratio", "time"});
   table.add_option("--percentile", texts.percentiles, "also compare these percentiles: 50,75,95");
   table.add_option("--gate", texts.gate, "exit 1 where a case got slower by more than this: 3%");
-  table.add_option("--gate-file", texts.gate_file, "margins by case, in TOML").type_name("FILE");
+  table.add_option("--gate-file", texts.gate_file, "margins by case, in TOML")
+      .completed_by(Completes::kFile)
+      .type_name("FILE");
   table
       .add_option(
           "--confirm", options.confirm,
           "before a regression is said, measure its case again with this command, which compares the old and "
           "the new build: 'headroom run --runner OLD --runner NEW'")
       .type_name("COMMAND");
-  table.add_option("--store", options.store,
-                   "history of @last, @ID and @git:REV (default: HEADROOM_STORE, or the user's)");
+  table
+      .add_option("--store", options.store,
+                  "history of @last, @ID and @git:REV (default: HEADROOM_STORE, or the user's)")
+      .completed_by(Completes::kFile);
   table.add_flag("--markdown", options.markdown, "the table in Markdown");
   table
       .add_option("--json", options.json,

@@ -77,9 +77,11 @@ void declare_measuring(OptionTable& table, RawDispatchOptions& raw, DispatchOpti
 }
 
 void declare_output(OptionTable& table, RawDispatchOptions& raw, DispatchOptions& options) {
-  table.add_option("--expect", options.expect,
-                   "TOML file of expected medians: above one by more than its tolerance is exit code 1; "
-                   "'pytorch' is shipped");
+  table
+      .add_option("--expect", options.expect,
+                  "TOML file of expected medians: above one by more than its tolerance is exit code 1; "
+                  "'pytorch' is shipped")
+      .completed_by(Completes::kFile);
   table.add_flag("--update-expect", options.update_expect, "write what was measured into that file");
   table.add_flag("--per-rank", options.per_rank, "show the medians of each rank");
   declare_record_files(table, options.json, options.oss);

@@ -123,8 +123,12 @@ ExitCode history_export(const Arguments& arguments) {
       "examples:\n  headroom history export all.json            every run\n"
       "  headroom history export last.json @last     one run\n"
       "  headroom history export - @12 @git:1a2b3c   to standard output\n");
-  table.add_option("FILE", file, "where to; '-' is standard output").required();
-  table.add_option("RUN", references, "@last, @ID, @git:REVISION; every run when none is named").take_all();
+  table.add_option("FILE", file, "where to; '-' is standard output")
+      .completed_by(Completes::kFile)
+      .required();
+  table.add_option("RUN", references, "@last, @ID, @git:REVISION; every run when none is named")
+      .completed_by(Completes::kRun)
+      .take_all();
   add_store_option(table, place);
   if (const auto done = parse_arguments(table, arguments)) return *done;
   if (file == "-") file = "/dev/stdout";
@@ -159,6 +163,7 @@ ExitCode history_import(const Arguments& arguments) {
   table
       .add_option("FILE", files,
                   "any format that headroom reads; a folder: all *.json, *.jsonl and *.csv below it")
+      .completed_by(Completes::kFile)
       .required()
       .take_all();
   add_store_option(table, place);

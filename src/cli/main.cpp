@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/man_page.h"
 #include "cli/standard_streams.h"
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
@@ -40,10 +41,20 @@ ExitCode run_chosen(const Arguments& arguments) {
     print_help(stdout);
     return ExitCode::kFine;
   }
+  const bool asks_for_page = name == "help" && rest.front() == "--man";
+  if (asks_for_page) rest.erase(rest.begin());
+  if (asks_for_page && rest.empty()) {
+    std::fputs(man_page().c_str(), stdout);
+    return ExitCode::kFine;
+  }
   const std::string wanted = name == "help" ? rest.front() : name;
   if (name == "help") rest = {"--help"};
   std::vector<std::string> names;
   for (const Command& command : commands()) {
+    if (command.name == wanted && asks_for_page) {
+      std::fputs(man_page(command).c_str(), stdout);
+      return ExitCode::kFine;
+    }
     if (command.name == wanted) return command.run(rest);
     names.emplace_back(command.name);
   }

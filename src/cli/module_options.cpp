@@ -32,6 +32,7 @@ void declare_module_options(OptionTable& table, ModuleOptions& options) {
           "--module", options.modules,
           "measure the TorchScript module (.pt) or AOTInductor package (.pt2) in this file; repeat it "
           "to compare")
+      .completed_by(Completes::kFile)
       .repeated();
   table
       .add_option(

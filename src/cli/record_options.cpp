@@ -10,12 +10,15 @@
 namespace headroom::cli {
 
 void declare_record_files(OptionTable& table, std::string& json, std::string& oss) {
-  table.add_option("--json", json, "all records with all samples ('-': standard output)");
-  table.add_option("--oss", oss, "PyTorch OSS benchmark database records, schema v3");
+  table.add_option("--json", json, "all records with all samples ('-': standard output)")
+      .completed_by(Completes::kFile);
+  table.add_option("--oss", oss, "PyTorch OSS benchmark database records, schema v3")
+      .completed_by(Completes::kFile);
 }
 
 void declare_store(OptionTable& table, std::string& store, bool& no_store) {
-  table.add_option("--store", store, "history to append to (default: HEADROOM_STORE, or the user's)");
+  table.add_option("--store", store, "history to append to (default: HEADROOM_STORE, or the user's)")
+      .completed_by(Completes::kFile);
   table.add_flag("--no-store", no_store, "keep no history of this run");
 }
 

@@ -48,18 +48,26 @@ struct RawRunOptions {
 };
 
 void declare_selection(OptionTable& table, RawRunOptions& raw, RunOptions& options) {
-  table.add_option("NAME", raw.names, "experiments to run; without one all but the models").take_all();
-  table.add_option("--only", raw.only, "the same as NAME").take_all().delimiter(',');
+  table.add_option("NAME", raw.names, "experiments to run; without one all but the models")
+      .take_all()
+      .completed_by(Completes::kExperiment);
+  table.add_option("--only", raw.only, "the same as NAME")
+      .take_all()
+      .delimiter(',')
+      .completed_by(Completes::kExperiment);
   table.add_flag("--list", options.list,
                  "show the experiments, their axes and backends, and measure nothing");
   table.add_option("-a,--axis", raw.axes, "axis=values: a,b,c or first-last*factor or first-last+step")
-      .repeated();
+      .repeated()
+      .completed_by(Completes::kAxis);
   table.add_option("--backend", raw.backends, "backends to compare, the first is the baseline")
       .take_all()
-      .delimiter(',');
+      .delimiter(',')
+      .completed_by(Completes::kBackend);
   table.add_flag("--all-backends", raw.all_backends, "every backend of each experiment");
   table.add_option("--runner", raw.runners, "program that holds the experiments; repeat it to compare")
-      .repeated();
+      .repeated()
+      .completed_by(Completes::kFile);
   declare_module_options(table, raw.modules);
   declare_model_options(table, raw.model);
   table.add_option("--threads", raw.threads, "threads of a case (default: all CPUs of this process)")
@@ -91,24 +99,29 @@ void declare_measuring(OptionTable& table, RawRunOptions& raw, RunOptions& optio
                  "choose block sizes and prefetch distances anew (otherwise once for each case and machine)");
   table.add_flag("--strict", options.request.strict,
                  "a case that sums in less than f32 (bf16, f16) fails, even where that is all it lost");
-  table.add_flag("--keep-wrong", options.request.selection.keep_wrong,
-                 "time a case whose answer is wrong all the same, marked: it counts for nothing, exit code 1");
+  table.add_flag(
+      "--keep-wrong", options.request.selection.keep_wrong,
+      "time a case whose answer is wrong all the same, marked: it counts for nothing, exit code 1");
   table.add_option("--timeout", raw.timeout, "most time for a runner to answer one request (default 120s)");
 }
 
 void declare_output(OptionTable& table, RawRunOptions& raw, RunOptions& options) {
-  table.add_option("--output", options.csv,
-                   "CSV of the means over shapes, and JSON lines beside it, appended");
+  table
+      .add_option("--output", options.csv, "CSV of the means over shapes, and JSON lines beside it, appended")
+      .completed_by(Completes::kFile);
   table.add_flag("--markdown", options.markdown, "the tables in Markdown");
   declare_record_files(table, options.json, options.oss);
   declare_store(table, options.store, raw.no_store);
   table.add_flag(
       "--calibrate-noise", options.calibrate_noise,
       "measure everything against itself, and store what this machine's noise makes of it for gates");
-  table.add_option(
-      "--trace", raw.traces,
-      "folder for a Chrome trace of one call of each case, made after the samples (runners on torch)");
-  table.add_option("--targets", options.targets, "TOML file of targets (default: the shipped ones)");
+  table
+      .add_option(
+          "--trace", raw.traces,
+          "folder for a Chrome trace of one call of each case, made after the samples (runners on torch)")
+      .completed_by(Completes::kFile);
+  table.add_option("--targets", options.targets, "TOML file of targets (default: the shipped ones)")
+      .completed_by(Completes::kFile);
   table.add_flag("--fail-below-target", options.fail_below_target, "exit 1 when a target is missed");
 }
 

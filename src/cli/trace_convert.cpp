@@ -83,7 +83,9 @@ ExitCode trace_convert(const Arguments& arguments) {
   ConvertOptions options;
   OptionTable table("Writes a trace again, clean.", "headroom trace convert");
   table.footer(kTraceConvertFooter);
-  table.add_option("IN OUT", options.paths, "the trace, and what to make of it").take_all();
+  table.add_option("IN OUT", options.paths, "the trace, and what to make of it")
+      .completed_by(Completes::kFile)
+      .take_all();
   table.add_option("--threads", options.threads, "threads that read (default: all CPUs of this process)")
       .type_name("N")
       .range(1, 4096);

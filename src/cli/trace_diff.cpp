@@ -42,7 +42,7 @@ std::optional<TraceDiffOptions> parse(const Arguments& arguments, ExitCode& done
   OptionTable table("Compares two traces: which kernels and ops came, went, and take longer.",
                     "headroom trace diff");
   table.footer(kTraceDiffFooter);
-  table.add_option("A B", options.operands, "the two").take_all();
+  table.add_option("A B", options.operands, "the two").completed_by(Completes::kFile).take_all();
   const Option& given =
       table.add_option("--step", step, "only the ProfilerStep of this number, in both").type_name("N");
   table.add_flag("--per-step", options.diff.per_step,

@@ -38,6 +38,7 @@ void declare(OptionTable& table, RawTraceOptions& raw, TraceOptions& options) {
   table
       .add_option("FILE", options.operands,
                   "traces; several, a folder or a pattern are the ranks of one job ('-': standard input)")
+      .completed_by(Completes::kFile)
       .take_all();
   declare_outputs(table, options.outputs);
   table.add_option("--top", raw.top, "rows of long tables (default 20; 0: all)")
@@ -147,12 +148,14 @@ void check(const TraceOptions& options) {
 
 void declare_outputs(OptionTable& table, TraceOutputOptions& outputs) {
   table.add_option("--json", outputs.json, "also write records and tables to FILE; - is standard output")
+      .completed_by(Completes::kFile)
       .type_name("FILE");
   table
       .add_option(
           "--csv", outputs.csv,
           "also write the first table to FILE and each other one to FILE with its key before the ending; "
           "- is standard output, all of them")
+      .completed_by(Completes::kFile)
       .type_name("FILE");
   table.add_flag("--markdown", outputs.markdown, "the tables in Markdown");
   table.add_flag("--whole-names", outputs.whole_names, "long names in full");

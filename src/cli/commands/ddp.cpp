@@ -166,4 +166,8 @@ ExitCode ddp(const Arguments& arguments) {
   return Sweep(arguments, options).run();
 }
 
+std::vector<CommandWord> ddp_words() {
+  return {{"--collectives", "collectives alone, by size and rank count"}};
+}
+
 }  // namespace headroom::cli

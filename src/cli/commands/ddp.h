@@ -7,4 +7,7 @@ namespace headroom::cli {
 
 ExitCode ddp(const Arguments& arguments);
 
+/// --collectives, which has options of its own.
+std::vector<CommandWord> ddp_words();
+
 }  // namespace headroom::cli

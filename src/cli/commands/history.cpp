@@ -169,4 +169,10 @@ ExitCode history(const Arguments& arguments) {
   return show(arguments);
 }
 
+std::vector<CommandWord> history_words() {
+  return {{"export", "runs of the history as a file of records"},
+          {"import", "files of results into the history"},
+          {"prune", "remove old results"}};
+}
+
 }  // namespace headroom::cli

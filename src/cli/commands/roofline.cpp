@@ -117,14 +117,21 @@ ExitCode roofline(const Arguments& arguments) {
       "Plots the cases of a run under the roofs of the machine that ran them, on logarithmic axes.",
       "headroom roofline");
   table.footer(kRooflineExamples);
-  table.add_option("RUN", options.run,
-                   "a file or folder of results, or @last, @ID, @git:REV of the history (default: @last)");
-  table.add_option("--limits", options.limits,
-                   "a file or run of this machine's limits, instead of the stored ones");
-  table.add_option("--svg", options.svg, "also draw it into this file");
-  table.add_option("--json", options.json,
-                   "also write its numbers to this file ('-': to standard output alone)");
-  table.add_option("--store", options.store, "history of @last (default: HEADROOM_STORE, or the user's)");
+  table
+      .add_option("RUN", options.run,
+                  "a file or folder of results, or @last, @ID, @git:REV of the history (default: @last)")
+      .completed_by(Completes::kFileOrRun);
+  table
+      .add_option("--limits", options.limits,
+                  "a file or run of this machine's limits, instead of the stored ones")
+      .completed_by(Completes::kFileOrRun);
+  table.add_option("--svg", options.svg, "also draw it into this file").completed_by(Completes::kFile);
+  table
+      .add_option("--json", options.json,
+                  "also write its numbers to this file ('-': to standard output alone)")
+      .completed_by(Completes::kFile);
+  table.add_option("--store", options.store, "history of @last (default: HEADROOM_STORE, or the user's)")
+      .completed_by(Completes::kFile);
   if (const auto done = parse_arguments(table, arguments)) return *done;
   return show(options);
 }

@@ -72,4 +72,12 @@ ExitCode trace(const Arguments& arguments) {
   return options->list ? list(options->outputs.json) : analyze_traces(*options);
 }
 
+std::vector<CommandWord> trace_words() {
+  std::vector<CommandWord> words;
+  for (const trace::Analysis* analysis : trace::analyses())
+    words.push_back({analysis->name, analysis->summary});
+  for (const TraceAction& action : kActions) words.push_back({action.name, action.summary});
+  return words;
+}
+
 }  // namespace headroom::cli

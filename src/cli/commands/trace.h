@@ -8,4 +8,7 @@ namespace headroom::cli {
 /// `headroom trace`.
 ExitCode trace(const Arguments& arguments);
 
+/// Analyses, diff, convert.
+std::vector<CommandWord> trace_words();
+
 }  // namespace headroom::cli

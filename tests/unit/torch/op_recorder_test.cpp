@@ -76,7 +76,7 @@ TEST_F(Recorded, ForwardAndBackwardShareASequenceNumber) {
   const Json forward = calls(trace, "aten::mm").at(0).at("args");
   bool is_joined = false;
   for (const Json& event : trace.at("traceEvents")) {
-    const std::string name = event.at("name");
+    const std::string name = event.at("name").string();
     if (name.find("MmBackward") == std::string::npos || !event.at("args").contains("Sequence number"))
       continue;
     is_joined = is_joined || event.at("args").at("Sequence number") == forward.at("Sequence number");
