@@ -93,7 +93,9 @@ void declare_measuring(OptionTable& table, RawRunOptions& raw, RunOptions& optio
           "--processes", raw.processes,
           "fresh runner processes that share the samples (default: 3 where cases are compared, else 1)")
       .range(1, 1000);
-  table.add_flag("--quick", raw.quick, "a first look: precision 3%, at most 1 s of sampling per group");
+  table.add_flag("--quick", raw.quick,
+                 "a first look: precision 3%, at most 1 s of sampling per group, variants of kernels as they "
+                 "were last chosen");
   table.add_flag("--no-limits", raw.no_limits, "do not sample this machine's limits");
   table.add_flag("--retune", options.retune,
                  "choose block sizes and prefetch distances anew (otherwise once for each case and machine)");
@@ -208,6 +210,7 @@ RunOptions parse_run_options(const Arguments& arguments) {
   declare_output(table, raw, options);
   if ((options.done = parse_arguments(table, arguments))) return options;
   fill_request(raw, options.request);
+  options.request.tunes = !raw.quick || options.retune;
   if (options.calibrate_noise) {
     std::vector<RunnerCommand>& runners = options.request.runners;
     if (runners.size() != 1)

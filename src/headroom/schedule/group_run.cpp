@@ -99,7 +99,7 @@ bool GroupRun::recall_variant(Track& track) {
 }
 
 void GroupRun::tune_all() {
-  if (settings_.tuning == nullptr) return;
+  if (settings_.tuning == nullptr || !settings_.tunes) return;
   int first_id = kFirstTuningId;
   for (Track& track : result_.cases) {
     if (!track.alive() || track.planned.variants.size() < 2 || !track.planned.spec.variant.empty()) continue;

@@ -28,6 +28,7 @@ struct RoundSettings {
   bool limits = true;              ///< sample the machine's limits in the same rounds
   bool strict = false;             ///< a case that sums in less than f32 fails
   std::string traces{};            ///< folder for a trace of each case; empty: none
+  bool tunes = true;               ///< choose variants where `tuning` knows of none
   TuningStore* tuning = nullptr;   ///< which variants were fastest before; null: the implementations decide
   std::uint64_t seed = 1;          ///< of the order within the rounds
   std::function<double()> now_ns;  ///< the clock of the time caps

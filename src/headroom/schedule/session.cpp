@@ -48,6 +48,7 @@ RoundSettings Session::round_settings(const Group& group, std::size_t index) con
   settings.strict = request_.strict;
   settings.traces = request_.traces;
   settings.tuning = request_.tuning;
+  settings.tunes = request_.tunes;
   settings.now_ns = steady_now_ns;
   return settings;
 }

@@ -23,6 +23,7 @@ struct SessionRequest {
   bool strict = false;            ///< a case that sums in less than f32 fails
   std::string traces{};           ///< folder for a trace of each case; empty: none
   TuningStore* tuning = nullptr;  ///< which variants were fastest before; null: the implementations decide
+  bool tunes = true;              ///< choose variants where `tuning` knows of none
 };
 
 /// plan -> schedule -> runners -> samples -> records, for one request.
