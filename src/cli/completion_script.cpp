@@ -68,7 +68,8 @@ std::string completion_script(const std::string& shell) {
   if (shell == "bash") return kBash;
   if (shell == "zsh") return kZsh;
   if (shell == "fish") return kFish;
-  throw Error("no completions for " + in_quotes(shell) + did_you_mean(shell, std::vector<std::string>{"bash", "zsh", "fish"}) +
+  throw Error("no completions for " + in_quotes(shell) +
+              did_you_mean(shell, std::vector<std::string>{"bash", "zsh", "fish"}) +
               "; there are those for bash, zsh and fish");
 }
 

@@ -99,7 +99,6 @@ std::optional<DiffOptions> parse_diff_options(const Arguments& arguments, ExitCo
   table.add_option("BASELINE TEST", texts.operands, "what to compare: the baseline, then one test or more")
       .completed_by(Completes::kFileOrRun)
       .required()
-      .take_all()
       .expected(2, 64);
   table.add_option("--metric", options.metrics, "only this metric (may be repeated)")
       .type_name("NAME")

@@ -94,6 +94,8 @@ CLI::Option& declare(CLI::App& app, const Option& option) {
   if (!option.value_name.empty()) declared->type_name(option.value_name);
   if (option.values_at_once > 0) declared->type_size(option.values_at_once);
   if (option.most_values >= 0) declared->expected(option.least_values, option.most_values);
+  if (option.most_values > 1)
+    declared->multi_option_policy(CLI::MultiOptionPolicy::Throw);  // which counts them
   if (option.is_required) declared->required();
   if (!option.group.empty()) declared->group(option.group);
   if (!option.choices.empty()) declared->check(CLI::IsMember(option.choices));

@@ -93,9 +93,10 @@ void declare_measuring(OptionTable& table, RawRunOptions& raw, RunOptions& optio
           "--processes", raw.processes,
           "fresh runner processes that share the samples (default: 3 where cases are compared, else 1)")
       .range(1, 1000);
-  table.add_flag("--quick", raw.quick,
-                 "a first look: precision 3%, at most 0.25 s of sampling per group, variants of kernels as they "
-                 "were last chosen");
+  table.add_flag(
+      "--quick", raw.quick,
+      "a first look: precision 3%, at most 0.25 s of sampling per group, variants of kernels as they "
+      "were last chosen");
   table.add_flag("--no-limits", raw.no_limits, "do not sample this machine's limits");
   table.add_flag("--retune", options.retune,
                  "choose block sizes and prefetch distances anew (otherwise once for each case and machine)");

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """cmake/write_manual.cmake: completions and man pages go to the folders of share/ that shells and man read.
 
-    manual_test.py PROGRAM      PROGRAM: the command line, which may print none yet
+    manual_test.py PROGRAM      PROGRAM: the command line
 """
 import gzip
 import pathlib
@@ -35,7 +35,7 @@ class ManualTest(unittest.TestCase):
         return {str(path.relative_to(self.folder / "share")) for path in (self.folder / "share").rglob("*") if path.is_file()}
 
     def test_each_has_its_place(self):
-        written = self.write(self.program("printf '%s\\n' \"of [$*]; \\\\fB\"\n"))
+        written = self.write(self.program("[ \"$2\" = candidates ] && { printf 'run\\tx\\n'; exit; }\nprintf '%s\\n' \"of [$*]; \\\\fB\"\n"))
         self.assertEqual(written.returncode, 0, written.stderr)
         self.assertLessEqual({"bash-completion/completions/headroom", "zsh/vendor-completions/_headroom",
                               "fish/vendor_completions.d/headroom.fish", "man/man1/headroom.1.gz",
@@ -48,15 +48,8 @@ class ManualTest(unittest.TestCase):
         self.assertNotEqual(failed.returncode, 0)
         self.assertIn("no page", failed.stderr)
 
-    def test_a_program_without_any_has_none(self):
-        self.assertEqual(self.write(self.program("exit 2\n")).returncode, 0)
-        self.assertEqual(self.files(), set())
-
     def test_every_command_has_a_page(self):
-        """The commands are those that the program lists, once it prints pages at all."""
         self.assertEqual(self.write(PROGRAM).returncode, 0)
-        if not self.files():
-            self.skipTest("this program prints no completions")
         listed = re.findall(r"^  ([a-z]+)  ", subprocess.run([PROGRAM, "--help"], capture_output=True, text=True, check=True).stdout,
                             re.MULTILINE)
         self.assertTrue(listed)

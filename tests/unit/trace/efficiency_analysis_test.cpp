@@ -93,7 +93,7 @@ TEST(EfficiencyAnalysis, EqualsTheCountersOfTheTensorboardPlugin) {
   const Json expected = parse_json(expected_text, "expected");
   for (const Json& event : expected["traceEvents"]) {
     if (event.value("ph", "") != "C") continue;
-    const Json& value = event["args"].front();
+    const Json& value = event["args"].items().front().second;
     const std::pair<std::int64_t, double> point{1000 * event["ts"].get<std::int64_t>(), value.get<double>()};
     (event["name"] == "GPU 0 Utilization" ? utilization : efficiency).push_back(point);
   }

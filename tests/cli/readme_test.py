@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""README.md is true: its commands run as they stand and print the tables that it shows, its code is an example's."""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import unittest
+
+import command_line
+from command_line import CommandLineTest, headroom
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text()
+TRACE = pathlib.Path(os.environ["HEADROOM_SHARED"]) / "traces" / \
+    "hta__critical_path_alexnet_benchmark_result_2869224_1695835535_trace.json.gz"
+# What a comparison says hangs on the machine; that it says it does not.
+ANSWERS = {"ab": (0, 1, 3), "diff": (0, 1, 3)}
+
+
+def blocks(language):
+    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.M | re.S)
+
+
+def commands():
+    """(command, what the README shows of it) of each `$ ` line."""
+    for block in blocks("console"):
+        for part in re.split(r"^\$ ", block, flags=re.M)[1:]:
+            command, _, shown = part.partition("\n")
+            yield command, shown
+
+
+def columns(text):
+    """The names of the columns of each table: they stand above a rule."""
+    lines = text.splitlines()
+    return [re.split(r"\s{2,}", above.strip()) for above, rule in zip(lines, lines[1:]) if rule.startswith("──")]
+
+
+class Readme(CommandLineTest):
+    def test_its_commands_run_and_print_what_it_shows(self):
+        (self.folder / "numbers.txt").write_text("".join(f"{i * 7919 % 100003}\n" for i in range(100003)))
+        if TRACE.exists():
+            shutil.copy(TRACE, self.folder / "alexnet.json.gz")
+        environment = {**os.environ, "PATH": f"{command_line.BIN}:{os.environ['PATH']}", "HEADROOM_STORE": str(self.folder / "history.db")}
+        ran = 0
+        for command, shown in commands():
+            with self.subTest(command):
+                if "alexnet" in command and not TRACE.exists():
+                    self.skipTest(f"needs {TRACE}")
+                if "aten" in command and not (command_line.BIN / "headroom-torch").exists():
+                    self.skipTest("needs headroom-torch")
+                result = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=200, cwd=self.folder,
+                                        env=environment, stdin=subprocess.DEVNULL)
+                self.assertIn(result.returncode, ANSWERS.get(command.split()[1], (0,)), result.stdout + result.stderr)
+                printed = columns(result.stdout)
+                for names in columns(shown):
+                    self.assertIn(names, printed)
+                ran += 1
+        self.assertGreater(ran, 5)
+
+    def test_its_code_is_that_of_an_example(self):
+        code = "".join(path.read_text() for path in (ROOT / "examples").glob("*.cpp"))
+        for block in blocks("cpp"):
+            self.assertIn(block, code)
+        self.assertGreater(len(blocks("cpp")), 0)
+
+    def test_what_it_installs_with_is_there(self):
+        makefile = (ROOT / "Makefile").read_text()
+        for target in re.findall(r"^(?:\$ )?make (\w+)", README, re.M):
+            self.assertRegex(makefile, rf"(?m)^{target}:")
+        for language in set(re.findall(r"^```(\w*)$", README, re.M)) - {""}:
+            self.assertIn(language, ("console", "cpp", "sh"), "a block that no test runs")
+        self.assertEqual(len(re.findall(r"^```$", README, re.M)), len(re.findall(r"^```\w+$", README, re.M)))
+
+    def test_it_is_short_and_its_links_lead_somewhere(self):
+        self.assertLessEqual(len(README.splitlines()), 150)
+        for target in re.findall(r"\]\(([^)#:]+)\)", README):
+            self.assertTrue((ROOT / target).exists(), target)
+
+    def test_its_options_are_those_of_the_program(self):
+        for command, options in re.findall(r"headroom (\w+)([^`\n]*)", README):
+            known = headroom(command, "--help").stdout if command in ("run", "ab", "diff", "trace", "ddp", "dispatch", "cache") else None
+            for option in re.findall(r"(?<!\S)--[a-z-]+", options) if known else ():
+                if command in ("ddp", "trace") and option in ("--collectives",):
+                    continue
+                self.assertIn(option, known, f"headroom {command} {option}")
+
+
+if __name__ == "__main__":
+    unittest.main()
