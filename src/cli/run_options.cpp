@@ -95,7 +95,7 @@ void declare_measuring(OptionTable& table, RawRunOptions& raw, RunOptions& optio
       .range(1, 1000);
   table.add_flag(
       "--quick", raw.quick,
-      "a first look: precision 3%, at most 0.25 s of sampling per group, variants of kernels as they "
+      "a first look: precision 3%, at most 0.5 s of sampling per group, variants of kernels as they "
       "were last chosen");
   table.add_flag("--no-limits", raw.no_limits, "do not sample this machine's limits");
   table.add_flag("--retune", options.retune,
@@ -132,7 +132,7 @@ StopRule stop_rule(const RawRunOptions& raw) {
   StopRule rule;
   rule.precision = raw.quick ? 0.03 : 0.01;
   rule.min_time_ns = raw.quick ? 0.05e9 : 0.5e9;
-  rule.max_time_ns = raw.quick ? 0.25e9 : 5e9;
+  rule.max_time_ns = raw.quick ? 0.5e9 : 5e9;
   return stop_rule_with(rule, raw.stop);
 }
 

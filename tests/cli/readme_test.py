@@ -56,7 +56,7 @@ class Readme(CommandLineTest):
                 for names in columns(shown):
                     self.assertIn(names, printed)
                 ran += 1
-        self.assertGreater(ran, 5)
+        self.assertGreaterEqual(ran, 2)
 
     def test_its_code_is_that_of_an_example(self):
         code = "".join(path.read_text() for path in (ROOT / "examples").glob("*.cpp"))

@@ -14,7 +14,9 @@ namespace headroom {
 namespace {
 
 // In pixels.
-constexpr double kLeft = 70, kTop = 50, kWidth = 640, kHeight = 440, kLegend = 430, kLine = 16;
+constexpr double kLeft = 70, kTop = 50, kWidth = 640, kHeight = 440, kLine = 16;
+/// More than a character of the legend is wide, in any sans-serif font of its size.
+constexpr double kCharacter = 7.5;
 
 /// Okabe and Ito's colours, which colour-blind readers tell apart; one for each experiment and backend.
 constexpr std::array<const char*, 7> kColours{"#0072B2", "#D55E00", "#009E73", "#CC79A7",
@@ -122,11 +124,13 @@ std::string legend_line(const RooflineCase& one, std::size_t number) {
 std::string roofline_svg(const Roofline& roofline, const std::string& title) {
   const Drawing drawing(frame_of(roofline));
   const double rows = kTop + kLine * static_cast<double>(roofline.cases.size() + 1);
+  std::size_t longest = 0;
+  for (const RooflineCase& one : roofline.cases) longest = std::max(longest, legend_line(one, 99).size());
   std::string svg = fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" "
       "height=\"{}\" font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" "
       "fill=\"white\"/>\n",
-      kLeft + kWidth + 20 + kLegend, std::max(kTop + kHeight + 60, rows));
+      kLeft + kWidth + 20 + kCharacter * static_cast<double>(longest), std::max(kTop + kHeight + 60, rows));
   svg += text_at(kLeft, 20, "font-size=\"15\"", title) + drawing.axes();
   for (const Roof& roof : roofline.roofs) svg += drawing.roof(roof, roofline);
   std::map<std::string, std::size_t> colours;
