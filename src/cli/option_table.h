@@ -20,7 +20,7 @@ using OptionTarget =
                  std::vector<double>*, std::vector<std::pair<std::string, std::string>>*>;
 
 /// What a shell may offer for a value.
-enum class Completes { kNothing, kFile, kFolder, kExperiment, kAxis, kBackend, kRun, kSuite, kFileOrRun };
+enum class Completes { kNothing, kFile, kExperiment, kAxis, kBackend, kRun, kSuite, kFileOrRun };
 
 /// One option or operand of a command, as data: help, completions and man pages are made of it, and parsing.
 struct Option {

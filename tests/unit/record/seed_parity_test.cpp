@@ -45,7 +45,8 @@ Json with_numbers(Json value) {
   if (value.is_array()) {
     for (Json& element : value) element = with_numbers(element);
   } else if (value.is_object()) {
-    for (const auto& [key, member] : Json(value).items()) value[key] = with_numbers(member);
+    const Json texts = value;
+    for (const auto& [key, member] : texts.items()) value[key] = with_numbers(member);
   } else if (value.is_string()) {
     const std::string text = value.get<std::string>();
     if (const auto integer = to_integer(text)) return *integer;
