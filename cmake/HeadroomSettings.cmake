@@ -58,6 +58,6 @@ endfunction()
 
 # Programs of ours start fast: no library that is not needed, none bound before use.
 add_link_options(-Wl,--as-needed)
-# Nor with what they never call, which files compiled together bring along.
+# Nor with what they never call.
 add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-ffunction-sections> $<$<COMPILE_LANGUAGE:CXX>:-fdata-sections>)
 add_link_options(-Wl,--gc-sections)

@@ -74,9 +74,7 @@ void add_runs(Candidates& found) {
 /// What fits the value of an option or an operand.
 void add_values(const Option& option, const Arguments& words, Candidates& found) {
   for (const std::string& choice : option.choices) found.words.push_back({choice, ""});
-  const bool is_text = std::holds_alternative<std::string*>(option.target) ||
-                       std::holds_alternative<std::vector<std::string>*>(option.target);
-  found.files = is_text && option.choices.empty() &&
+  found.files = option.takes_text() && option.choices.empty() &&
                 (option.completes == Completes::kFile || option.completes == Completes::kFileOrRun);
   try {
     switch (option.completes) {

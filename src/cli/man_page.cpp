@@ -41,9 +41,7 @@ std::string value_text(const Option& option) {
   if (option.is_flag()) return "";
   if (!option.value_name.empty()) return option.value_name;
   if (!option.choices.empty()) return join(option.choices, "|");
-  const bool is_text = std::holds_alternative<std::string*>(option.target) ||
-                       std::holds_alternative<std::vector<std::string>*>(option.target);
-  return is_text ? "TEXT" : "N";
+  return option.takes_text() ? "TEXT" : "N";
 }
 
 std::string entry(const Option& option) {

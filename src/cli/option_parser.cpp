@@ -84,7 +84,6 @@ CLI::Option& declare(CLI::App& app, const Option& option) {
         if constexpr (std::is_same_v<Target, bool> || std::is_same_v<Target, std::string>) {
           if (option.is_flag()) return app.add_flag(option.names, *target, option.help);
         }
-        // Operands have no name of their own in CLI11 that holds a blank.
         return app.add_option(option.names, *target, option.help);
       },
       option.target);

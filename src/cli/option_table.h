@@ -58,6 +58,10 @@ struct Option {
   bool is_flag() const {
     return std::holds_alternative<bool*>(target) || names.find('{') != std::string::npos;
   }
+  bool takes_text() const {
+    return std::holds_alternative<std::string*>(target) ||
+           std::holds_alternative<std::vector<std::string>*>(target);
+  }
   /// "-a", "--axis".
   std::vector<std::string> all_names() const;
 };
