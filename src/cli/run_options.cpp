@@ -96,7 +96,7 @@ void declare_measuring(OptionTable& table, RawRunOptions& raw, RunOptions& optio
   table.add_flag(
       "--quick", raw.quick,
       "a first look: precision 3%, at most 0.5 s of sampling per group, variants of kernels as they "
-      "were last chosen");
+      "were last chosen; cases in more than 1 GiB only where they are named");
   table.add_flag("--no-limits", raw.no_limits, "do not sample this machine's limits");
   table.add_flag("--retune", options.retune,
                  "choose block sizes and prefetch distances anew (otherwise once for each case and machine)");
@@ -188,6 +188,7 @@ void fill_request(const RawRunOptions& raw, SessionRequest& request) {
   selection.threads = raw.threads > 0 ? raw.threads : static_cast<int>(allowed_cpus().size());
   selection.caches = raw.hot ? Caches::kHot : Caches::kCold;
   selection.seed = raw.seed;
+  if (raw.quick && selection.names.empty()) selection.most_bytes = std::size_t{1} << 30;
   request.runners = runner_commands(raw, selection.backends);
   request.limits = !raw.no_limits;
   if (!raw.traces.empty()) request.traces = std::filesystem::absolute(raw.traces).string();

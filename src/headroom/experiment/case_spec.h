@@ -27,6 +27,7 @@ struct CaseSpec {
   std::uint64_t seed = 1;
   std::string variant{};  ///< one of Experiment::variants of this backend; empty: the implementation decides
   bool keep_wrong = false;  ///< a wrong answer does not end the case: it is timed, and marked
+  std::size_t most_bytes = 0;  ///< a case that needs more memory is skipped; 0: what the machine has counts
 };
 
 /// FLOPs and bytes of one iteration.

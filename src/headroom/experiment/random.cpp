@@ -29,22 +29,37 @@ T value_of(std::uint64_t bits) {
   }
 }
 
-template <typename T>
-void fill_range(std::span<T> values, std::uint64_t seed, std::size_t begin, std::size_t end) {
-  for (std::size_t i = begin; i < end; ++i) values[i] = value_of<T>(random_bits(seed, i));
+/// 2^22 - 3, a prime: rows of a matrix start at different places of the sequence, so that no two are equal.
+constexpr std::size_t kPeriod = 4194301;
+
+/// `body(begin, end)` for the parts of [0, count), each on a thread of its own where there is enough of them.
+template <typename Body>
+void in_parts(std::size_t count, const Body& body) {
+  constexpr std::size_t kWorthAThread = std::size_t{1} << 20;
+  const std::size_t cpus = std::max(1U, std::thread::hardware_concurrency());
+  const std::size_t parts = std::clamp<std::size_t>(count / kWorthAThread, 1, cpus);
+  std::vector<std::jthread> helpers;
+  for (std::size_t part = 1; part < parts; ++part) {
+    helpers.emplace_back([=, &body] { body(count * part / parts, count * (part + 1) / parts); });
+  }
+  body(0, count / parts);
 }
 
 template <typename T>
 void fill(std::span<T> values, std::uint64_t seed) {
-  constexpr std::size_t kWorthAThread = std::size_t{1} << 20;
-  const std::size_t cpus = std::max(1U, std::thread::hardware_concurrency());
-  const std::size_t parts = std::clamp<std::size_t>(values.size() / kWorthAThread, 1, cpus);
-  std::vector<std::jthread> helpers;
-  for (std::size_t part = 1; part < parts; ++part) {
-    helpers.emplace_back(
-        [=] { fill_range(values, seed, values.size() * part / parts, values.size() * (part + 1) / parts); });
-  }
-  fill_range(values, seed, 0, values.size() / parts);
+  const std::span<T> period = values.first(std::min(values.size(), kPeriod));
+  in_parts(period.size(), [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) period[i] = value_of<T>(random_bits(seed, i));
+  });
+  const std::span<T> rest = values.subspan(period.size());
+  in_parts(rest.size(), [&](std::size_t begin, std::size_t end) {
+    while (begin < end) {
+      const std::size_t from = begin % kPeriod;
+      const std::size_t length = std::min(kPeriod - from, end - begin);
+      std::copy_n(period.begin() + from, length, rest.begin() + begin);
+      begin += length;
+    }
+  });
 }
 
 }  // namespace

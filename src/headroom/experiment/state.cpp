@@ -74,6 +74,11 @@ std::size_t State::rotate(std::size_t bytes) {
 }
 
 void State::require_memory(std::size_t bytes) const {
+  if (spec_.most_bytes > 0 && bytes > spec_.most_bytes) {
+    skip(fmt::format("needs {} of memory, more than the {} of a first look",
+                     format_bytes(static_cast<double>(bytes)),
+                     format_bytes(static_cast<double>(spec_.most_bytes))));
+  }
   const std::int64_t available = available_memory_bytes();
   if (static_cast<std::int64_t>(bytes) <= available) return;
   skip(fmt::format("needs {} of memory, {} are available", format_bytes(static_cast<double>(bytes)),

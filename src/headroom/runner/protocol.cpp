@@ -168,6 +168,7 @@ Json to_json(const CaseSpec& spec) {
             {"seed", spec.seed}};
   if (!spec.variant.empty()) json["variant"] = spec.variant;
   if (spec.keep_wrong) json["keep_wrong"] = true;
+  if (spec.most_bytes > 0) json["most_bytes"] = spec.most_bytes;
   return json;
 }
 
@@ -186,6 +187,7 @@ CaseSpec case_spec_from_json(const Json& json) {
   spec.seed = json_integer<std::uint64_t>(json, "seed", "");
   if (json.contains("variant")) spec.variant = json_string(json, "variant", "");
   spec.keep_wrong = json.contains("keep_wrong") && json_bool(json, "keep_wrong", "");
+  if (json.contains("most_bytes")) spec.most_bytes = json_integer<std::size_t>(json, "most_bytes", "");
   return spec;
 }
 

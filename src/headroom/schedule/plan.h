@@ -33,7 +33,8 @@ struct Selection {
   int threads = 1;
   Caches caches = Caches::kCold;
   std::uint64_t seed = 1;
-  bool keep_wrong = false;  ///< time what answers wrongly all the same, marked
+  bool keep_wrong = false;     ///< time what answers wrongly all the same, marked
+  std::size_t most_bytes = 0;  ///< skip what needs more memory; 0: what the machine has counts
 };
 
 struct PlannedCase {

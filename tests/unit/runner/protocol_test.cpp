@@ -109,6 +109,7 @@ TEST(Protocol, CaseSpecComesBackWithTheOrderOfItsAxes) {
     spec.seed = make.any();
     if (make.coin()) spec.variant = make.text();
     spec.keep_wrong = make.coin();
+    spec.most_bytes = make.coin() ? 0 : make.any();
     const CaseSpec back = case_spec_from_json(sent(to_json(spec)));
     EXPECT_EQ(back.experiment, spec.experiment);
     EXPECT_EQ(back.axes, spec.axes);
@@ -118,6 +119,7 @@ TEST(Protocol, CaseSpecComesBackWithTheOrderOfItsAxes) {
     EXPECT_EQ(back.seed, spec.seed) << "all 64 bits";
     EXPECT_EQ(back.variant, spec.variant);
     EXPECT_EQ(back.keep_wrong, spec.keep_wrong);
+    EXPECT_EQ(back.most_bytes, spec.most_bytes);
   }
 }
 

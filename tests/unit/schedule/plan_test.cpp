@@ -109,6 +109,7 @@ TEST(Plan, TheSelectionReachesEveryCase) {
   selection.caches = Caches::kHot;
   selection.seed = 42;
   selection.keep_wrong = true;
+  selection.most_bytes = 1000;
   const auto groups = plan(one_runner(), selection);
   EXPECT_THAT(titles(groups), ElementsAre("gemv D=7 dtype=int8", "gemv D=7 dtype=bf16"));
   ASSERT_THAT(groups[0].cases, SizeIs(2));
@@ -117,6 +118,7 @@ TEST(Plan, TheSelectionReachesEveryCase) {
   EXPECT_EQ(groups[0].cases[1].spec.caches, Caches::kHot);
   EXPECT_EQ(groups[0].cases[1].spec.seed, 42U);
   EXPECT_TRUE(groups[0].cases[1].spec.keep_wrong);
+  EXPECT_EQ(groups[0].cases[1].spec.most_bytes, 1000U);
   EXPECT_EQ(groups[0].cases[1].spec.variant, "");
 }
 
