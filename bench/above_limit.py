@@ -26,7 +26,7 @@ def main():
             subprocess.run([f"{arguments.folder}/headroom", "run", "--quick", "--no-store", "--seed", str(run + 1), "--json", str(path)],
                            capture_output=True, check=False)
             for record in json.loads(path.read_text())["records"]:
-                if record["metric"]["extra_info"].get("headline") != "true" or not record.get("limit"):
+                if not record["metric"].get("headline") or not record.get("limit"):
                     continue
                 cases += 1
                 limit = record["limit"]

@@ -39,18 +39,18 @@ def measured(arguments, experiment, size, axis, path):
 
 
 def row_of(record, bandwidth):
-    limit, extra = record.get("limit"), record["metric"]["extra_info"]
+    limit, ratio = record.get("limit"), record.get("ratio")
     name = f"{record['model']['name']} {record['benchmark']['dtype']} D={dict_of(record['axes'])['D']}"
     cells = [name, record["model"]["backend"]]
     if record["outcome"]["kind"] != "measured":
         return cells + [f"{record['outcome']['kind']}: {record['outcome']['reason']}", "", "", "", ""]
-    low, high = (100 * float(part) for part in extra["of_limit_quartiles"].split())
-    versus = ""
-    if "ratio" in extra:
-        interval = f" ({float(extra['ratio_low']):.2f} to {float(extra['ratio_high']):.2f})" if "ratio_low" in extra else ""
-        versus = f"{float(extra['ratio']):.2f}{interval}"
+    rounds, versus = limit["rounds"], ""
+    low, high = 100 * rounds["lower_quartile"], 100 * rounds["upper_quartile"]
+    if ratio:
+        interval = f" ({ratio['interval']['low']:.2f} to {ratio['interval']['high']:.2f})" if "interval" in ratio else ""
+        versus = f"{ratio['ratio']:.2f}{interval}"
     gbs = bandwidth["metric"]["value"] if bandwidth else 0
-    return cells + [f"{100 * limit['fraction']:.0f} [{low:.0f}–{high:.0f}]", f"{gbs:.1f}", extra["of_limit_rounds"], versus,
+    return cells + [f"{100 * limit['fraction']:.0f} [{low:.0f}–{high:.0f}]", f"{gbs:.1f}", str(rounds["count"]), versus,
                     record["model"]["extra_info"].get("variant", "")]
 
 

@@ -44,19 +44,17 @@ def share(record):
     text = f"{100 * limit['fraction']:.1f} %"
     if limit.get("interval"):
         text += f" [{100 * limit['interval']['low']:.1f}, {100 * limit['interval']['high']:.1f}]"
-    quartiles = record["metric"]["extra_info"].get("of_limit_quartiles")
-    if quartiles:
-        text += " (quartiles " + " .. ".join(f"{100 * float(share):.1f}" for share in quartiles.split()) + ")"
+    if rounds := limit.get("rounds"):
+        text += f" (quartiles {100 * rounds['lower_quartile']:.1f} .. {100 * rounds['upper_quartile']:.1f})"
     return f"{text} of {limit['name']}"
 
 
 def ratio(record):
-    extra = record["metric"]["extra_info"]
-    if "ratio" not in extra:
+    if "ratio" not in record:
         return ""
-    text = f"{float(extra['ratio']):.2f} x the time of {extra['ratio_to']}"
-    if "ratio_low" in extra:
-        text += f" [{float(extra['ratio_low']):.2f}, {float(extra['ratio_high']):.2f}]"
+    text = f"{record['ratio']['ratio']:.2f} x the time of {record['ratio']['to']}"
+    if interval := record["ratio"].get("interval"):
+        text += f" [{interval['low']:.2f}, {interval['high']:.2f}]"
     return text
 
 

@@ -68,8 +68,7 @@ def write_file(path, cases, samples, factor, seed):
                 "benchmark": {"name": "headroom", "mode": "inference", "dtype": "bf16", "extra_info": {}},
                 "model": {"name": f"case{case}", "type": "micro-benchmark", "backend": "native", "origins": [],
                           "extra_info": {}},
-                "metric": {"name": "latency", "unit": "us", "direction": "lower", "value": 12.5 * factor,
-                           "extra_info": {"headline": "true"}},
+                "metric": {"name": "latency", "unit": "us", "direction": "lower", "value": 12.5 * factor, "headline": True},
                 "axes": {"D": "4096", "dtype": "bf16"}, "device": "cpu", "runner": "native", "caches": "cold",
                 "threads": 2, "outcome": {"kind": "measured", "reason": ""}, "stop": "precision", "verified": True,
                 "max_error": 0.0009, "notes": [], "environment": 0})[:-1] + ', "samples": [')

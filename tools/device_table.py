@@ -29,7 +29,7 @@ def records_of(path):
 def headlines(folder):
     for path in sorted(pathlib.Path(folder).glob("*.json")):
         for record in records_of(path):
-            if record["metric"].get("extra_info", {}).get("headline") == "true":
+            if record["metric"].get("headline"):
                 yield path.stem, record
 
 
@@ -52,11 +52,11 @@ def value_of(record):
 
 def ratio_of(record):
     """Time as a ratio to the other's: (ratio, low, high, whose), None where there is none."""
-    extra = record["metric"].get("extra_info", {})
-    if "ratio" not in extra or "ratio_to" not in extra:
+    if "ratio" not in record:
         return None
-    ratio = float(extra["ratio"])
-    return ratio, float(extra.get("ratio_low", ratio)), float(extra.get("ratio_high", ratio)), extra["ratio_to"]
+    ratio = record["ratio"]["ratio"]
+    interval = record["ratio"].get("interval", {})
+    return ratio, interval.get("low", ratio), interval.get("high", ratio), record["ratio"]["to"]
 
 
 def ratio_text(record):
@@ -74,7 +74,7 @@ def row_of(name, record):
 
 
 def is_case(record, name, axes):
-    return record["model"]["name"] == name and all(record["axes"].get(axis) == value for axis, value in axes.items())
+    return record["model"]["name"] == name and all(str(record["axes"].get(axis)) == value for axis, value in axes.items())
 
 
 def measured(found, name, axes):

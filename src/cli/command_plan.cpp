@@ -80,7 +80,7 @@ void require_mentioned(const std::vector<CommandParameter>& parameters,
   }
 }
 
-std::vector<std::string> arguments_of(const GivenCommand& command, const AxisValues& point,
+std::vector<std::string> arguments_of(const GivenCommand& command, const AxisTexts& point,
                                       const std::string& shell) {
   if (command.words.empty()) {
     const std::string line = with_placeholders(command.line, point);
@@ -112,7 +112,7 @@ void require_input(const PlannedCommand& command) {
   }
 }
 
-PlannedCommand planned_command(const GivenCommand& given, const AxisValues& point,
+PlannedCommand planned_command(const GivenCommand& given, const AxisTexts& point,
                                const CommandOptions& options) {
   const auto filled = [&](const std::string& text) { return with_placeholders(text, point); };
   PlannedCommand command;
@@ -141,7 +141,7 @@ PlannedCommand planned_command(const GivenCommand& given, const AxisValues& poin
 
 /// The same command twice has two names: records are told apart by them.
 void tell_apart(std::vector<PlannedCommand>& group) {
-  std::set<std::pair<std::string, AxisValues>> taken;
+  std::set<std::pair<std::string, AxisTexts>> taken;
   for (PlannedCommand& command : group) {
     const std::string name = command.name, title = command.title;
     for (int count = 2; !taken.emplace(command.name, command.parameters).second; ++count) {
@@ -156,9 +156,9 @@ void tell_apart(std::vector<PlannedCommand>& group) {
 std::vector<std::vector<PlannedCommand>> plan_commands(const CommandOptions& options) {
   const std::vector<GivenCommand> commands = given_commands(options);
   require_mentioned(options.parameters, commands);
-  const std::vector<AxisValues> points = parameter_points(options.parameters);
+  const std::vector<AxisTexts> points = parameter_points(options.parameters);
   std::vector<std::vector<PlannedCommand>> groups;
-  for (const AxisValues& point : points) {
+  for (const AxisTexts& point : points) {
     // One command is compared with itself, from point to point; several at each point with each other.
     if (groups.empty() || commands.size() > 1) groups.emplace_back();
     for (const GivenCommand& command : commands)

@@ -23,7 +23,7 @@ std::vector<std::string> command_for(const Record& record, const std::string& co
   std::vector<std::string> arguments = with_context("--confirm", [&] { return split_command_line(command); });
   arguments.push_back(record.model.name);
   for (const auto& [axis, value] : record.axes) {
-    arguments.insert(arguments.end(), {"-a", axis + "=" + value});
+    arguments.insert(arguments.end(), {"-a", axis + "=" + value.text()});
   }
   arguments.insert(arguments.end(), {"--backend", record.model.backend, "--json", json});
   if (record.threads > 0) arguments.insert(arguments.end(), {"--threads", std::to_string(record.threads)});

@@ -22,7 +22,7 @@ std::string case_key(Record& record) {
 
 int rank_of(const Record& record) {
   if (record.metric.name == "latency") return 2;
-  return is_headline(record) ? 1 : 0;
+  return record.metric.headline ? 1 : 0;
 }
 
 /// The name of the metric that stands for each case.

@@ -14,12 +14,6 @@ namespace {
 constexpr const char* kPrefix = "limit.";
 constexpr const char* kCpu = "cpu";
 
-std::string axis_of(const AxisValues& axes, std::string_view name) {
-  const auto found =
-      std::ranges::find(axes, name, [](const auto& axis) { return std::string_view(axis.first); });
-  return found == axes.end() ? "" : found->second;
-}
-
 /// Title of the point that a pattern belongs to: everything but the pattern.
 std::string point_of(const CaseSpec& spec) {
   std::string title = spec.experiment;
@@ -120,14 +114,14 @@ std::filesystem::path stored_sweep(const std::string& fingerprint) {
 std::vector<SweepPoint> sweep_points(const std::vector<Record>& records) {
   std::vector<SweepPoint> points;
   for (const Record& record : records) {
-    if (!is_headline(record) || record.samples.empty() || !record.model.name.starts_with(kPrefix)) continue;
+    if (!record.metric.headline || record.samples.empty() || !record.model.name.starts_with(kPrefix)) continue;
     SweepPoint point;
     point.device = record.device.empty() ? kCpu : record.device;
     point.limit = record.model.name.substr(std::string_view(kPrefix).size());
     point.threads = record.threads;
-    point.bytes = to_integer(axis_of(record.axes, "bytes")).value_or(0);
-    point.dtype = axis_of(record.axes, "dtype");
-    point.pattern = axis_of(record.axes, "pattern");
+    point.bytes = whole_axis(record, "bytes").value_or(0);
+    point.dtype = axis_text(record, "dtype");
+    point.pattern = axis_text(record, "pattern");
     point.rate = record.metric.value;
     if (record.interval) point.spread = relative_half_width(*record.interval, record.metric.value);
     for (const ProcessSamples& process : record.samples) point.samples += process.values.size();

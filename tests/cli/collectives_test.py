@@ -35,7 +35,7 @@ class ScriptedTest(CommandLineTest):
         result, records = self.records("--min-bytes", "1K", "--max-bytes", "16K", "--factor", "4")
         latencies = [record for record in records if record["metric"]["name"] == "latency"]
         self.assertEqual([record["model"]["name"] for record in latencies], [op for op in OPS for _ in range(3)])
-        self.assertEqual([record["axes"]["bytes"] for record in latencies], ["1024", "4096", "16384"] * 5)
+        self.assertEqual([record["axes"]["bytes"] for record in latencies], [1024, 4096, 16384] * 5)
         for word in ("p50 ±95 %", "busbw GB/s ±95 %", "skew p50", "latency [95 %]", "rank 1 in 100 %", "right"):
             self.assertIn(word, result.stdout)
 

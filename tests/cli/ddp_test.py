@@ -79,10 +79,19 @@ class DdpTest(CommandLineTest):
         for bucket in ("1", "5"):
             self.assertIn(f"resnet18 batch_size=32 ranks=2 ddp=yes image_size=64 bucket_size={bucket}", same.stdout)
 
+    def test_bucket_sizes_are_told_as_they_were_asked_for(self):
+        file, records = self.folder / "report.json", self.folder / "records.json"
+        self.assert_exit(ddp("--ranks", "2", "--bucket-size", "0.1,1.3,1.001,1.002", "--json", file, "--records", records), 0)
+        results = json.loads(file.read_text())["benchmark_results"]
+        self.assertEqual([entry["bucket_size"] for entry in results], [0.1, 1.3, 1.001, 1.002])
+        compared = headroom("diff", file, records)
+        self.assertNotIn("no case", compared.stdout + compared.stderr)
+        self.assertIn("bucket_size=1.002", compared.stdout)
+
     def test_records_hold_the_iterations_of_every_rank(self):
         file = self.folder / "records.json"
         self.assert_exit(ddp("--ranks", "2", "--records", file), 0)
-        of_two = {record["metric"]["name"]: record for record in records_of(file) if record["axes"]["ranks"] == "2"}
+        of_two = {record["metric"]["name"]: record for record in records_of(file) if record["axes"]["ranks"] == 2}
         self.assertEqual([len(process["values"]) for process in of_two["latency"]["samples"]], [8, 8])
         for metric in ("without reduction", "exposed communication", "overlap", "throughput", "bucket 1 completed",
                        "all-reduce alpha"):

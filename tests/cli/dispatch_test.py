@@ -35,7 +35,6 @@ class DispatchTest(CommandLineTest):
         self.assertEqual(len(hit["samples"]), 3)
         self.assertTrue(all(len(process["values"]) >= 40 for process in hit["samples"]))
         self.assertEqual(hit["metric"]["unit"], "us")
-        self.assertEqual(hit["metric"]["extra_info"]["worst rank"], "1")
         self.assertAlmostEqual(hit["metric"]["value"], 5.1, delta=0.5)
         self.assertAlmostEqual(by_metric["hit over local"]["metric"]["value"], 1.1, delta=0.5)
         self.assertEqual(by_metric["instructions hit"]["metric"]["value"], 8000)

@@ -35,7 +35,7 @@ class ManyRanks(CommandLineTest):
         self.job("job/rank-0.json", "job/rank-1.json")
         document = json.loads(trace("utilization", self.folder / "job", "--json", "-").stdout)
         axes = [r["axes"] for r in document["records"] if r["metric"]["name"] == "utilization"]
-        self.assertEqual(axes, [{}, {"rank": "0"}, {"rank": "1"}])
+        self.assertEqual(axes, [{}, {"rank": 0}, {"rank": 1}])
         self.assertEqual(document["records"][0]["model"]["name"], "job")
 
     def test_a_pattern_is_a_job(self):

@@ -49,8 +49,8 @@ class CudaDeviceTest(unittest.TestCase):
     def headlines(self, *arguments):
         found = {}
         for record in self.records(*arguments):
-            if record["metric"].get("extra_info", {}).get("headline") == "true":
-                found[(record["model"]["name"], record["model"]["backend"], *record["axes"].values())] = record
+            if record["metric"].get("headline"):
+                found[(record["model"]["name"], record["model"]["backend"], *map(str, record["axes"].values()))] = record
         return found
 
     def assert_measured(self, records):

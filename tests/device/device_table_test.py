@@ -13,16 +13,15 @@ HEADROOM = str(pathlib.Path(os.environ["HEADROOM_BIN"]) / "headroom")
 
 
 def record(name, axes, backend="cuda", share=0.95, ratio=None, verified=True, kind="measured"):
-    extra = {"headline": "true"}
-    if ratio:
-        extra |= {"ratio": str(ratio[0]), "ratio_low": str(ratio[1]), "ratio_high": str(ratio[2]), "ratio_to": "cuda@cuda"}
     made = {"benchmark": {"name": "headroom", "extra_info": {"arch": "Made Up 9000"}},
             "model": {"name": name, "backend": backend, "extra_info": {"variant": "4 rows, early"} if backend == "cuda" else {}},
             "metric": {"name": "memory_bandwidth(GB/s)", "unit": "GB/s", "direction": "higher", "value": 4321.5,
-                       "extra_info": extra},
+                       "headline": True},
             "axes": axes, "caches": "cold", "verified": verified,
             "outcome": {"kind": kind, "reason": "" if kind == "measured" else "not today"},
             "interval": {"low": 4300, "high": 4340, "confidence": 0.95}}
+    if ratio:
+        made["ratio"] = {"ratio": ratio[0], "interval": {"low": ratio[1], "high": ratio[2]}, "to": "cuda@cuda"}
     if share and kind == "measured":
         made["limit"] = {"name": "read 1 GiB linear", "value": 4500, "fraction": share}
     return made

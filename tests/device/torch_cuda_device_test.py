@@ -39,7 +39,7 @@ class TorchCudaDeviceTest(unittest.TestCase):
         self.text = result.stdout
         found = {}
         for record in json.loads(file.read_text())["records"]:
-            case = (tuple(record["axes"].values()), record["model"]["backend"])
+            case = (tuple(map(str, record["axes"].values())), record["model"]["backend"])
             found.setdefault(case, {})[record["metric"]["name"]] = record
         return found
 

@@ -61,7 +61,7 @@ class RecordMaker {
     Record record = record_of(model.model, kSpeedUp, "x", Direction::kHigherIsBetter);
     set_values(record, model, ratios);
     set_estimate(record, *gain);
-    record.metric.extra_info["headline"] = "true";
+    record.metric.headline = true;
     if (const auto saved = saved_percent(model))
       record.metric.extra_info["saved_percent"] = fmt::format("{}", *saved);
     records.push_back(std::move(record));

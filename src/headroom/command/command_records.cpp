@@ -12,7 +12,6 @@
 
 #include "headroom/base/units.h"
 #include "headroom/command/hardware_counters.h"
-#include "headroom/record/mode_note.h"
 #include "headroom/stats/quantile.h"
 
 namespace headroom {
@@ -82,30 +81,29 @@ bool peak_is_ours(const CommandTrack& track) {
   });
 }
 
-std::vector<std::string> notes_of(const CommandTrack& track, const Modes& modes, StopReason stop) {
+std::vector<std::string> notes_of(const CommandTrack& track, StopReason stop) {
   std::vector<std::string> notes = track.notes;
   note_failures(track, notes);
   note_steal(track, notes);
   if (const std::size_t warmup = warmup_of(track); warmup > 0) {
     notes.push_back(fmt::format("warm-up: {} leading samples are kept but not counted", warmup));
   }
-  if (!modes.groups.empty()) notes.push_back(mode_note(modes));
   if (stop == StopReason::kMaxTime) notes.emplace_back("time cap: stopped before the precision goal");
   return notes;
 }
 
-Record base_record(const CommandTrack& track, const Modes& modes, StopReason stop,
+Record base_record(const CommandTrack& track, StopReason stop,
                    const std::shared_ptr<const Environment>& environment) {
   Record record;
   record.environment = environment;
   record.model.name = track.planned.name;
   record.model.type = "command";
   record.model.extra_info = {{"command", track.planned.line}, {"title", track.planned.title}};
-  record.axes = track.planned.parameters;
+  record.axes.assign(track.planned.parameters.begin(), track.planned.parameters.end());
   record.device = "cpu";
   record.outcome = track.outcome;
   if (!track.samples.empty()) record.stop = track.alive() ? stop : StopReason::kRunnerLost;
-  record.notes = notes_of(track, modes, stop);
+  record.notes = notes_of(track, stop);
   return record;
 }
 
@@ -117,15 +115,8 @@ void set_values(Record& record, const CommandTrack& track, std::vector<double> v
   samples.warmup = warmup_of(track);
   samples.values = std::move(values);
   for (const CommandSample& sample : track.samples) samples.rounds.push_back(sample.round);
-  Series series;
-  series.values.assign(samples.values.begin() + static_cast<std::ptrdiff_t>(samples.warmup),
-                       samples.values.end());
-  series.group_sizes = {series.values.size()};
-  if (const auto found = estimate(series)) {
-    record.metric.value = found->median;
-    record.interval = found->interval;
-  }
   record.samples.push_back(std::move(samples));
+  estimate(record);
 }
 
 std::vector<SampleNoise> noise_of(const CommandTrack& track) {
@@ -173,24 +164,17 @@ void append_counters(const Record& base, const CommandTrack& track, std::vector<
   }
 }
 
-StringMap ratio_info(const CommandTrack& track, const CommandTrack& baseline) {
+std::optional<RatioToOther> ratio_to(const CommandTrack& baseline, const CommandTrack& track) {
   const auto ratio = ratio_of(steady_series(track), steady_series(baseline));
-  if (!ratio) return {};
-  StringMap info{{"ratio", fmt::format("{:.6g}", ratio->ratio)},
-                 {"ratio_pairs", std::to_string(ratio->pairs)},
-                 {"ratio_to", baseline.planned.title}};
-  if (ratio->interval) {
-    info["ratio_low"] = fmt::format("{:.6g}", ratio->interval->low);
-    info["ratio_high"] = fmt::format("{:.6g}", ratio->interval->high);
-  }
-  return info;
+  if (!ratio) return std::nullopt;
+  return RatioToOther{ratio->ratio, ratio->interval, ratio->pairs, baseline.planned.title};
 }
 
 Record empty_record(Record record, const CommandTrack& track) {
   if (track.alive()) record.outcome = {Outcome::Kind::kSkipped, "interrupted before its first run was over"};
   record.metric.name = kMetrics.front().name;
   record.metric.unit = kMetrics.front().unit;
-  record.metric.extra_info["headline"] = "true";
+  record.metric.headline = true;
   return record;
 }
 
@@ -200,8 +184,7 @@ std::vector<Record> command_records(const CommandGroup& group,
                                     const std::shared_ptr<const Environment>& environment) {
   std::vector<Record> records;
   for (const CommandTrack& track : group.commands) {
-    const Modes modes = find_modes(steady_series(track).values);
-    const Record base = base_record(track, modes, group.stop, environment);
+    const Record base = base_record(track, group.stop, environment);
     if (track.samples.empty()) {
       records.push_back(empty_record(base, track));
       continue;
@@ -210,9 +193,9 @@ std::vector<Record> command_records(const CommandGroup& group,
     append_metrics(base, track, records);
     append_counters(base, track, records);
     const CommandTrack& baseline = group.commands.front();
-    if (&track != &baseline) records[first].metric.extra_info = ratio_info(track, baseline);
-    records[first].metric.extra_info.merge(mode_info(modes, kNsPerSecond));
-    records[first].metric.extra_info["headline"] = "true";
+    if (&track != &baseline) records[first].ratio = ratio_to(baseline, track);
+    records[first].modes = find_modes(steady(records[first]).values);
+    records[first].metric.headline = true;
     records[first].samples.front().noise = noise_of(track);
   }
   return records;

@@ -19,7 +19,7 @@ struct PlannedCommand {
   std::string name;   ///< by which records are matched: {placeholders} as given
   std::string title;  ///< what a person calls it: placeholders filled
   std::string line;   ///< as it is run, for the record
-  AxisValues parameters;
+  AxisTexts parameters;
   CommandSpec spec;
   std::string setup, cleanup;     ///< before the first and after the last run of all
   std::string prepare, conclude;  ///< before and after each run

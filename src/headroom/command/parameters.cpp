@@ -105,8 +105,8 @@ CommandParameter stepped_parameter(std::string_view name, std::string_view first
   });
 }
 
-std::vector<AxisValues> parameter_points(std::span<const CommandParameter> parameters) {
-  std::vector<AxisValues> points(1);
+std::vector<AxisTexts> parameter_points(std::span<const CommandParameter> parameters) {
+  std::vector<AxisTexts> points(1);
   std::set<std::string> names;
   for (const CommandParameter& parameter : parameters) {
     if (!names.insert(parameter.name).second) {
@@ -115,8 +115,8 @@ std::vector<AxisValues> parameter_points(std::span<const CommandParameter> param
     if (points.size() * parameter.values.size() > kMaxPoints) {
       throw Error(fmt::format("more than {} combinations of parameters", kMaxPoints));
     }
-    std::vector<AxisValues> extended;
-    for (const AxisValues& point : points) {
+    std::vector<AxisTexts> extended;
+    for (const AxisTexts& point : points) {
       for (const std::string& value : parameter.values) {
         extended.push_back(point);
         extended.back().emplace_back(parameter.name, value);

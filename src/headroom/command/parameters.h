@@ -26,6 +26,6 @@ CommandParameter stepped_parameter(std::string_view name, std::string_view first
 
 /// Every combination of values, the last parameter varying fastest; one empty point where there is none.
 /// Throws Error when two have the same name, or there are more than 10,000 points.
-std::vector<AxisValues> parameter_points(std::span<const CommandParameter> parameters);
+std::vector<AxisTexts> parameter_points(std::span<const CommandParameter> parameters);
 
 }  // namespace headroom

@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "headroom/base/text.h"
-#include "headroom/compare/sample_series.h"
+#include "headroom/compare/paired_series.h"
 #include "headroom/compare/unit_conversion.h"
 #include "headroom/stats/quantile.h"
 #include "headroom/stats/sample_size.h"
@@ -76,9 +76,9 @@ void compare_numbers(Comparison& result) {
   result.verdict = Verdict::kNoSamples;
 }
 
-RatioSeries series_of(const Comparison& result, const SampleSeries& before, const SampleSeries& after,
+RatioSeries series_of(const Comparison& result, const Series& before, const Series& after,
                       Estimator& estimator) {
-  if (const auto pairs = paired_series(*result.test, after, *result.baseline, before)) {
+  if (const auto pairs = paired_series(*result.test, *result.baseline, result.test_factor)) {
     estimator = Estimator::kPaired;
     return RatioSeries::paired(pairs->a, pairs->b, pairs->group_sizes);
   }
@@ -138,8 +138,8 @@ Comparison compare_records(const Record& baseline, const Record& test) {
   if (!settle_outcomes(result) || !settled) return result;
   result.baseline_value = baseline.metric.value;
   result.test_value = test.metric.value * result.test_factor;
-  const SampleSeries before = sample_series(baseline);
-  const SampleSeries after = sample_series(test, result.test_factor);
+  const Series before = steady(baseline);
+  const Series after = steady(test, result.test_factor);
   if (before.values.empty() || after.values.empty()) {
     compare_numbers(result);
     return result;
@@ -159,8 +159,8 @@ Comparison compare_records(const Record& baseline, const Record& test) {
 }
 
 RatioSeries ratio_series(const Comparison& comparison) {
-  const SampleSeries before = sample_series(*comparison.baseline);
-  const SampleSeries after = sample_series(*comparison.test, comparison.test_factor);
+  const Series before = steady(*comparison.baseline);
+  const Series after = steady(*comparison.test, comparison.test_factor);
   Estimator ignored = Estimator::kNone;
   return series_of(comparison, before, after, ignored);
 }

@@ -58,16 +58,9 @@ DispatchExpectation expectation_of(const toml::table& table, const std::string& 
   return expectation;
 }
 
-std::string axis_of(const Record& record, std::string_view name) {
-  for (const auto& [axis, value] : record.axes) {
-    if (axis == name) return value;
-  }
-  return {};
-}
-
 bool fits(const DispatchExpectation& expectation, const Record& record) {
   const auto is = [&](const std::string& wanted, const char* axis) {
-    return wanted.empty() || wanted == axis_of(record, axis);
+    return wanted.empty() || wanted == axis_text(record, axis);
   };
   return record.model.name == expectation.op && record.metric.name == expectation.metric &&
          !record.samples.empty() && is(expectation.mesh, "mesh") &&
@@ -156,10 +149,10 @@ std::vector<DispatchExpectation> updated_expectations(std::vector<DispatchExpect
       DispatchExpectation expectation;
       expectation.op = record.model.name;
       expectation.metric = record.metric.name;
-      expectation.mesh = axis_of(record, "mesh");
-      expectation.placements = axis_of(record, "placements");
-      expectation.shape = axis_of(record, "shape");
-      expectation.dtype = axis_of(record, "dtype");
+      expectation.mesh = axis_text(record, "mesh");
+      expectation.placements = axis_text(record, "placements");
+      expectation.shape = axis_text(record, "shape");
+      expectation.dtype = axis_text(record, "dtype");
       expectation.value_us = record.metric.value;
       expectations.push_back(std::move(expectation));
     }

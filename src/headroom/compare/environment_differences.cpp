@@ -73,7 +73,7 @@ Facts facts_of(std::span<const Record> records) {
       add_environment(facts, *record.environment);
   }
   for (const Record& record : records) {
-    for (const auto& [axis, value] : record.axes) facts.add("axis " + axis, value);
+    for (const auto& [axis, value] : record.axes) facts.add("axis " + axis, value.text());
   }
   return facts;
 }

@@ -12,8 +12,8 @@
 
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
-#include "headroom/compare/sample_series.h"
 #include "headroom/compare/unit_conversion.h"
+#include "headroom/record/dtype.h"
 #include "headroom/stats/interval.h"
 #include "headroom/stats/quantile.h"
 
@@ -53,12 +53,9 @@ ProcessSamples lone_value(const Record& record) {
 }
 
 void estimate_again(Record& record) {
-  const SampleSeries series = sample_series(record);
   record.interval.reset();
-  if (series.values.empty() || !std::ranges::all_of(series.values, [](double v) { return std::isfinite(v); }))
-    return;
-  record.metric.value = median(series.values);
-  record.interval = series_median_interval(series.values, series.group_sizes);
+  const Series series = steady(record);
+  if (std::ranges::all_of(series.values, [](double value) { return std::isfinite(value); })) estimate(record);
 }
 
 /// One record of those at `places`.
@@ -137,6 +134,48 @@ std::vector<Places> groups_of(const std::vector<Record>& records) {
   return groups;
 }
 
+/// Whether a file of another tool holds it: such a file seldom tells all that an identity is made of.
+bool is_imported(const Record& record) {
+  return !record.environment || record.environment->headroom_version.empty();
+}
+
+bool agree(const std::string& a, const std::string& b) {
+  return a.empty() || b.empty() || a == b;
+}
+
+/// Whether two records may be of one case: nothing that both tell differs.
+bool agree(const Record& a, const Record& b) {
+  const bool axes = std::ranges::all_of(a.axes, [&](const auto& entry) {
+    const AxisValue* other = axis(b, entry.first);
+    return other == nullptr || *other == entry.second;
+  });
+  return axes && a.benchmark.name == b.benchmark.name && a.model.name == b.model.name &&
+         a.metric.name == b.metric.name && agree(a.benchmark.mode, b.benchmark.mode) &&
+         agree(torch_dtype(a.benchmark.dtype), torch_dtype(b.benchmark.dtype)) &&
+         agree(a.model.backend, b.model.backend) && agree(a.device, b.device) && agree(a.caches, b.caches) &&
+         (a.threads == 0 || b.threads == 0 || a.threads == b.threads);
+}
+
+/// Of those left over: the pairs of which one side is of another tool, that agree, and agree with nobody else.
+void match_by_what_both_tell(const std::vector<Record>& baseline, std::vector<const Record*>& partners,
+                             std::vector<const Record*>& left) {
+  std::map<const Record*, std::vector<std::size_t>> suitors;
+  for (std::size_t i = 0; i < baseline.size(); ++i) {
+    if (partners[i] != nullptr) continue;
+    std::vector<const Record*> found;
+    for (const Record* record : left) {
+      const bool differ = is_imported(*record) != is_imported(baseline[i]);
+      if (differ && agree(baseline[i], *record)) found.push_back(record);
+    }
+    if (found.size() == 1) suitors[found.front()].push_back(i);
+  }
+  for (const auto& [record, places] : suitors) {
+    if (places.size() != 1) continue;
+    partners[places.front()] = record;
+    std::erase(left, record);
+  }
+}
+
 }  // namespace
 
 JoinedRecords join_duplicates(std::vector<Record> records) {
@@ -153,7 +192,7 @@ JoinedRecords join_duplicates(std::vector<Record> records) {
 
 Matches match_records(const std::vector<Record>& baseline, const std::vector<Record>& test) {
   const auto candidates = candidates_of(baseline, test);
-  Matches matches;
+  std::vector<const Record*> partners;
   std::vector<bool> taken(test.size());
   for (const Record& record : baseline) {
     const auto found = candidates.find(identity(record));
@@ -161,15 +200,20 @@ Matches match_records(const std::vector<Record>& baseline, const std::vector<Rec
     if (found != candidates.end()) {
       partner = partner_of(record, found->second.several, test, found->second.in_test);
     }
-    if (partner == nullptr) {
-      matches.only_baseline.push_back(&record);
-      continue;
-    }
-    taken[static_cast<std::size_t>(partner - test.data())] = true;
-    matches.pairs.emplace_back(&record, partner);
+    partners.push_back(partner);
+    if (partner != nullptr) taken[static_cast<std::size_t>(partner - test.data())] = true;
   }
+  Matches matches;
   for (std::size_t i = 0; i < test.size(); ++i) {
     if (!taken[i]) matches.only_test.push_back(&test[i]);
+  }
+  match_by_what_both_tell(baseline, partners, matches.only_test);
+  for (std::size_t i = 0; i < baseline.size(); ++i) {
+    if (partners[i] == nullptr) {
+      matches.only_baseline.push_back(&baseline[i]);
+    } else {
+      matches.pairs.emplace_back(&baseline[i], partners[i]);
+    }
   }
   return matches;
 }

@@ -31,7 +31,9 @@ struct Matches {
 };
 
 /// Matches by identity(), never by position. The runner counts only where one side has several for an
-/// identity (two builds measured side by side): then those of the same label are partners.
+/// identity (two builds measured side by side): then those of the same label are partners. What is left over
+/// and stands in another tool's file on one side is matched by what both tell, where that is unambiguous: a
+/// report that names no device and no dtype, a command that hyperfine timed.
 Matches match_records(const std::vector<Record>& baseline, const std::vector<Record>& test);
 
 }  // namespace headroom

@@ -3,7 +3,6 @@
 
 #include <cmath>
 
-#include "headroom/compare/sample_series.h"
 #include "headroom/stats/quantile.h"
 
 namespace headroom {
@@ -11,8 +10,8 @@ namespace headroom {
 std::optional<PercentileComparison> compare_percentile(const Comparison& comparison, double percentile) {
   if (comparison.estimator == Estimator::kNone) return std::nullopt;
   constexpr double kConfidence = 0.95;
-  const SampleSeries before = sample_series(*comparison.baseline);
-  const SampleSeries after = sample_series(*comparison.test, comparison.test_factor);
+  const Series before = steady(*comparison.baseline);
+  const Series after = steady(*comparison.test, comparison.test_factor);
   const double p = percentile / 100;
   PercentileComparison result;
   result.percentile = percentile;

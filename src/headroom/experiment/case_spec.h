@@ -20,7 +20,7 @@ enum class Caches {
 /// One case as the scheduler asks a runner for it.
 struct CaseSpec {
   std::string experiment;
-  AxisValues axes;
+  AxisTexts axes;
   std::string backend = "native";
   int threads = 1;
   Caches caches = Caches::kCold;

@@ -113,12 +113,6 @@ std::map<SeriesKey, std::int64_t> series_ids(Database& database, const std::vect
   return ids;
 }
 
-std::size_t sample_count(const Record& record) {
-  std::size_t count = 0;
-  for (const ProcessSamples& process : record.samples) count += process.values.size() - process.warmup;
-  return count;
-}
-
 SqlValue number_or_null(double value) {
   return std::isfinite(value) ? SqlValue(value) : SqlValue();
 }

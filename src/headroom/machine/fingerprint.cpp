@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
+#include <random>
 #include <string_view>
 
 #include "headroom/base/units.h"
@@ -117,6 +118,8 @@ Environment read_environment(const std::vector<std::string>& command) {
   const MachineFacts facts = read_machine_facts();
   Environment environment;
   environment.timestamp = static_cast<std::uint64_t>(std::time(nullptr));
+  std::random_device chance;
+  environment.session = fmt::format("{:08x}{:08x}", chance(), chance());
   environment.fingerprint = fingerprint_of(facts);
   environment.governor = cpu_governor();
   environment.headroom_version = HEADROOM_VERSION;

@@ -60,7 +60,8 @@ Json write_dependencies(const Environment& environment) {
 Json write_environment(const Environment& environment) {
   Json machines = Json::array();
   for (const Environment::Runner& machine : environment.machines) machines.push_back(write_machine(machine));
-  return {{"timestamp", environment.timestamp},  {"fingerprint", environment.fingerprint},
+  return {{"timestamp", environment.timestamp},  {"session", environment.session},
+          {"fingerprint", environment.fingerprint},
           {"governor", environment.governor},    {"headroom_version", environment.headroom_version},
           {"git_sha", environment.git_sha},      {"git_branch", environment.git_branch},
           {"git_repo", environment.git_repo},    {"command", environment.command},
@@ -71,6 +72,7 @@ Json write_environment(const Environment& environment) {
 Environment read_environment_json(const Json& object, const std::string& where) {
   Environment environment;
   environment.timestamp = read_whole_member<std::uint64_t>(object, "timestamp", where);
+  environment.session = json_string_or(object, "session", "", where);
   environment.fingerprint = json_string_or(object, "fingerprint", "", where);
   environment.governor = json_string_or(object, "governor", "", where);
   environment.headroom_version = json_string_or(object, "headroom_version", "", where);

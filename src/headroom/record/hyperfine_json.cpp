@@ -75,7 +75,7 @@ Json result_of(const Record& latency, const std::vector<Record>& records) {
       result["memory_usage_byte"].push_back(static_cast<std::int64_t>(bytes));
   }
   result["exit_codes"] = exit_codes(other("exit_code"), times.size());
-  for (const auto& [name, value] : latency.axes) result["parameters"][name] = value;
+  for (const auto& [name, value] : latency.axes) result["parameters"][name] = value.text();
   return result;
 }
 

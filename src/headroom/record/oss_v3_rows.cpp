@@ -13,6 +13,7 @@
 #include "headroom/record/codec.h"
 #include "headroom/record/environment_json.h"
 #include "headroom/record/json_fields.h"
+#include "headroom/record/older_schemas.h"
 #include "headroom/record/tool_json.h"
 #include "headroom/record/tool_record.h"
 
@@ -145,11 +146,12 @@ void take_own_fields(const std::string& where, Record& record) {
   if (low && high && confidence) record.interval = Interval{*low, *high, *confidence};
   const std::string limit = taken(extra, "limit");
   if (const auto fraction = taken_number(extra, "limit_fraction"); fraction && *fraction != 0) {
-    record.limit = Limit{limit, record.metric.value * *fraction, *fraction, {}, false};
+    record.limit = Limit{record_json::limit_parts_of_name(limit), record.metric.value * *fraction, *fraction, {}, false};
     if (record.metric.direction == Direction::kHigherIsBetter)
       record.limit->value = record.metric.value / *fraction;
   }
   extra.erase("stop");
+  record_json::take_members_from_texts(record);
   take_samples(where + "/extra_info", record);
 }
 

@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom/record/record.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "headroom/base/json.h"
+#include "headroom/base/units.h"
 #include "headroom/record/dtype.h"
+#include "headroom/stats/quantile.h"
 
 namespace headroom {
 
@@ -24,7 +30,7 @@ Environment::~Environment() = default;
 
 std::string case_name(const Record& record) {
   std::string name = record.model.name;
-  for (const auto& [axis, value] : record.axes) name += " " + axis + "=" + value;
+  for (const auto& [axis, value] : record.axes) name += " " + axis + "=" + value.text();
   return name;
 }
 
@@ -32,13 +38,85 @@ std::string identity(const Record& record) {
   // Not every file keeps the order of the axes, and not every tool calls a dtype the same.
   std::vector<std::string> axes;
   for (const auto& [axis, value] : record.axes) {
-    axes.push_back(axis + "=" + (axis == "dtype" ? torch_dtype(value) : value));
+    axes.push_back(axis + "=" + (axis == "dtype" ? torch_dtype(value.text()) : value.text()));
   }
   std::ranges::sort(axes);
   // A JSON array keeps the parts apart whatever characters they hold.
   return dump_json(Json::array({record.benchmark.name, record.benchmark.mode, record.model.name,
                                 record.model.backend, axes, torch_dtype(record.benchmark.dtype),
                                 record.device, record.caches, record.threads, record.metric.name}));
+}
+
+std::string limit_name(const Limit& limit) {
+  std::string name;
+  for (const LimitPart& part : limit.parts) {
+    name += (name.empty() ? "" : " + ") + part.kind;
+    if (!part.dtype.empty()) name += " " + part.dtype;
+    if (part.bytes > 0) name += " " + format_bytes(static_cast<double>(part.bytes));
+    if (!part.pattern.empty()) name += " " + part.pattern;
+  }
+  const int threads = limit.parts.empty() ? 0 : limit.parts.front().threads;
+  if (threads > 0) name += fmt::format(", {} thread{}", threads, threads == 1 ? "" : "s");
+  return name;
+}
+
+const AxisValue* axis(const Record& record, std::string_view name) {
+  const auto found = std::ranges::find(record.axes, name, &AxisValues::value_type::first);
+  return found == record.axes.end() ? nullptr : &found->second;
+}
+
+std::string axis_text(const Record& record, std::string_view name) {
+  const AxisValue* value = axis(record, name);
+  return value == nullptr ? "" : value->text();
+}
+
+std::optional<std::int64_t> whole_axis(const Record& record, std::string_view name) {
+  const AxisValue* value = axis(record, name);
+  return value == nullptr ? std::nullopt : value->integer();
+}
+
+std::span<const double> steady(const ProcessSamples& process) {
+  return std::span(process.values).subspan(std::min(process.warmup, process.values.size()));
+}
+
+Series steady(const Record& record, double factor) {
+  Series series;
+  const bool in_rounds = std::ranges::all_of(record.samples, [](const ProcessSamples& process) {
+    return process.rounds.size() == process.values.size();
+  });
+  for (const ProcessSamples& process : record.samples) {
+    const std::span<const double> values = steady(process);
+    for (const double value : values) series.values.push_back(value * factor);
+    if (!values.empty()) series.group_sizes.push_back(values.size());
+    if (in_rounds) {
+      series.rounds.insert(series.rounds.end(), process.rounds.end() - std::ssize(values),
+                           process.rounds.end());
+    }
+  }
+  return series;
+}
+
+void estimate(Record& record) {
+  if (const auto found = estimate(steady(record))) {
+    record.metric.value = found->median;
+    record.interval = found->interval;
+  }
+}
+
+std::size_t sample_count(const Record& record) {
+  std::size_t count = 0;
+  for (const ProcessSamples& process : record.samples) count += steady(process).size();
+  return count;
+}
+
+std::vector<double> process_medians(const Record& record) {
+  std::vector<double> medians;
+  for (const ProcessSamples& process : record.samples) {
+    const std::span<const double> values = steady(process);
+    const bool usable = !values.empty() && std::ranges::all_of(values, [](double v) { return std::isfinite(v); });
+    medians.push_back(usable ? median(values) : std::numeric_limits<double>::quiet_NaN());
+  }
+  return medians;
 }
 
 bool any_outcome(std::span<const Record> records, Outcome::Kind kind) {

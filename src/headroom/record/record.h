@@ -7,20 +7,22 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <utility>
+#include <string_view>
 #include <vector>
 
 #include "headroom/base/precision.h"
+#include "headroom/record/axis_value.h"
 #include "headroom/record/environment.h"
 #include "headroom/stats/interval.h"
+#include "headroom/stats/modes.h"
+#include "headroom/stats/series.h"
 #include "headroom/stats/stopping.h"
 
 namespace headroom {
 
 using StringMap = std::map<std::string, std::string>;
-/// Axis values of a case in the order in which the experiment declares them: {"D", "1024"}, {"dtype",
-/// "int8"}.
-using AxisValues = std::vector<std::pair<std::string, std::string>>;
+/// Axis values as a person writes them and a runner is told them: {"D", "1024"}, {"dtype", "int8"}.
+using AxisTexts = std::vector<std::pair<std::string, std::string>>;
 
 enum class Direction { kLowerIsBetter, kHigherIsBetter };
 
@@ -63,13 +65,42 @@ struct ProcessSamples {
   std::vector<DeviceNoise> device{};  ///< empty where no driver of a device said anything
 };
 
+/// What bounds a case: a resource at work in one way.
+struct LimitPart {
+  std::string kind;        ///< "read", "write", "copy", "peak"
+  std::int64_t bytes = 0;  ///< the working set; 0 for a peak
+  std::string pattern;     ///< how it is walked over ("linear"), or the peak computed ("dot")
+  std::string dtype;       ///< of a peak; empty otherwise
+  int threads = 0;         ///< 0 where it has no meaning
+
+  bool operator==(const LimitPart&) const = default;
+};
+
 /// What the machine could do for this case, measured in the same rounds.
 struct Limit {
-  std::string name;     ///< "read 32 MiB linear, 2 threads"
-  double value = 0;     ///< the limit in the metric's unit (median over the rounds)
-  double fraction = 0;  ///< limit time / case time: 1 is at the limit; median of the paired ratios
+  std::vector<LimitPart> parts;  ///< several where one after the other binds: read, then copy
+  double value = 0;              ///< the limit in the metric's unit (median over the rounds)
+  double fraction = 0;           ///< limit time / case time: 1 is at the limit; median of the paired ratios
   std::optional<Interval> interval;  ///< of the fraction
   bool unstable = false;             ///< the limit itself moved by more than 10 % between quartiles
+  /// Of the fraction over single rounds: how far these lie apart, where the interval says how well their
+  /// median is known. Nothing where no rounds are known.
+  struct Rounds {
+    std::size_t count = 0;
+    double lower_quartile = 0, upper_quartile = 0;
+  };
+  std::optional<Rounds> rounds{};
+};
+
+/// "read 32 MiB linear, 2 threads", "read 8 MiB linear + copy 24 MiB plain, 2 threads", "peak bf16 dot".
+std::string limit_name(const Limit& limit);
+
+/// How the time of a case stands to that of another one of the same run, by the samples of the same rounds.
+struct RatioToOther {
+  double ratio = 1;
+  std::optional<Interval> interval{};  ///< nothing where there are too few pairs
+  std::size_t pairs = 0;
+  std::string other;  ///< "native@native": backend and runner; of a command its title
 };
 
 /// One metric of one case: the fields of the PyTorch OSS benchmark database, schema v3, and what a
@@ -104,7 +135,9 @@ struct Record {
     Direction direction = Direction::kLowerIsBetter;
     double value = 0;  ///< the estimate: the median of the samples after warm-up
     std::optional<double> target;
-    StringMap extra_info;
+    std::optional<double> target_share{};  ///< the target as a share of the limit, where it is one
+    bool headline = false;                 ///< the metric that tables show for its case
+    StringMap extra_info{};
   } metric;
 
   AxisValues axes;     ///< dtype included
@@ -117,6 +150,8 @@ struct Record {
   std::optional<Interval> interval;  ///< of metric.value
   StopReason stop = StopReason::kNone;
   std::optional<Limit> limit;
+  std::optional<RatioToOther> ratio;  ///< of the times, whatever the metric; nothing for the one compared with
+  Modes modes;                        ///< of a time: the groups it falls into, medians in the metric's unit
   double max_error = 0;                ///< largest error against the float64 reference, as verify() scales it
   double error_bound = 0;              ///< what it was held against; 0 where it was not
   std::optional<Precision> sums_in{};  ///< the precision that error_bound is for; empty: not known
@@ -135,6 +170,24 @@ std::string case_name(const Record& record);
 /// threads, metric. What `diff` matches by. The order of the axes does not count, nor whether a dtype has its
 /// short name or PyTorch's.
 std::string identity(const Record& record);
+
+/// The value of an axis; nullptr where the case has no such axis.
+const AxisValue* axis(const Record& record, std::string_view name);
+/// AxisValue::text of it; empty where the case has no such axis.
+std::string axis_text(const Record& record, std::string_view name);
+/// AxisValue::integer of it; nothing where the case has no such axis, or it is no whole number.
+std::optional<std::int64_t> whole_axis(const Record& record, std::string_view name);
+
+/// The samples of a process after warm-up.
+std::span<const double> steady(const ProcessSamples& process);
+/// The samples after warm-up, in the order measured, times `factor`. Rounds only where all samples have one.
+Series steady(const Record& record, double factor = 1);
+/// Gives the record the median of its steady samples and its interval; leaves it as it is where it has none.
+void estimate(Record& record);
+/// How many these are.
+std::size_t sample_count(const Record& record);
+/// The median of the steady samples of each process (of a job: of each rank); not-a-number where one has none.
+std::vector<double> process_medians(const Record& record);
 
 /// Whether any of them ended so.
 bool any_outcome(std::span<const Record> records, Outcome::Kind kind);

@@ -8,6 +8,7 @@
 
 #include "headroom/record/codec.h"
 #include "headroom/record/json_fields.h"
+#include "headroom/record/older_schemas.h"
 
 namespace headroom::record_json {
 namespace {
@@ -63,17 +64,51 @@ Json write_process(const ProcessSamples& process) {
 }
 
 Json write_limit(const Limit& limit) {
-  Json json{{"name", limit.name},
+  Json parts = Json::array();
+  for (const LimitPart& part : limit.parts) {
+    Json one{{"kind", part.kind}};
+    if (part.bytes > 0) one["bytes"] = part.bytes;
+    if (!part.pattern.empty()) one["pattern"] = part.pattern;
+    if (!part.dtype.empty()) one["dtype"] = part.dtype;
+    if (part.threads > 0) one["threads"] = part.threads;
+    parts.push_back(std::move(one));
+  }
+  Json json{{"name", limit_name(limit)},
+            {"parts", std::move(parts)},
             {"value", limit.value},
             {"fraction", limit.fraction},
             {"unstable", limit.unstable}};
   if (limit.interval) json["interval"] = write_interval(*limit.interval);
+  if (limit.rounds) {
+    json["rounds"] = {{"count", limit.rounds->count},
+                      {"lower_quartile", limit.rounds->lower_quartile},
+                      {"upper_quartile", limit.rounds->upper_quartile}};
+  }
   return json;
+}
+
+LimitPart read_limit_part(const Json& object, const std::string& where) {
+  return {json_string(object, "kind", where), read_whole_member<std::int64_t>(object, "bytes", where),
+          json_string_or(object, "pattern", "", where), json_string_or(object, "dtype", "", where),
+          read_whole_member<int>(object, "threads", where)};
+}
+
+Limit::Rounds read_limit_rounds(const Json& object, const std::string& where) {
+  return {read_whole_member<std::size_t>(object, "count", where),
+          json_number(object, "lower_quartile", where), json_number(object, "upper_quartile", where)};
 }
 
 Limit read_limit(const Json& object, const std::string& where) {
   Limit limit;
-  limit.name = json_string_or(object, "name", "", where);
+  if (optional_member(object, "parts", where) != nullptr) {
+    const Json& parts = json_array(object, "parts", where);
+    for (std::size_t i = 0; i < parts.size(); ++i)
+      limit.parts.push_back(read_limit_part(parts[i], fmt::format("{}/parts/{}", where, i)));
+  } else {
+    limit.parts = limit_parts_of_name(json_string_or(object, "name", "", where));
+  }
+  if (const Json* rounds = optional_member(object, "rounds", where))
+    limit.rounds = read_limit_rounds(*rounds, where + "/rounds");
   limit.value = number_or_nan(json_member(object, "value", where), where + "/value");
   limit.fraction = number_or_nan(json_member(object, "fraction", where), where + "/fraction");
   limit.unstable = read_bool_or(object, "unstable", false, where);
@@ -89,6 +124,8 @@ Json write_metric(const Record::Metric& metric) {
             {"direction", to_string(metric.direction)},
             {"value", metric.value}};
   if (metric.target) json["target"] = *metric.target;
+  if (metric.target_share) json["target_share"] = *metric.target_share;
+  if (metric.headline) json["headline"] = true;
   json["extra_info"] = metric.extra_info;
   return json;
 }
@@ -101,6 +138,9 @@ Record::Metric read_metric(const Json& object, const std::string& where) {
   metric.value = number_or_nan(json_member(object, "value", where), where + "/value");
   if (optional_member(object, "target", where) != nullptr)
     metric.target = json_number(object, "target", where);
+  if (optional_member(object, "target_share", where) != nullptr)
+    metric.target_share = json_number(object, "target_share", where);
+  metric.headline = read_bool_or(object, "headline", false, where);
   metric.extra_info = read_string_map(object, "extra_info", where);
   return metric;
 }
@@ -116,22 +156,76 @@ Record::Model read_model(const Json& object, const std::string& where) {
           read_string_map(object, "extra_info", where)};
 }
 
+/// A number as such, a size as {"bytes": N}, a text as a text.
+Json write_axis_value(const AxisValue& axis) {
+  return std::visit(
+      [](const auto& value) -> Json {
+        if constexpr (std::is_same_v<std::decay_t<decltype(value)>, AxisValue::Size>) {
+          return {{"bytes", value.bytes}};
+        } else {
+          return value;
+        }
+      },
+      axis.value());
+}
+
+/// Also of schemas 1 and 2, where every value is a text.
+AxisValue read_axis_value(const Json& value, const std::string& where) {
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_number()) return dump_json(value);
+  if (value.is_object()) return AxisValue::Size{read_whole_member<std::int64_t>(value, "bytes", where)};
+  throw Error(where + ": expected a number, a text, or a size as {\"bytes\": N}");
+}
+
 AxisValues read_axes(const Json& object, const std::string& where) {
   AxisValues axes;
   const Json* member = optional_member(object, "axes", where);
   if (member == nullptr) return axes;
   if (!member->is_object()) refuse(where, "axes", "expected an object");
   for (const auto& [axis, value] : member->items()) {
-    axes.emplace_back(axis, json_string(*member, axis.c_str(), where + "/axes"));
+    axes.emplace_back(axis, read_axis_value(value, fmt::format("{}/axes/{}", where, axis)));
   }
   return axes;
+}
+
+Json write_ratio(const RatioToOther& ratio) {
+  Json json{{"to", ratio.other}, {"ratio", ratio.ratio}, {"pairs", ratio.pairs}};
+  if (ratio.interval) json["interval"] = write_interval(*ratio.interval);
+  return json;
+}
+
+RatioToOther read_ratio(const Json& object, const std::string& where) {
+  RatioToOther ratio;
+  ratio.ratio = json_number(object, "ratio", where);
+  ratio.pairs = read_whole_member<std::size_t>(object, "pairs", where);
+  ratio.other = json_string(object, "to", where);
+  if (const Json* interval = optional_member(object, "interval", where))
+    ratio.interval = read_interval(*interval, where + "/interval");
+  return ratio;
+}
+
+Json write_modes(const Modes& modes) {
+  Json groups = Json::array();
+  for (const Mode& group : modes.groups) groups.push_back({{"median", group.median}, {"share", group.share}});
+  return {{"groups", std::move(groups)}, {"changes", modes.changes}, {"in_stretches", modes.in_stretches}};
+}
+
+Modes read_modes(const Json& object, const std::string& where) {
+  Modes modes;
+  for (const Json& group : json_array(object, "groups", where)) {
+    const std::string path = fmt::format("{}/groups/{}", where, modes.groups.size());
+    modes.groups.push_back({json_number(group, "median", path), json_number(group, "share", path)});
+  }
+  modes.changes = read_whole_member<std::size_t>(object, "changes", where);
+  modes.in_stretches = read_bool_or(object, "in_stretches", false, where);
+  return modes;
 }
 
 }  // namespace
 
 Json write_record(const Record& record) {
   Json axes = Json::object();
-  for (const auto& [axis, value] : record.axes) axes[axis] = value;
+  for (const auto& [axis, value] : record.axes) axes[axis] = write_axis_value(value);
   Json samples = Json::array();
   for (const ProcessSamples& process : record.samples) samples.push_back(write_process(process));
 
@@ -155,6 +249,8 @@ Json write_record(const Record& record) {
             {"outcome", {{"kind", to_string(record.outcome.kind)}, {"reason", record.outcome.reason}}}};
   if (record.interval) json["interval"] = write_interval(*record.interval);
   if (record.limit) json["limit"] = write_limit(*record.limit);
+  if (record.ratio) json["ratio"] = write_ratio(*record.ratio);
+  if (!record.modes.groups.empty()) json["modes"] = write_modes(record.modes);
   json["stop"] = to_string(record.stop);
   json["verified"] = record.verified;
   json["max_error"] = record.max_error;
@@ -185,6 +281,10 @@ Record read_record(const Json& object, const std::string& where) {
   if (const Json* limit = optional_member(object, "limit", where)) {
     record.limit = read_limit(*limit, where + "/limit");
   }
+  if (const Json* ratio = optional_member(object, "ratio", where))
+    record.ratio = read_ratio(*ratio, where + "/ratio");
+  if (const Json* modes = optional_member(object, "modes", where))
+    record.modes = read_modes(*modes, where + "/modes");
   if (optional_member(object, "stop", where) != nullptr) {
     record.stop = read_choice(object, "stop", kStopReasons, where);
   }
@@ -200,6 +300,7 @@ Record read_record(const Json& object, const std::string& where) {
   }
   record.kept_wrong = read_bool_or(object, "kept_wrong", false, where);
   record.notes = read_strings(object, "notes", where);
+  take_members_from_texts(record);
   return record;
 }
 

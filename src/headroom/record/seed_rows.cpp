@@ -26,7 +26,7 @@ std::vector<std::string> key_of(const Record& record) {
 std::vector<Group> group_by_shape(const std::vector<Record>& records) {
   std::vector<Group> groups;
   for (const Record& record : records) {
-    if (!is_headline(record)) continue;
+    if (!record.metric.headline) continue;
     const std::vector<std::string> key = key_of(record);
     auto group =
         std::find_if(groups.begin(), groups.end(), [&](const Group& other) { return other.key == key; });
@@ -82,11 +82,6 @@ SeedRow row_of(const Group& group, const std::string& name) {
 }
 
 }  // namespace
-
-bool is_headline(const Record& record) {
-  const auto mark = record.metric.extra_info.find("headline");
-  return mark != record.metric.extra_info.end() && mark->second == "true";
-}
 
 std::vector<SeedRow> seed_rows(const std::vector<Record>& records) {
   // The backend and runner of an experiment that has the plain name.

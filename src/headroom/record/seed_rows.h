@@ -43,7 +43,4 @@ struct SeedRow {
 /// cases' targets, empty unless each case has one.
 std::vector<SeedRow> seed_rows(const std::vector<Record>& records);
 
-/// Whether this is the record that tables show for its case: metric.extra_info["headline"] is "true".
-bool is_headline(const Record& record);
-
 }  // namespace headroom

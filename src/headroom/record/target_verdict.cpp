@@ -9,8 +9,6 @@
 namespace headroom {
 namespace {
 
-constexpr const char* kShare = "target_share";
-
 TargetVerdict judge(double value, const std::optional<Interval>& interval, double target,
                     Direction direction) {
   const bool lower = direction == Direction::kLowerIsBetter;
@@ -26,14 +24,14 @@ void apply(Record& record, const Target& target) {
   if (!record.limit) return;
   const bool lower = record.metric.direction == Direction::kLowerIsBetter;
   record.metric.target = lower ? record.limit->value / target.value : record.limit->value * target.value;
-  record.metric.extra_info[kShare] = std::to_string(target.value);
+  record.metric.target_share = target.value;
 }
 
 }  // namespace
 
 void apply_targets(std::vector<Record>& records, std::span<const Target> targets) {
   for (Record& record : records) {
-    if (!is_headline(record)) continue;
+    if (!record.metric.headline) continue;
     if (const auto target = find_target(targets, target_query(record))) apply(record, *target);
   }
 }
@@ -49,12 +47,9 @@ TargetVerdict target_verdict(const Record& record) {
     const bool certain = record.limit->interval && !record.limit->unstable;
     return certain ? TargetVerdict::kMissed : TargetVerdict::kUnclear;
   }
-  const auto share = record.metric.extra_info.find(kShare);
-  if (share != record.metric.extra_info.end() && record.limit) {
-    // A record from a file may hold any text there.
-    if (const std::optional<double> wanted = to_number(share->second)) {
-      return judge(record.limit->fraction, record.limit->interval, *wanted, Direction::kHigherIsBetter);
-    }
+  if (record.metric.target_share && record.limit) {
+    return judge(record.limit->fraction, record.limit->interval, *record.metric.target_share,
+                 Direction::kHigherIsBetter);
   }
   return judge(record.metric.value, record.interval, *record.metric.target, record.metric.direction);
 }

@@ -10,7 +10,7 @@
 namespace headroom {
 
 /// Gives each headline record the target that fits it: metric.target in the metric's unit, and where the
-/// target is a share of the limit, extra_info "target_share" (0.8). Records without a limit get no share
+/// target is a share of the limit, metric.target_share (0.8). Records without a limit get no share
 /// target.
 void apply_targets(std::vector<Record>& records, std::span<const Target> targets);
 

@@ -25,7 +25,7 @@ Record headline_record(std::string tool, std::string case_name, std::string metr
                        Direction direction) {
   Record record =
       tool_record(std::move(tool), std::move(case_name), std::move(metric), std::move(unit), direction);
-  record.metric.extra_info["headline"] = "true";
+  record.metric.headline = true;
   return record;
 }
 

@@ -21,7 +21,7 @@ void add(CaseRow& row, const Record& record) {
   if (record.metric.name == kGpuUtilization) return void(row.gpu = &record);
   if (record.metric.name == kMmConvUtilization) return void(row.mm_conv = &record);
   if (record.metric.name == "latency" && row.latency == nullptr) row.latency = &record;
-  const bool keep = row.headline != nullptr && is_headline(*row.headline);
+  const bool keep = row.headline != nullptr && row.headline->metric.headline;
   if (!keep) row.headline = &record;
 }
 
@@ -47,18 +47,10 @@ std::vector<CaseRow> case_rows(const std::vector<Record>& records) {
   return all;
 }
 
-std::size_t sample_count(const Record& record) {
-  std::size_t count = 0;
-  for (const ProcessSamples& process : record.samples) {
-    count += process.values.size() - std::min(process.warmup, process.values.size());
-  }
-  return count;
-}
-
 std::string case_text(const Record& record) {
   std::string text = record.model.name;
   for (const auto& [axis, value] : record.axes) {
-    if (axis != "dtype") text += " " + axis + "=" + value;
+    if (axis != "dtype") text += " " + axis + "=" + value.text();
   }
   return text;
 }

@@ -29,9 +29,6 @@ std::vector<CaseRow> case_rows(const std::vector<Record>& records);
 /// Equal for the records of one row: one case, backend and runner.
 std::string row_key(const Record& record);
 
-/// Samples that went into the estimate: all but warm-up.
-std::size_t sample_count(const Record& record);
-
 /// "gemv D=1024": the case without its dtype.
 std::string case_text(const Record& record);
 

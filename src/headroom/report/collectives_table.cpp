@@ -10,7 +10,6 @@
 #include "headroom/base/table.h"
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
-#include "headroom/report/case_rows.h"
 #include "headroom/report/metric_text.h"
 
 namespace headroom {
@@ -38,13 +37,8 @@ std::vector<Row> rows_of(const std::vector<Record>& records) {
   return rows;
 }
 
-std::string axis(const Record& record, const std::string& name) {
-  const auto found = std::ranges::find(record.axes, name, &AxisValues::value_type::first);
-  return found == record.axes.end() ? "" : found->second;
-}
-
 std::string size_text(const Record& record) {
-  return format_bytes(static_cast<double>(to_integer(axis(record, "bytes")).value_or(0)));
+  return format_bytes(static_cast<double>(whole_axis(record, "bytes").value_or(0)));
 }
 
 std::string info(const Record& record, const std::string& key) {
@@ -89,7 +83,7 @@ Table time_table(const std::vector<Row>& rows) {
     const Record* latency = row.find("latency");
     if (latency == nullptr || latency->samples.empty()) continue;
     const Record *algbw = row.find("algbw"), *skew = row.find("skew");
-    table.row({name_of(*latency), size_text(*latency), axis(*latency, "ranks"),
+    table.row({name_of(*latency), size_text(*latency), axis_text(*latency, "ranks"),
                metric_time_with_interval(latency), algbw == nullptr ? "" : format_number(algbw->metric.value),
                metric_number_with_interval(row.find("busbw")), metric_time(skew), slowest_text(*latency),
                std::to_string(sample_count(*latency)), latency->verified ? "right" : ""});
@@ -109,7 +103,7 @@ Table percentile_table(const std::vector<Row>& rows) {
   for (const Row& row : rows) {
     const Record* latency = row.find("latency");
     if (latency == nullptr || latency->samples.empty()) continue;
-    std::vector<std::string> cells{latency->model.name, size_text(*latency), axis(*latency, "ranks")};
+    std::vector<std::string> cells{latency->model.name, size_text(*latency), axis_text(*latency, "ranks")};
     for (const char* percentile : {"latency p75", "latency p90", "latency p95", "latency p99"})
       cells.push_back(time_in_interval(row.find(percentile)));
     table.row(std::move(cells));
@@ -165,10 +159,8 @@ std::string collectives_rank_report(const std::vector<Record>& records, std::siz
     const Record* ranks = row.find("rank latency");
     if (ranks == nullptr) continue;
     for (std::size_t rank = 0; rank < ranks->samples.size(); ++rank) {
-      const auto median = to_number(info(*ranks, fmt::format("rank {}", rank)));
-      const ProcessSamples& samples = ranks->samples[rank];
-      table.row({ranks->model.name, size_text(*ranks), std::to_string(rank), median ? us_text(*median) : "",
-                 std::to_string(samples.values.size() - samples.warmup)});
+      table.row({ranks->model.name, size_text(*ranks), std::to_string(rank),
+                 us_text(process_medians(*ranks)[rank]), std::to_string(steady(ranks->samples[rank]).size())});
     }
   }
   return table.text(width);

@@ -10,7 +10,6 @@
 
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
-#include "headroom/record/mode_note.h"
 #include "headroom/report/case_rows.h"
 #include "headroom/report/metric_text.h"
 #include "headroom/report/noise_marks.h"
@@ -129,7 +128,7 @@ void add_row(Table& table, const CommandRow& row, std::span<const Comparison> co
              count_text(row, "context_switches"), noise_marks(record)});
   const auto compared = std::ranges::find(comparisons, &record, &Comparison::test);
   const std::string ratio = compared == comparisons.end() ? "" : ratio_line(*compared);
-  const std::string modes = mode_note_of(record);
+  const std::string modes = modes_text(record);
   for (const std::string& line : {ratio, modes.empty() ? "" : "    " + modes, counter_line(row)}) {
     if (!line.empty()) table.line(line);
   }
@@ -154,7 +153,7 @@ Table command_table(const std::vector<Record>& records, std::span<const Comparis
 
 std::string command_legend(const std::vector<Record>& records) {
   // What the table says already.
-  constexpr std::array<std::string_view, 4> kMarked{"steal:", "warm-up:", "time cap:", kModesNote};
+  constexpr std::array<std::string_view, 3> kMarked{"steal:", "warm-up:", "time cap:"};
   std::string marks, notes;
   for (const CommandRow& row : command_rows(records)) {
     marks += noise_marks(*row.latency);

@@ -4,57 +4,40 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <vector>
 
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
-#include "headroom/stats/quantile.h"
 
 namespace headroom {
 namespace {
-
-std::optional<std::int64_t> ranks_of(const Record& record) {
-  for (const auto& [axis, value] : record.axes) {
-    if (axis == "ranks") return to_integer(value);
-  }
-  return std::nullopt;
-}
 
 /// The case without its rank count, and what else tells series apart.
 std::string series_of(const Comparison& comparison) {
   const Record& record = *comparison.baseline;
   std::string text = record.model.name;
   for (const auto& [axis, value] : record.axes) {
-    if (axis != "ranks") text += " " + axis + "=" + value;
+    if (axis != "ranks") text += " " + axis + "=" + value.text();
   }
   if (!record.model.backend.empty()) text += " " + record.model.backend;
   return text;
 }
 
-std::optional<double> median_of(const ProcessSamples& process) {
-  const std::size_t first = std::min(process.warmup, process.values.size());
-  if (first == process.values.size()) return std::nullopt;
-  return median(std::span(process.values).subspan(first));
-}
-
 std::string skew_text(const Record& record, std::int64_t ranks) {
   if (ranks < 2 || record.samples.size() != static_cast<std::size_t>(ranks)) return "-";
-  std::vector<double> medians;
-  for (const ProcessSamples& process : record.samples) {
-    const auto found = median_of(process);
-    if (!found) return "-";
-    medians.push_back(*found);
-  }
+  const std::vector<double> medians = process_medians(record);
+  if (std::ranges::any_of(medians, [](double median) { return std::isnan(median); })) return "-";
   const auto [fastest, slowest] = std::ranges::minmax(medians);
   return format_percent(slowest / fastest - 1);
 }
 
 /// The comparisons of one series, by rank count.
-using Series = std::map<std::int64_t, const Comparison*>;
+using RanksSeries = std::map<std::int64_t, const Comparison*>;
 
-void append_series(Table& table, const std::string& name, const Series& series) {
+void append_series(Table& table, const std::string& name, const RanksSeries& series) {
   if (series.size() < 2) return;
   const Comparison& base = *series.begin()->second;
   for (const auto& [ranks, comparison] : series) {
@@ -78,9 +61,9 @@ Table scaling_table(const DiffReport& report) {
                {"test", Align::kRight}},
               2);
   std::vector<std::string> order;
-  std::map<std::string, Series> all;
+  std::map<std::string, RanksSeries> all;
   for (const Comparison& comparison : report.comparisons) {
-    const auto ranks = ranks_of(*comparison.baseline);
+    const auto ranks = whole_axis(*comparison.baseline, "ranks");
     if (!ranks || !comparison.ratio || comparison.baseline->metric.direction != Direction::kLowerIsBetter)
       continue;
     std::string name = series_of(comparison);

@@ -5,26 +5,18 @@
 
 #include "headroom/base/json.h"
 #include "headroom/base/text.h"
-#include "headroom/base/units.h"
 #include "headroom/report/ddp_series.h"
 
 namespace headroom {
 namespace {
 
-constexpr double kMebibyte = 1 << 20;
 /// What PyTorch's benchmark trains on, and does not say.
 constexpr const char* kUsualImage = "224";
 
 Json number_or_text(const std::string& text) {
-  const auto number = to_integer(text);
+  if (const auto whole = to_integer(text)) return *whole;
+  const auto number = to_number(text);
   return number ? Json(*number) : Json(text);
-}
-
-/// In MB, as the benchmark has it.
-Json bucket_size(const std::string& bucket) {
-  const double mebibytes = static_cast<double>(parse_bytes(bucket)) / kMebibyte;
-  const auto whole = static_cast<std::int64_t>(mebibytes);
-  return static_cast<double>(whole) == mebibytes ? Json(whole) : Json(mebibytes);
 }
 
 Json round_of(const DdpStepRecords& step) {
@@ -41,7 +33,7 @@ Json result_of(const DdpSeries& series, bool with_bucket) {
   if (series.has_images() && series.image_size != kUsualImage) {
     result["image_size"] = number_or_text(series.image_size);
   }
-  if (with_bucket && !series.bucket.empty()) result["bucket_size"] = bucket_size(series.bucket);
+  if (with_bucket && !series.bucket.empty()) result["bucket_size"] = number_or_text(series.bucket);
   Json rounds = Json::array();
   for (const DdpStepRecords& step : series.steps) {
     if (step.find("latency") != nullptr) rounds.push_back(round_of(step));
@@ -66,7 +58,7 @@ std::string ddp_seed_report(const std::vector<Record>& records, const std::strin
   Json report = {{"pytorch_version", library.substr(library.find(' ') + 1)},
                  {"cuda_version", nullptr},
                  {"distributed_backend", backend}};
-  if (buckets.size() == 1) report["bucket_size"] = bucket_size(*buckets.begin());
+  if (buckets.size() == 1) report["bucket_size"] = number_or_text(*buckets.begin());
   report["benchmark_results"] = std::move(results);
   return dump_json(report) + "\n";
 }

@@ -11,7 +11,7 @@ namespace {
 std::vector<DdpStepRecords> steps_of(const std::vector<Record>& records) {
   std::vector<DdpStepRecords> steps;
   for (const Record& record : records) {
-    if (record.metric.extra_info.contains("headline") || steps.empty()) {
+    if (record.metric.headline || steps.empty()) {
       steps.emplace_back().latency = &record;
     }
     if (record.outcome.kind == Outcome::Kind::kMeasured) steps.back().metrics[record.metric.name] = &record;
@@ -20,28 +20,23 @@ std::vector<DdpStepRecords> steps_of(const std::vector<Record>& records) {
 }
 
 bool is_without_ddp(const DdpStepRecords& step) {
-  return axis_of(*step.latency, "ddp") == "no";
+  return axis_text(*step.latency, "ddp") == "no";
 }
 
 bool is_of(const DdpSeries& series, const Record& record) {
-  return series.model == record.model.name && series.batch_size == axis_of(record, "batch_size") &&
-         series.image_size == axis_of(record, "image_size");
+  return series.model == record.model.name && series.batch_size == axis_text(record, "batch_size") &&
+         series.image_size == axis_text(record, "image_size");
 }
 
 DdpSeries series_for(const Record& record) {
   return {record.model.name,
-          axis_of(record, "batch_size"),
-          axis_of(record, "image_size"),
-          axis_of(record, "bucket"),
+          axis_text(record, "batch_size"),
+          axis_text(record, "image_size"),
+          axis_text(record, "bucket_size"),
           {}};
 }
 
 }  // namespace
-
-std::string axis_of(const Record& record, const std::string& name) {
-  const auto found = std::ranges::find(record.axes, name, [](const auto& axis) { return axis.first; });
-  return found == record.axes.end() ? "" : found->second;
-}
 
 const Record* DdpStepRecords::find(const std::string& metric) const {
   const auto found = metrics.find(metric);
@@ -49,7 +44,7 @@ const Record* DdpStepRecords::find(const std::string& metric) const {
 }
 
 int DdpStepRecords::ranks() const {
-  return static_cast<int>(to_integer(axis_of(*latency, "ranks")).value_or(0));
+  return static_cast<int>(whole_axis(*latency, "ranks").value_or(0));
 }
 
 std::string DdpStepRecords::label() const {
@@ -74,7 +69,7 @@ std::vector<DdpSeries> ddp_series(const std::vector<Record>& records) {
       all.back().steps.push_back(step);
       continue;
     }
-    const std::string bucket = axis_of(record, "bucket");
+    const std::string bucket = axis_text(record, "bucket_size");
     auto series = std::ranges::find_if(all, [&](const DdpSeries& known) {
       return is_of(known, record) && (known.bucket == bucket || known.bucket.empty());
     });

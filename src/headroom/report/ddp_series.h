@@ -33,7 +33,4 @@ struct DdpSeries {
 /// without DDP is there has a series with no bucket size.
 std::vector<DdpSeries> ddp_series(const std::vector<Record>& records);
 
-/// The value of an axis; empty where there is none.
-std::string axis_of(const Record& record, const std::string& name);
-
 }  // namespace headroom

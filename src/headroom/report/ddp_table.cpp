@@ -162,7 +162,7 @@ std::string title(const DdpSeries& series) {
   const Record& record = *series.steps.back().latency;
   std::string text = fmt::format("Benchmark: {} with batch size {}", series.model, series.batch_size);
   if (series.has_images()) text += fmt::format(", {0}x{0} pixels", series.image_size);
-  if (!series.bucket.empty()) text += ", buckets of " + series.bucket;
+  if (!series.bucket.empty()) text += ", buckets of " + series.bucket + " MiB";
   if (record.model.backend == "c10d") text += ", reduced by c10d";
   return text + fmt::format(", {} thread{} a rank\n\n", record.threads, record.threads == 1 ? "" : "s");
 }

@@ -59,7 +59,7 @@ Json comparison_json(const DiffReport& report, const Comparison& comparison) {
   const auto& ratio = comparison.ratio;
   const bool bounded = ratio && ratio->interval;
   Json axes = Json::object();
-  for (const auto& [axis, value] : record.axes) axes[axis] = value;
+  for (const auto& [axis, value] : record.axes) axes[axis] = value.text();
   return {{"test", comparison.test_index},
           {"case", case_name(record)},
           {"axes", axes},

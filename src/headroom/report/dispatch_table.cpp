@@ -10,7 +10,6 @@
 #include "headroom/base/table.h"
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
-#include "headroom/report/case_rows.h"
 #include "headroom/report/metric_text.h"
 
 namespace headroom {
@@ -38,17 +37,12 @@ std::string plain_number(const Record* record) {
   return record == nullptr ? "" : fmt::format("{:.0f}", record->metric.value);
 }
 
-std::string rank_median(const Record& record, const std::string& rank) {
-  const auto found = record.metric.extra_info.find("rank " + rank);
-  const auto value = found == record.metric.extra_info.end() ? std::nullopt : to_number(found->second);
-  return value ? signed_time(*value * kNsPerUs) : "";
-}
-
 /// "rank 2: 6.10 µs".
 std::string worst_rank(const Record* record) {
   if (record == nullptr || record->samples.size() < 2) return "";
-  const std::string& rank = record->metric.extra_info.at("worst rank");
-  return "rank " + rank + ": " + rank_median(*record, rank);
+  const std::vector<double> medians = process_medians(*record);
+  const auto worst = std::ranges::max_element(medians);
+  return fmt::format("rank {}: {}", worst - medians.begin(), signed_time(*worst * kNsPerUs));
 }
 
 Table time_table(const std::vector<OpRecords>& ops) {
@@ -179,7 +173,8 @@ std::string dispatch_rank_report(const std::vector<Record>& records, std::size_t
       std::vector<std::string> cells{hit->model.name, std::to_string(rank)};
       for (const char* metric : {"plain", "local", "hit", "miss"}) {
         const Record* record = find(op, metric);
-        cells.push_back(record == nullptr ? "" : rank_median(*record, std::to_string(rank)));
+        const bool has_rank = record != nullptr && rank < record->samples.size();
+        cells.push_back(has_rank ? signed_time(process_medians(*record)[rank] * kNsPerUs) : "");
       }
       table.row(std::move(cells));
     }

@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include "headroom/base/text.h"
 #include "headroom/base/units.h"
+#include "headroom/report/value_text.h"
 #include "headroom/stats/interval.h"
 
 namespace headroom {
@@ -44,6 +46,21 @@ std::string metric_number_with_interval(const Record* record) {
 std::string spread_text(const Record& record) {
   if (!record.interval) return "?";
   return fmt::format("{:.1f} %", relative_half_width(*record.interval, record.metric.value) * 100);
+}
+
+std::string modes_text(const Record& record) {
+  std::vector<std::string> parts;
+  for (const Mode& group : record.modes.groups) {
+    parts.push_back(fmt::format("{} in {:.0f} %{}",
+                                value_text(group.median, record.metric.unit, record.metric.name),
+                                100 * group.share, parts.empty() ? " of the samples" : ""));
+  }
+  if (parts.empty()) return "";
+  const std::size_t changes = record.modes.changes;
+  parts.push_back(record.modes.in_stretches
+                      ? fmt::format("in stretches ({} change{})", changes, changes == 1 ? "" : "s")
+                      : "mixed");
+  return "modes: " + join(parts, ", ");
 }
 
 }  // namespace headroom

@@ -20,4 +20,8 @@ std::string metric_number_with_interval(const Record* record);
 /// Half the width of the interval as a share of the value: "1.3 %"; "?" where there is none.
 std::string spread_text(const Record& record);
 
+/// "modes: 10.0 ms in 52 % of the samples, 14.0 ms in 48 %, mixed" of a record that holds a time; empty where
+/// its times are one group.
+std::string modes_text(const Record& record);
+
 }  // namespace headroom

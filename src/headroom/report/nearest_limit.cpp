@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
@@ -47,46 +48,35 @@ std::string share(const Record& record) {
   return text + ")";
 }
 
-std::optional<double> number_in(const Record& record, const char* key) {
-  const auto found = record.metric.extra_info.find(key);
-  return found == record.metric.extra_info.end() ? std::nullopt : to_number(found->second);
-}
-
-struct PairedRatio {
-  double ratio;
-  std::optional<double> low, high;
-};
-
 /// Of the times of `record` to those of `other`, by the samples of the same rounds; nothing where `record`
 /// was compared with another.
-std::optional<PairedRatio> ratio_to(const Record& record, const Record& other) {
-  const auto to = record.metric.extra_info.find("ratio_to");
-  if (to == record.metric.extra_info.end() || to->second != other.model.backend + "@" + other.runner)
-    return std::nullopt;
-  const auto ratio = number_in(record, "ratio");
-  if (!ratio) return std::nullopt;
-  return PairedRatio{*ratio, number_in(record, "ratio_low"), number_in(record, "ratio_high")};
+std::optional<RatioToOther> ratio_to(const Record& record, const Record& other) {
+  const bool is_to_other = record.ratio && record.ratio->other == other.model.backend + "@" + other.runner;
+  return is_to_other ? record.ratio : std::nullopt;
 }
 
-/// How much longer `next` takes than `nearest`: one of the two may be what the other was compared with.
-std::string behind(const Record& next, const Record& nearest) {
-  std::optional<PairedRatio> found = ratio_to(next, nearest);
-  if (!found) {
-    if (const auto inverse = ratio_to(nearest, next); inverse && inverse->ratio > 0) {
-      found = PairedRatio{1 / inverse->ratio, std::nullopt, std::nullopt};
-      if (inverse->low.value_or(0) > 0 && inverse->high.value_or(0) > 0) {
-        found->low = 1 / *inverse->high;
-        found->high = 1 / *inverse->low;
-      }
-    }
+/// One of the two may be what the other was compared with.
+std::optional<RatioToOther> ratio_between(const Record& next, const Record& nearest) {
+  if (const auto ratio = ratio_to(next, nearest)) return ratio;
+  std::optional<RatioToOther> turned = ratio_to(nearest, next);
+  if (!turned || !(turned->ratio > 0)) return std::nullopt;
+  turned->ratio = 1 / turned->ratio;
+  if (turned->interval) {
+    turned->interval->low = 1 / std::exchange(turned->interval->high, 1 / turned->interval->low);
   }
+  return turned;
+}
+
+/// How much longer `next` takes than `nearest`.
+std::string behind(const Record& next, const Record& nearest) {
+  const std::optional<RatioToOther> found = ratio_between(next, nearest);
   if (!found)
     return fmt::format("{:.3f} x the time, by the medians", next.metric.value / nearest.metric.value);
-  if (!found->low || !found->high)
+  if (!found->interval)
     return fmt::format("{:.3f} x the time, too few pairs for an interval", found->ratio);
-  const char* undecided = *found->low <= 1 && *found->high >= 1 ? ": not told apart" : "";
-  return fmt::format("{:.3f} x the time ({:.3f} to {:.3f}){}", found->ratio, *found->low, *found->high,
-                     undecided);
+  const char* undecided = found->interval->contains(1) ? ": not told apart" : "";
+  return fmt::format("{:.3f} x the time ({:.3f} to {:.3f}){}", found->ratio, found->interval->low,
+                     found->interval->high, undecided);
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 
-#include "headroom/record/mode_note.h"
 #include "headroom/record/target_verdict.h"
 #include "headroom/record/throttle.h"
 
@@ -63,7 +62,7 @@ bool runner_lost(const Record& record) {
 }
 
 bool has_modes(const Record& record) {
-  return !mode_note_of(record).empty();
+  return !record.modes.groups.empty();
 }
 
 bool is_wrong(const Record& record) {

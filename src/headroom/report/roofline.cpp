@@ -8,11 +8,7 @@
 #include <map>
 #include <tuple>
 
-#include "headroom/base/text.h"
-#include "headroom/base/units.h"
-#include "headroom/record/seed_rows.h"
 #include "headroom/report/case_rows.h"
-#include "headroom/report/ddp_series.h"
 #include "headroom/report/roofline_level.h"
 
 namespace headroom {
@@ -33,11 +29,11 @@ std::optional<Roof> measured_roof(const Record& record) {
   Roof roof;
   if (kind == "peak") {
     if (record.metric.name != "GFLOP/s") return std::nullopt;
-    roof = roof_of(record, Roof::Kind::kPeak, axis_of(record, "dtype"), "");
+    roof = roof_of(record, Roof::Kind::kPeak, axis_text(record, "dtype"), "");
   } else {
-    const auto bytes = to_number(axis_of(record, "bytes"));
+    const auto bytes = whole_axis(record, "bytes");
     if (!bytes || record.metric.name != "memory_bandwidth(GB/s)") return std::nullopt;
-    roof = roof_of(record, Roof::Kind::kBandwidth, kind, roofline_level(record, *bytes));
+    roof = roof_of(record, Roof::Kind::kBandwidth, kind, roofline_level(record, static_cast<double>(*bytes)));
     if (roof.level.empty()) return std::nullopt;
   }
   roof.rate = record.metric.value;
@@ -46,25 +42,22 @@ std::optional<Roof> measured_roof(const Record& record) {
   return roof;
 }
 
-/// The limit that was sampled with a case, where one resource alone bounds it: its name is "read 32 MiB
-/// linear, 2 threads" or "peak bf16 dot, 2 threads" (schedule/limits.cpp).
+/// The limit that was sampled with a case, where one resource alone bounds it.
 std::optional<Roof> attached_roof(const Record& record) {
-  if (!record.limit || record.limit->name.find('+') != std::string::npos) return std::nullopt;
-  const std::vector<std::string> words =
-      split(record.limit->name.substr(0, record.limit->name.find(',')), ' ');
+  if (!record.limit || record.limit->parts.size() != 1) return std::nullopt;
+  const LimitPart& part = record.limit->parts.front();
   Roof roof;
-  if (words.front() == "peak") {
-    if (words.size() < 2 || record.metric.name != "GFLOP/s") return std::nullopt;
-    roof = roof_of(record, Roof::Kind::kPeak, words[1], "");
+  if (part.kind == "peak") {
+    if (record.metric.name != "GFLOP/s") return std::nullopt;
+    roof = roof_of(record, Roof::Kind::kPeak, part.dtype, "");
   } else {
-    const bool has_size = words.size() >= 3 && to_number(words[1]);
-    if (!has_size || record.metric.name != "memory_bandwidth(GB/s)") return std::nullopt;
-    const auto bytes = static_cast<double>(parse_bytes(words[1] + words[2]));
-    roof = roof_of(record, Roof::Kind::kBandwidth, words.front(), roofline_level(record, bytes));
+    if (part.bytes <= 0 || record.metric.name != "memory_bandwidth(GB/s)") return std::nullopt;
+    roof = roof_of(record, Roof::Kind::kBandwidth, part.kind,
+                   roofline_level(record, static_cast<double>(part.bytes)));
     if (roof.level.empty()) return std::nullopt;
   }
   roof.rate = record.limit->value;
-  roof.source = record.limit->name + ", with " + case_name(record);
+  roof.source = limit_name(*record.limit) + ", with " + case_name(record);
   return roof;
 }
 

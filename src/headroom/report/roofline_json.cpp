@@ -22,7 +22,7 @@ Json case_json(const RooflineCase& one) {
             {"bandwidth_gb_s", one.bandwidth},
             {"limit", nullptr}};
   if (one.limit) {
-    json["limit"] = {{"name", one.limit->name},
+    json["limit"] = {{"name", limit_name(*one.limit)},
                      {"share", one.limit->fraction},
                      {"low", low_of(one.limit->interval)},
                      {"high", high_of(one.limit->interval)},

@@ -58,7 +58,7 @@ std::string share_of(const RooflineCase& one) {
   if (one.limit->interval) {
     text += fmt::format(" ±{:.1f}", (one.limit->interval->high - one.limit->interval->low) / 2 * 100);
   }
-  return text + " of " + one.limit->name;
+  return text + " of " + limit_name(*one.limit);
 }
 
 Table cases_table(const std::vector<RooflineCase>& cases) {

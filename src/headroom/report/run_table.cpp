@@ -10,7 +10,6 @@
 
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
-#include "headroom/record/mode_note.h"
 #include "headroom/record/seed_rows.h"
 #include "headroom/record/target_verdict.h"
 #include "headroom/report/case_rows.h"
@@ -55,29 +54,22 @@ const char* verdict_text(TargetVerdict verdict) {
   return "-";
 }
 
-std::optional<double> number_in(const StringMap& map, const char* key) {
-  const auto found = map.find(key);
-  return found == map.end() ? std::nullopt : to_number(found->second);
-}
-
 std::string target_text(const Record& record) {
   const TargetVerdict answer = target_verdict(record);
   if (answer == TargetVerdict::kNone) return "-";
-  const auto share = number_in(record.metric.extra_info, "target_share");
+  const std::optional<double>& share = record.metric.target_share;
   const std::string wanted = share ? format_percent(*share) : format_number(*record.metric.target);
   return fmt::format("{} {}", wanted, verdict_text(answer));
 }
 
 /// "1.23 x the time of native (1.20 to 1.26)", or an empty string.
 std::string ratio_text(const Record& record) {
-  const StringMap& extra = record.metric.extra_info;
-  const std::optional<double> ratio = number_in(extra, "ratio");
-  const auto to = extra.find("ratio_to");
-  if (!ratio || to == extra.end()) return "";
-  const auto low = number_in(extra, "ratio_low"), high = number_in(extra, "ratio_high");
-  const std::string interval = low && high ? fmt::format("95 % interval {:.3f} to {:.3f}", *low, *high)
-                                           : "too few pairs for an interval";
-  return fmt::format("    {:.3f} x the time of {} ({})", *ratio, to->second, interval);
+  if (!record.ratio) return "";
+  const RatioToOther& ratio = *record.ratio;
+  const std::string interval = ratio.interval ? fmt::format("95 % interval {:.3f} to {:.3f}",
+                                                            ratio.interval->low, ratio.interval->high)
+                                              : "too few pairs for an interval";
+  return fmt::format("    {:.3f} x the time of {} ({})", ratio.ratio, ratio.other, interval);
 }
 
 /// Which parts of a row must be named, because the records differ in them.
@@ -150,7 +142,7 @@ void add_row(Table& table, const CaseRow& row, const Differences& differ, bool w
   }
   const std::string ratio = ratio_text(timed);
   if (!ratio.empty()) table.line(ratio);
-  const std::string modes = mode_note_of(timed);
+  const std::string modes = modes_text(timed);
   if (!modes.empty()) table.line("    " + modes);
 }
 

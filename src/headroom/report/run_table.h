@@ -15,7 +15,7 @@ namespace headroom {
 /// below; so does one that was timed though its answer is wrong, and one that sums in less than f32, with its
 /// error and what is allowed. Where a case was traced on a GPU, two columns more say which share of the time
 /// GPUs worked, and worked on products and convolutions. Where the latency record holds a ratio to another
-/// row of the case (metric.extra_info: ratio, ratio_low, ratio_high, ratio_to), the line below shows that.
+/// row of the case (Record::ratio), the line below shows that.
 Table run_table(const std::vector<Record>& records);
 
 /// What the noise marks and the columns of GPUs of run_table(records) mean; empty where there are none.

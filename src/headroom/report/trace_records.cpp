@@ -84,6 +84,8 @@ void append(std::vector<Record>& records, const TraceReport& report, const Envir
                      headline.lower_is_better ? Direction::kLowerIsBetter : Direction::kHigherIsBetter,
                      headline.value,
                      {},
+                     {},
+                     false,
                      {{"analysis", report.analysis}}};
     if (!rank.empty()) record.axes.emplace_back("rank", rank);
     if (!headline.device.empty()) record.axes.emplace_back("device", headline.device);

@@ -8,7 +8,7 @@
 #include <map>
 #include <optional>
 
-#include "headroom/record/mode_note.h"
+#include "headroom/base/units.h"
 #include "headroom/schedule/limits.h"
 #include "headroom/schedule/noise_notes.h"
 #include "headroom/schedule/series.h"
@@ -29,7 +29,6 @@ struct MetricForm {
 };
 
 const char* kLatency = "latency";
-constexpr double kNsPerLatencyUnit = 1e3;
 const char* kBandwidth = "memory_bandwidth(GB/s)";
 const char* kFlops = "GFLOP/s";
 const char* kFlopsUtilization = "flops_utilization";
@@ -61,7 +60,7 @@ std::vector<MetricForm> metric_forms(const Track& track, const std::optional<Flo
   const Work work = track.info.work;
   std::vector<MetricForm> forms;
   forms.push_back({kLatency, "us", Direction::kLowerIsBetter,
-                   [](double ns, std::uint32_t) { return ns / kNsPerLatencyUnit; }, true});
+                   [](double ns, std::uint32_t) { return ns / kNsPerUs; }, true});
   if (work.bytes > 0) {
     forms.push_back({kBandwidth, "GB/s", Direction::kHigherIsBetter,
                      [work](double ns, std::uint32_t) { return work.bytes / ns; }, true});
@@ -112,41 +111,8 @@ std::vector<ProcessSamples> samples_of(const Track& track, const MetricForm& for
   return processes;
 }
 
-/// Estimate and interval of the metric; a monotone function of time keeps ranks, so it is computed on its own
-/// values.
-void estimate_metric(Record& record) {
-  Series series;
-  for (const ProcessSamples& process : record.samples) {
-    const auto steady = std::span(process.values).subspan(process.warmup);
-    series.values.insert(series.values.end(), steady.begin(), steady.end());
-    if (!steady.empty()) series.group_sizes.push_back(steady.size());
-  }
-  if (const auto found = estimate(series)) {
-    record.metric.value = found->median;
-    record.interval = found->interval;
-  }
-}
-
-std::optional<Limit> limit_of(const Track& track, const std::optional<Floor>& floor) {
-  if (!floor) return std::nullopt;
-  const auto ratio = ratio_of(floor->series, steady_series(track.readings));
-  if (!ratio) return std::nullopt;
-  Limit limit;
-  limit.name = floor->name;
-  if (track.planned.device == "cpu") {
-    const int threads = track.planned.spec.threads;
-    limit.name += fmt::format(", {} thread{}", threads, threads == 1 ? "" : "s");
-  }
-  limit.fraction = ratio->ratio;
-  limit.interval = ratio->interval;
-  const std::vector<double>& values = floor->series.values;
-  limit.unstable = quantile(values, 0.75) - quantile(values, 0.25) > kUnstableSpread * median(values);
-  return limit;
-}
-
-/// Quartiles of the share of the limit over the rounds: how far single rounds lie apart, where the interval
-/// of the record says how well their median is known.
-StringMap limit_quartiles(const Track& track, const Floor& floor) {
+/// The share of the limit in single rounds.
+std::optional<Limit::Rounds> rounds_of(const Track& track, const Floor& floor) {
   std::map<std::uint32_t, double> floors;
   for (std::size_t i = 0; i < floor.series.rounds.size(); ++i)
     floors[floor.series.rounds[i]] = floor.series.values[i];
@@ -156,10 +122,22 @@ StringMap limit_quartiles(const Track& track, const Floor& floor) {
     const auto found = floors.find(steady.rounds[i]);
     if (found != floors.end()) shares.push_back(found->second / steady.values[i]);
   }
-  if (shares.empty()) return {};
-  return {
-      {"of_limit_quartiles", fmt::format("{:.4f} {:.4f}", quantile(shares, 0.25), quantile(shares, 0.75))},
-      {"of_limit_rounds", std::to_string(shares.size())}};
+  if (shares.empty()) return std::nullopt;
+  return Limit::Rounds{shares.size(), quantile(shares, 0.25), quantile(shares, 0.75)};
+}
+
+std::optional<Limit> limit_of(const Track& track, const std::optional<Floor>& floor) {
+  if (!floor) return std::nullopt;
+  const auto ratio = ratio_of(floor->series, steady_series(track.readings));
+  if (!ratio) return std::nullopt;
+  Limit limit;
+  limit.parts = floor->parts;
+  limit.rounds = rounds_of(track, *floor);
+  limit.fraction = ratio->ratio;
+  limit.interval = ratio->interval;
+  const std::vector<double>& values = floor->series.values;
+  limit.unstable = quantile(values, 0.75) - quantile(values, 0.25) > kUnstableSpread * median(values);
+  return limit;
 }
 
 StopReason stop_of(const Track& track, const GroupResult& result) {
@@ -180,7 +158,7 @@ Record base_record(const Track& track, const GroupResult& result, const std::vec
     record.model.extra_info["input " + name] = description;
   if (!track.trace.empty()) record.model.extra_info["trace"] = track.trace;
   if (!track.untraced.empty()) record.model.extra_info["untraced"] = track.untraced;
-  record.axes = spec.axes;
+  record.axes.assign(spec.axes.begin(), spec.axes.end());
   for (const auto& [axis, value] : spec.axes) {
     if (axis == "dtype") record.benchmark.dtype = value;
   }
@@ -205,18 +183,13 @@ Record base_record(const Track& track, const GroupResult& result, const std::vec
   return record;
 }
 
-/// How the case stands to the first one of its group, as text for the record.
-StringMap ratio_info(const Track& track, const Track& baseline, const std::vector<std::string>& labels) {
+/// How the case stands to the first one of its group.
+std::optional<RatioToOther> ratio_to(const Track& baseline, const Track& track,
+                                     const std::vector<std::string>& labels) {
   const auto ratio = ratio_of(steady_series(track.readings), steady_series(baseline.readings));
-  if (!ratio) return {};
-  StringMap info{{"ratio", fmt::format("{:.6g}", ratio->ratio)},
-                 {"ratio_pairs", std::to_string(ratio->pairs)},
-                 {"ratio_to", baseline.planned.spec.backend + "@" + labels.at(baseline.planned.runner)}};
-  if (ratio->interval) {
-    info["ratio_low"] = fmt::format("{:.6g}", ratio->interval->low);
-    info["ratio_high"] = fmt::format("{:.6g}", ratio->interval->high);
-  }
-  return info;
+  if (!ratio) return std::nullopt;
+  return RatioToOther{ratio->ratio, ratio->interval, ratio->pairs,
+                      baseline.planned.spec.backend + "@" + labels.at(baseline.planned.runner)};
 }
 
 /// The first case, but how long a wrong answer takes is nothing to compare with.
@@ -230,18 +203,16 @@ const Track& baseline_of(const GroupResult& result) {
 Record empty_record(Record record, const Track& track) {
   if (track.alive()) record.outcome = {Outcome::Kind::kSkipped, "interrupted before its first sample"};
   record.metric.name = track.planned.metric.empty() ? headline_of(track, {}) : track.planned.metric;
-  record.metric.extra_info["headline"] = "true";
+  record.metric.headline = true;
   return record;
 }
 
-void append_records(const Track& track, const GroupResult& result, const StringMap& ratio, Record base,
+void append_records(const Track& track, const GroupResult& result, Record base,
                     std::vector<Record>& records) {
   const std::optional<Floor> floor =
       floor_of(limits_of_device(result.limits, track.planned.device), track.info.work);
   const std::optional<Limit> limit = limit_of(track, floor);
-  const Modes modes = find_modes(steady_series(track.readings).values);
   base.notes = noise_notes(track, limit, result.stop);
-  if (!modes.groups.empty()) base.notes.push_back(mode_note(modes));
   const std::vector<MetricForm> forms = metric_forms(track, floor);
   const std::string headline = headline_of(track, forms);
   for (const MetricForm& form : forms) {
@@ -250,19 +221,18 @@ void append_records(const Track& track, const GroupResult& result, const StringM
     record.metric.unit = form.unit;
     record.metric.direction = form.direction;
     record.samples = samples_of(track, form);
-    estimate_metric(record);
+    // A monotone function of time keeps ranks, so that each metric is estimated on its own values.
+    estimate(record);
     if (limit && form.follows_time) {
       record.limit = limit;
       const bool lower = form.direction == Direction::kLowerIsBetter;
       record.limit->value =
           lower ? record.metric.value * limit->fraction : record.metric.value / limit->fraction;
     }
-    record.metric.extra_info = ratio;
-    if (form.name == kLatency) record.metric.extra_info.merge(mode_info(modes, kNsPerLatencyUnit));
-    if (record.limit) record.metric.extra_info.merge(limit_quartiles(track, *floor));
+    if (form.name == kLatency) record.modes = find_modes(steady(record).values);
     const std::vector<std::string>& beside = track.planned.also_metrics;
     const bool is_beside = std::ranges::find(beside, form.name) != beside.end();
-    if (form.name == headline || is_beside) record.metric.extra_info["headline"] = "true";
+    if (form.name == headline || is_beside) record.metric.headline = true;
     records.push_back(std::move(record));
   }
 }
@@ -279,8 +249,8 @@ std::vector<Record> case_records(const GroupResult& result, const std::vector<st
       continue;
     }
     const Track& baseline = baseline_of(result);
-    const StringMap ratio = &track == &baseline ? StringMap{} : ratio_info(track, baseline, labels);
-    append_records(track, result, ratio, std::move(base), records);
+    if (&track != &baseline) base.ratio = ratio_to(baseline, track, labels);
+    append_records(track, result, std::move(base), records);
   }
   return records;
 }

@@ -11,7 +11,7 @@
 namespace headroom {
 
 /// Turns what the rounds of a group gave into records: for each case "latency" (us) with all its samples, the
-/// headline metric (marked in extra_info), and what the case reports itself. Each carries the interval, the
+/// headline metric (marked), and what the case reports itself. Each carries the interval, the
 /// stop reason, the limit in the same rounds, and sentences about the noise. In a group of several cases
 /// every record but the first case's (whose answer is right) says how it stands to that one: extra_info
 /// ratio, ratio_low, ratio_high (of the times), ratio_to. A case without samples gives one record with its

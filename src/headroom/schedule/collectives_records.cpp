@@ -82,8 +82,7 @@ class RecordMaker {
     auto record = rank_record(base_, metric, unit, divisor,
                               {{result_.ranks.front().pid, std::move(values), warmup_}}, true);
     if (!record) return;
-    record->metric.extra_info.clear();  // there is no rank to tell of
-    if (records_.empty()) record->metric.extra_info["headline"] = "true";
+    if (records_.empty()) record->metric.headline = true;
     add(std::move(record));
   }
 
@@ -141,7 +140,7 @@ std::vector<Record> collective_records(const CollectiveResult& result, const std
     }
     base.metric.name = "latency";
     base.metric.unit = "us";
-    base.metric.extra_info["headline"] = "true";
+    base.metric.headline = true;
     return {base};
   }
   return RecordMaker(result, std::move(base)).records();

@@ -19,6 +19,19 @@ namespace {
 
 constexpr double kMebibyte = 1 << 20;
 
+/// In MiB, as --bucket-size and PyTorch's benchmark have it: the shortest number that is so many whole bytes,
+/// which is what was asked for.
+std::string bucket_mebibytes(std::int64_t bytes) {
+  constexpr int kAllDigits = 17;
+  std::string text;
+  for (int digits = 1; digits <= kAllDigits; ++digits) {
+    const double mebibytes = std::stod(fmt::format("{:.{}g}", static_cast<double>(bytes) / kMebibyte, digits));
+    text = fmt::format("{}", mebibytes);
+    if (static_cast<std::int64_t>(mebibytes * kMebibyte) == bytes) break;
+  }
+  return text;
+}
+
 using Values = std::function<std::vector<double>(const DdpRank&)>;
 
 Record base_record(const DdpResult& result, const std::string& library,
@@ -38,7 +51,7 @@ Record base_record(const DdpResult& result, const std::string& library,
                  {"ranks", std::to_string(setup.ranks)},
                  {"ddp", setup.ddp ? "yes" : "no"}};
   if (result.ready.takes_images) record.axes.emplace_back("image_size", std::to_string(setup.image_size));
-  if (setup.ddp) record.axes.emplace_back("bucket", format_bytes(static_cast<double>(setup.bucket_bytes)));
+  if (setup.ddp) record.axes.emplace_back("bucket_size", bucket_mebibytes(static_cast<std::int64_t>(setup.bucket_bytes)));
   record.device = setup.backend == "nccl" ? "cuda" : "cpu";
   record.runner = "torch-rank";
   record.threads = setup.threads;
@@ -173,7 +186,7 @@ std::vector<Record> ddp_records(const DdpResult& result, const std::string& libr
     }
     base.metric.name = "latency";
     base.metric.unit = "s";
-    base.metric.extra_info["headline"] = "true";
+    base.metric.headline = true;
     return {base};
   }
   DdpRecordMaker maker(result, std::move(base));
@@ -184,7 +197,7 @@ std::vector<Record> ddp_records(const DdpResult& result, const std::string& libr
     add_reductions(maker, result);
   }
   std::vector<Record> records = maker.take();
-  records.front().metric.extra_info["headline"] = "true";
+  records.front().metric.headline = true;
   const std::vector<std::string>& unused = result.ranks.front().agreement.unused;
   if (!unused.empty()) records.front().notes.push_back("no rank used the parameters " + join(unused, ", "));
   if (!result.no_trace.empty()) records.front().notes.push_back("no trace: " + result.no_trace);

@@ -116,7 +116,7 @@ std::vector<Record> dispatch_records(const DispatchResult& result, const Dispatc
       base.outcome = {Outcome::Kind::kSkipped, "ended before its first cycle"};
     }
     base.metric.name = "hit";
-    base.metric.extra_info["headline"] = "true";
+    base.metric.headline = true;
     return {base};
   }
   DispatchRecordMaker maker(result, std::move(base));
@@ -136,7 +136,7 @@ std::vector<Record> dispatch_records(const DispatchResult& result, const Dispatc
   add_steps(maker);
   add_instructions(maker);
   std::vector<Record> records = maker.take();
-  records.front().metric.extra_info["headline"] = "true";
+  records.front().metric.headline = true;
   return records;
 }
 

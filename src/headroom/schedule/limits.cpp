@@ -7,7 +7,6 @@
 #include <iterator>
 #include <map>
 
-#include "headroom/base/units.h"
 #include "headroom/machine/last_level_cache.h"
 #include "headroom/stats/quantile.h"
 
@@ -73,11 +72,11 @@ std::vector<std::string> axis_values(const Axis& axis, const std::string& device
   return axis.values;
 }
 
-std::vector<AxisValues> points(const ExperimentDescription& limit, Resource resource, const Work& work) {
-  std::vector<AxisValues> found{{}};
+std::vector<AxisTexts> points(const ExperimentDescription& limit, Resource resource, const Work& work) {
+  std::vector<AxisTexts> found{{}};
   for (const Axis& axis : limit.axes) {
-    std::vector<AxisValues> longer;
-    for (const AxisValues& point : found) {
+    std::vector<AxisTexts> longer;
+    for (const AxisTexts& point : found) {
       for (const std::string& value : axis_values(axis, limit.device, resource, work)) {
         longer.push_back(point);
         longer.back().emplace_back(axis.name, value);
@@ -130,21 +129,26 @@ BestPatterns best_patterns(const std::vector<LimitTrack>& limits) {
   return best;
 }
 
-std::string name_of(const LimitTrack& limit) {
-  std::string name = limit.track.planned.spec.experiment.substr(sizeof("limit.") - 1);
-  for (const auto& [axis, value] : limit.track.planned.spec.axes) {
-    name += " " + (axis == "bytes" ? format_bytes(std::stod(value)) : value);
+LimitPart part_of(const LimitTrack& limit) {
+  const CaseSpec& spec = limit.track.planned.spec;
+  LimitPart part;
+  part.kind = spec.experiment.substr(sizeof("limit.") - 1);
+  for (const auto& [axis, value] : spec.axes) {
+    if (axis == "bytes") part.bytes = std::stoll(value);
+    if (axis == "pattern") part.pattern = value;
+    if (axis == "dtype") part.dtype = value;
   }
-  return name;
+  if (limit.track.planned.device == "cpu") part.threads = spec.threads;
+  return part;
 }
 
-/// What the resources that bind the work are called.
-std::string binding_name(const BestPatterns& best, bool compute_bound) {
-  std::string name;
+/// The resources that bind the work.
+std::vector<LimitPart> binding_parts(const BestPatterns& best, bool compute_bound) {
+  std::vector<LimitPart> parts;
   for (const auto& [resource, limit] : best) {
-    if ((resource == Resource::kPeak) == compute_bound) name += (name.empty() ? "" : " + ") + name_of(*limit);
+    if ((resource == Resource::kPeak) == compute_bound) parts.push_back(part_of(*limit));
   }
-  return name;
+  return parts;
 }
 
 /// `traffic` without what cannot bind it: its FLOPs or its bytes.
@@ -195,7 +199,7 @@ std::vector<LimitTrack> limit_candidates(const std::vector<RunnerOffer>& offers,
       const auto kind = std::ranges::find(kLimitKinds, experiment.name, &LimitKind::experiment);
       if (kind == kLimitKinds.end() || experiment.device != planned.device) continue;
       if (kind->resource == Resource::kPingPong && planned.spec.threads < 2) continue;
-      for (const AxisValues& point : points(experiment, kind->resource, work)) {
+      for (const AxisTexts& point : points(experiment, kind->resource, work)) {
         LimitTrack limit{kind->resource, {}};
         limit.track.planned = {runner,
                                {experiment.name, point, experiment.backends.front(), planned.spec.threads,
@@ -256,7 +260,7 @@ std::optional<Floor> floor_of(const std::vector<LimitTrack>& limits, const Work&
     compute_total += compute_floor_seconds(traffic, found->second);
   }
   if (floor.series.values.empty()) return std::nullopt;
-  floor.name = binding_name(best, compute_total > memory_total);
+  floor.parts = binding_parts(best, compute_total > memory_total);
   return floor;
 }
 

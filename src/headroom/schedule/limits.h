@@ -32,7 +32,7 @@ std::vector<LimitTrack> limits_of_device(const std::vector<LimitTrack>& limits, 
 struct Floor {
   Series series;
   Series peak_flops;  ///< FLOP/s of the peak in each round; empty where it was not sampled
-  std::string name;   ///< "read linear 32 MiB"
+  std::vector<LimitPart> parts;  ///< what binds the work
 };
 /// Nothing where no limit was sampled.
 std::optional<Floor> floor_of(const std::vector<LimitTrack>& limits, const Work& work);

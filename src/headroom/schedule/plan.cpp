@@ -62,11 +62,11 @@ std::vector<Offered> offered(const std::vector<RunnerOffer>& offers, const std::
 }
 
 /// Every combination of the axes' selected values, the last axis fastest.
-std::vector<AxisValues> points(const ExperimentDescription& experiment, const Selection& selection) {
-  std::vector<AxisValues> found{{}};
+std::vector<AxisTexts> points(const ExperimentDescription& experiment, const Selection& selection) {
+  std::vector<AxisTexts> found{{}};
   for (const Axis& axis : experiment.axes) {
-    std::vector<AxisValues> longer;
-    for (const AxisValues& point : found) {
+    std::vector<AxisTexts> longer;
+    for (const AxisTexts& point : found) {
       for (const std::string& value : select_values(axis, selection.axes)) {
         longer.push_back(point);
         longer.back().emplace_back(axis.name, value);
@@ -89,7 +89,7 @@ std::vector<std::string> selected_backends(const ExperimentDescription& experime
   return found;
 }
 
-std::string title_of(const std::string& name, const AxisValues& point) {
+std::string title_of(const std::string& name, const AxisTexts& point) {
   std::string title = name;
   for (const auto& [axis, value] : point) title += " " + axis + "=" + value;
   return title;
@@ -97,14 +97,14 @@ std::string title_of(const std::string& name, const AxisValues& point) {
 
 /// Whether the experiment can be asked for this point. Of an axis that it does not have it says so itself,
 /// when asked.
-bool has_point(const ExperimentDescription& experiment, const AxisValues& point) {
+bool has_point(const ExperimentDescription& experiment, const AxisTexts& point) {
   return std::ranges::all_of(point, [&](const auto& entry) {
     const auto axis = std::ranges::find(experiment.axes, entry.first, &Axis::name);
     return axis == experiment.axes.end() || accepts(*axis, entry.second);
   });
 }
 
-Group group_at(const std::vector<Offered>& sources, const AxisValues& point, const Selection& selection) {
+Group group_at(const std::vector<Offered>& sources, const AxisTexts& point, const Selection& selection) {
   const std::string& name = sources.front().experiment->name;
   Group group{title_of(name, point), {}};
   for (const Offered& source : sources) {
@@ -137,7 +137,7 @@ Group group_at(const std::vector<Offered>& sources, const AxisValues& point, con
 void append_groups(const std::vector<Offered>& sources, const Selection& selection,
                    std::vector<Group>& groups) {
   for (auto source = sources.begin(); source != sources.end(); ++source) {
-    for (const AxisValues& point : points(*source->experiment, selection)) {
+    for (const AxisTexts& point : points(*source->experiment, selection)) {
       const bool was_there = std::any_of(sources.begin(), source, [&](const Offered& earlier) {
         return has_point(*earlier.experiment, point);
       });

@@ -18,7 +18,7 @@ struct RankColumn {
 };
 
 /// The record of a metric over ranks: the samples of each as those of a process, median and interval over
-/// all; extra_info has the median of each ("rank 0") and "worst rank". `divisor` takes the values to `unit`.
+/// all (process_medians() has those of each rank). `divisor` takes the values to `unit`.
 /// `in_rounds`: values at the same place of the columns are of one round. Nothing where a rank has no values.
 std::optional<Record> rank_record(const Record& base, const std::string& metric, const std::string& unit,
                                   double divisor, std::vector<RankColumn> ranks, bool in_rounds);

@@ -46,9 +46,10 @@ TEST(CommandRecords, OneOfEachCommandAndMetric) {
   ASSERT_NE(latency, nullptr);
   EXPECT_NEAR(latency->metric.value, 2e-3, 1e-5);
   EXPECT_EQ(latency->metric.unit, "s");
-  EXPECT_EQ(latency->metric.extra_info.at("headline"), "true");
-  EXPECT_EQ(latency->metric.extra_info.at("ratio"), "2");
-  EXPECT_EQ(latency->metric.extra_info.at("ratio_to"), "a");
+  EXPECT_TRUE(latency->metric.headline);
+  ASSERT_TRUE(latency->ratio);
+  EXPECT_NEAR(latency->ratio->ratio, 2, 1e-9);
+  EXPECT_EQ(latency->ratio->other, "a");
   ASSERT_TRUE(latency->interval);
   EXPECT_TRUE(latency->interval->contains(latency->metric.value));
   EXPECT_EQ(latency->samples.at(0).rounds.size(), 20U);
@@ -79,12 +80,15 @@ TEST(CommandRecords, TimesThatFallIntoGroupsAreTold) {
   CommandGroup group{{track("a", 10e6, 40), track("b", 10e6, 40)}, StopReason::kMaxTime};
   for (std::size_t i = 0; i < 40; i += 2) group.commands[1].samples[i].wall_ns *= 1.4;
   const std::vector<Record> records = command_records(group, nullptr);
-  EXPECT_THAT(find(records, "a", "latency")->notes, Not(Contains(HasSubstr("modes:"))));
+  EXPECT_TRUE(find(records, "a", "latency")->modes.groups.empty());
   const Record* latency = find(records, "b", "latency");
-  EXPECT_THAT(latency->notes, Contains("modes: 10.0 ms in 50 % of the samples, 14.0 ms in 50 %, mixed"));
-  EXPECT_EQ(latency->metric.extra_info.at("mode_shares"), "0.500 0.500");
-  EXPECT_EQ(latency->metric.extra_info.count("ratio"), 1U);
-  EXPECT_EQ(find(records, "b", "user_time")->metric.extra_info.count("modes"), 0U);
+  ASSERT_EQ(latency->modes.groups.size(), 2U);
+  EXPECT_NEAR(latency->modes.groups[0].median, 0.010, 1e-3);
+  EXPECT_NEAR(latency->modes.groups[1].median, 0.014, 1e-3);
+  EXPECT_NEAR(latency->modes.groups[1].share, 0.5, 1e-9);
+  EXPECT_FALSE(latency->modes.in_stretches);
+  EXPECT_TRUE(latency->ratio);
+  EXPECT_TRUE(find(records, "b", "user_time")->modes.groups.empty());
 }
 
 TEST(CommandRecords, CountersThatWereThereInEachRun) {

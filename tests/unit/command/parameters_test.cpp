@@ -46,11 +46,11 @@ TEST(Parameters, StepsThatLeadNowhereAreRefused) {
 }
 
 TEST(Parameters, PointsAreAllCombinations) {
-  EXPECT_THAT(parameter_points({}), ElementsAre(AxisValues{}));
+  EXPECT_THAT(parameter_points({}), ElementsAre(AxisTexts{}));
   const std::vector<CommandParameter> two{{"a", {"1", "2"}}, {"b", {"x", "y"}}};
   EXPECT_THAT(parameter_points(two),
-              ElementsAre(AxisValues{{"a", "1"}, {"b", "x"}}, AxisValues{{"a", "1"}, {"b", "y"}},
-                          AxisValues{{"a", "2"}, {"b", "x"}}, AxisValues{{"a", "2"}, {"b", "y"}}));
+              ElementsAre(AxisTexts{{"a", "1"}, {"b", "x"}}, AxisTexts{{"a", "1"}, {"b", "y"}},
+                          AxisTexts{{"a", "2"}, {"b", "x"}}, AxisTexts{{"a", "2"}, {"b", "y"}}));
   const std::vector<CommandParameter> twice{{"a", {"1"}}, {"a", {"2"}}};
   EXPECT_THAT(message_of([&] { parameter_points(twice); }), HasSubstr("'a' is given twice"));
   const std::vector<CommandParameter> many(1, {"a", std::vector<std::string>(10'001)});

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "headroom/compare/sample_series.h"
+#include "headroom/compare/paired_series.h"
 #include "sample_records.h"
 
 namespace headroom {
@@ -158,7 +158,7 @@ TEST(PairedSeries, UsesTheProcessWhereRoundsBeginAnew) {
   a.samples[1].values = {3, 4};
   b.samples.push_back(b.samples[0]);
   b.samples[1].values = {30, 40};
-  const auto pairs = paired_series(a, sample_series(a), b, sample_series(b));
+  const auto pairs = paired_series(a, b);
   ASSERT_TRUE(pairs);
   EXPECT_EQ(pairs->b, (std::vector<double>{10, 20, 30, 40}));
   EXPECT_EQ(pairs->group_sizes, (std::vector<std::size_t>{2, 2}));

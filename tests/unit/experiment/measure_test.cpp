@@ -17,7 +17,7 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-CaseSpec spec_of(AxisValues axes = {}, Caches caches = Caches::kCold) {
+CaseSpec spec_of(AxisTexts axes = {}, Caches caches = Caches::kCold) {
   CaseSpec spec;
   spec.experiment = "dot";
   spec.axes = std::move(axes);

@@ -142,7 +142,7 @@ TEST(Experiments, BytesAreThoseOfThePyTorchBenchmark) {
 }
 
 TEST(Experiments, WhatDoesNotFitInMemoryIsSkippedWithBothSizes) {
-  const AxisValues huge{{"D", "1000000"}, {"dtype", "bf16"}};
+  const AxisTexts huge{{"D", "1000000"}, {"dtype", "bf16"}};
   EXPECT_THAT(run(hot_case("gemv", huge)).skipped, HasSubstr("available"));
   EXPECT_THAT(run(hot_case("gather_gemv", huge)).skipped, HasSubstr("available"));
   EXPECT_THAT(run(hot_case("gemv", {{"D", "9000000000000000000"}, {"dtype", "bf16"}})).skipped,

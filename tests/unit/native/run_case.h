@@ -41,7 +41,7 @@ struct Outcome {
   std::string skipped;
 };
 
-inline CaseSpec hot_case(const std::string& experiment, AxisValues axes, int threads = 2) {
+inline CaseSpec hot_case(const std::string& experiment, AxisTexts axes, int threads = 2) {
   CaseSpec spec;
   spec.experiment = experiment;
   spec.axes = std::move(axes);

@@ -102,8 +102,8 @@ TEST(Codec, EveryFieldComesBack) {
   EXPECT_EQ(std::tie(a.outcome.kind, a.outcome.reason), std::tie(b.outcome.kind, b.outcome.reason));
   expect_equal(a.interval, b.interval);
   ASSERT_TRUE(b.limit);
-  EXPECT_EQ(std::tie(a.limit->name, a.limit->value, a.limit->fraction, a.limit->unstable),
-            std::tie(b.limit->name, b.limit->value, b.limit->fraction, b.limit->unstable));
+  EXPECT_EQ(std::tie(a.limit->parts, a.limit->value, a.limit->fraction, a.limit->unstable),
+            std::tie(b.limit->parts, b.limit->value, b.limit->fraction, b.limit->unstable));
   expect_equal(a.limit->interval, b.limit->interval);
   ASSERT_EQ(a.samples.size(), b.samples.size());
   for (std::size_t i = 0; i < a.samples.size(); ++i) expect_equal(a.samples[i], b.samples[i]);
@@ -272,6 +272,32 @@ TEST(Codec, AMissingPartIsNamedAndUnknownOnesAreIgnored) {
   document["records"][0].erase("outcome");
   EXPECT_THAT(message_of([&] { records_from_json_text(dump_json(document), "r.json"); }),
               HasSubstr("r.json: /records/0/outcome: missing"));
+}
+
+TEST(Codec, ReadsSchema2WhoseNumbersWereTexts) {
+  const std::string text = read_file(HEADROOM_TEST_DATA "/record_schema2.json");
+  EXPECT_THAT(text, HasSubstr("\"schema\": 2,"));
+  const std::vector<Record> records = records_from_json_text(text, "record_schema2.json");
+  ASSERT_EQ(records.size(), 1U);
+  const Record& record = records[0];
+  EXPECT_TRUE(record.metric.headline);
+  EXPECT_EQ(record.metric.target_share, 0.55);
+  EXPECT_TRUE(record.metric.extra_info.empty()) << "each text has become a member";
+  ASSERT_TRUE(record.ratio && record.ratio->interval);
+  EXPECT_EQ(std::tie(record.ratio->ratio, record.ratio->pairs, record.ratio->other),
+            std::tuple(1.31, 30U, std::string("native@native")));
+  EXPECT_EQ(record.ratio->interval->high, 1.33);
+  ASSERT_EQ(record.modes.groups.size(), 2U);
+  EXPECT_EQ(record.modes.groups[1].median, 14);
+  EXPECT_TRUE(record.modes.in_stretches);
+  ASSERT_TRUE(record.limit && record.limit->rounds);
+  EXPECT_EQ(record.limit->rounds->upper_quartile, 0.625);
+  EXPECT_EQ(record.limit->parts, (std::vector<LimitPart>{{"read", 8996782, "linear", "", 2}}))
+      << "as exact as the text was";
+  EXPECT_EQ(whole_axis(record, "D"), 3000);
+  EXPECT_EQ(axis(record, "share")->number(), 0.25);
+  EXPECT_EQ(axis_text(record, "variant"), "007") << "no number: that would be written 7";
+  EXPECT_EQ(record.samples.at(0).device.at(2).throttle, 4U);
 }
 
 TEST(Codec, ReadsAFileOfTheFirstSchema) {

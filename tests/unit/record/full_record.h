@@ -32,8 +32,7 @@ inline Record full_record() {
   Record record;
   record.benchmark = {"my benchmark", "inference", "int8", {{"b", "1"}}};
   record.model = {"gemv", "kernel", "native", {"pytorch", "ours"}, {{"m", "2"}}};
-  record.metric = {"memory_bandwidth(GB/s)", "GB/s", Direction::kHigherIsBetter, 12.25, 14.5,
-                   {{"headline", "true"}}};
+  record.metric = {"memory_bandwidth(GB/s)", "GB/s", Direction::kHigherIsBetter, 12.25, 14.5, 0.9, true, {{"note", "x"}}};
   record.axes = {{"D", "1024"}, {"a", "x"}, {"dtype", "int8"}};
   record.device = "cpu";
   record.runner = "native";
@@ -50,7 +49,7 @@ inline Record full_record() {
                     {4712, 50, 0, {12.5}, {2}, {}}};
   record.interval = Interval{12.0, 12.5, 0.9};
   record.stop = StopReason::kRunnerLost;
-  record.limit = Limit{"read 32 MiB linear, 2 threads", 15.5, 0.79, Interval{0.78, 0.8, 0.95}, true};
+  record.limit = Limit{{{"read", 32 << 20, "linear", "", 2}}, 15.5, 0.79, Interval{0.78, 0.8, 0.95}, true};
   record.max_error = 0.001;
   record.error_bound = 0.25;
   record.sums_in = Precision::kBf16;
@@ -68,8 +67,7 @@ inline Record measured(const std::string& experiment, const std::string& shape, 
   record.model.name = experiment;
   record.model.backend = "native";
   record.benchmark.dtype = dtype;
-  record.metric = {"memory_bandwidth(GB/s)", "GB/s", Direction::kHigherIsBetter, value, {},
-                   {{"headline", "true"}}};
+  record.metric = {"memory_bandwidth(GB/s)", "GB/s", Direction::kHigherIsBetter, value, {}, {}, true};
   record.axes = {{"D", shape}, {"dtype", dtype}};
   record.device = "cpu";
   record.runner = "native";

@@ -42,10 +42,10 @@ TEST(OssV3Reader, ReadsAListAndOneObject) {
 
 TEST(OssV3Reader, ReadsBackWhatWeWrite) {
   Record written = measured("gemv", "1024", "int8", 10);
-  written.metric = {"latency", "us", Direction::kLowerIsBetter, 2, 3.0, {{"headline", "true"}}};
+  written.metric = {"latency", "us", Direction::kLowerIsBetter, 2, 3.0, {}, true};
   written.samples = {{1, 1, 0, {2, 3}, {}, {}}, {2, 1, 0, {1.5}, {}, {}}};
   written.interval = Interval{1.5, 3, 0.95};
-  written.limit = Limit{"read", 1, 0.5, {}, false};
+  written.limit = Limit{{{"read", 1 << 20, "linear", "", 2}}, 1, 0.5, {}, false};
   written.threads = 4;
   written.caches = "cold";
   written.environment = full_environment();

@@ -30,7 +30,7 @@ TEST(SeedRows, AreMeansOverTheShapes) {
 TEST(SeedRows, TakeTheHeadlineOnly) {
   Record latency = measured("gemv", "1024", "int8", 3);
   latency.metric.name = "latency";
-  latency.metric.extra_info.clear();
+  latency.metric.headline = false;
   EXPECT_EQ(seed_rows({latency, measured("gemv", "1024", "int8", 10)}).size(), 1U);
 }
 

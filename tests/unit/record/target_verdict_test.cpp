@@ -12,7 +12,7 @@ namespace {
 Record at_nine_tenths() {
   Record record = measured("gemv", "1024", "bf16", 20);
   record.interval = Interval{19, 21, 0.95};
-  record.limit = Limit{"read", 22, 0.9, Interval{0.88, 0.92, 0.95}, false};
+  record.limit = Limit{{{"read", 1 << 20, "linear", "", 2}}, 22, 0.9, Interval{0.88, 0.92, 0.95}, false};
   return record;
 }
 
@@ -70,15 +70,8 @@ TEST(TargetVerdict, IsNoneWithoutAMeasurementATargetOrALimit) {
 
 TEST(TargetVerdict, OnlyHeadlinesGetTargets) {
   Record latency = at_nine_tenths();
-  latency.metric.extra_info.clear();
+  latency.metric.headline = false;
   EXPECT_EQ(against(latency, Target::Kind::kValue, 1), TargetVerdict::kNone);
-}
-
-TEST(TargetVerdict, ABrokenShareInAFileFallsBackOnTheValue) {
-  Record record = at_nine_tenths();
-  record.metric.target = 22;
-  record.metric.extra_info["target_share"] = "most";
-  EXPECT_EQ(target_verdict(record), TargetVerdict::kMissed);
 }
 
 }  // namespace

@@ -62,8 +62,8 @@ TEST(CollectivesTable, WhatFailedIsARowWithItsReason) {
 TEST(CollectivesTable, EachRankHasARow) {
   Record ranks = record("rank latency", 120, std::nullopt);
   ranks.samples.resize(2);
-  for (ProcessSamples& samples : ranks.samples) samples.values.assign(30, 1);
-  ranks.metric.extra_info = {{"rank 0", "110"}, {"rank 1", "130"}};
+  ranks.samples[0].values.assign(30, 110);
+  ranks.samples[1].values.assign(30, 130);
   EXPECT_THAT(collectives_rank_report({ranks}),
               AllOf(HasSubstr("110 µs"), HasSubstr("130 µs"), HasSubstr("30")));
 }

@@ -19,7 +19,7 @@ std::vector<Record> command(const std::string& name, double seconds,
   latency.environment = session;
   latency.model.name = name;
   latency.model.extra_info["title"] = name;
-  latency.metric = {"latency", "s", Direction::kLowerIsBetter, seconds, {}, {{"headline", "true"}}};
+  latency.metric = {"latency", "s", Direction::kLowerIsBetter, seconds, {}, {}, true};
   latency.interval = Interval{seconds * 0.995, seconds * 1.005, 0.95};
   ProcessSamples samples;
   for (std::uint32_t i = 0; i < 40; ++i) {
@@ -65,11 +65,11 @@ TEST(CommandTable, ShowsMediansWithIntervalsAndTheRatio) {
 
 TEST(CommandTable, ShowsTheGroupsThatTimesFallInto) {
   std::vector<Record> records = two_commands(0.0103);
-  records[0].notes = {"modes: 9.0 ms in 50 % of the samples, 11.0 ms in 50 %, mixed"};
+  records[0].modes = {{{0.009, 0.5}, {0.011, 0.5}}, 20, false};
   EXPECT_THAT(text_of(records),
-              HasSubstr("3.5  M\n    modes: 9.0 ms in 50 % of the samples, 11.0 ms in 50 %, mixed\n"));
+              HasSubstr("3.5  M\n    modes: 9.00 ms in 50 % of the samples, 11.0 ms in 50 %, mixed\n"));
   EXPECT_THAT(command_legend(records), HasSubstr("  M  the times fall into several groups"));
-  EXPECT_THAT(command_legend(records), Not(HasSubstr("9.0 ms")));
+  EXPECT_THAT(command_legend(records), Not(HasSubstr("9.00 ms")));
 }
 
 TEST(CommandTable, SaysWhatTheIntervalAllows) {

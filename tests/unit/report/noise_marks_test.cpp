@@ -8,7 +8,7 @@ namespace {
 
 Record with_limit(double fraction, std::optional<Interval> interval) {
   Record record;
-  record.limit = Limit{"read", 20, fraction, interval, false};
+  record.limit = Limit{{{"read", 1 << 20, "linear", "", 2}}, 20, fraction, interval, false};
   return record;
 }
 
@@ -59,7 +59,7 @@ TEST(NoiseMarks, EachStopReasonAndWarmup) {
   EXPECT_EQ(noise_marks(record), "I");
   record.stop = StopReason::kRunnerLost;
   record.samples = {{1, 1, 2, {3, 2, 1}, {}, {}}};
-  record.limit = Limit{"read", 20, 0.5, std::nullopt, true};
+  record.limit = Limit{{{"read", 1 << 20, "linear", "", 2}}, 20, 0.5, std::nullopt, true};
   EXPECT_EQ(noise_marks(record), "UWL");
 }
 

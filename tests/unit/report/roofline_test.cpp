@@ -31,8 +31,8 @@ Record record(const std::string& name, AxisValues axes, const std::string& metri
   made.model.name = name;
   made.model.backend = "native";
   made.axes = std::move(axes);
-  for (const auto& [axis, text] : made.axes) {
-    if (axis == "dtype") made.benchmark.dtype = text;
+  for (const auto& [axis, value] : made.axes) {
+    if (axis == "dtype") made.benchmark.dtype = value.text();
   }
   made.metric.name = metric;
   made.metric.value = value;
@@ -51,7 +51,7 @@ std::vector<Record> gemv() {
   std::vector<Record> records{record("gemv", axes, "latency", 50), record("gemv", axes, "GFLOP/s", 40),
                               record("gemv", axes, "memory_bandwidth(GB/s)", 40)};
   for (Record& one : records)
-    one.limit = Limit{"read 2.00 MiB linear, 2 threads", one.metric.value / 0.8, 0.8, {}, false};
+    one.limit = Limit{{{"read", 2 << 20, "linear", "", 2}}, one.metric.value / 0.8, 0.8, {}, false};
   return records;
 }
 
@@ -156,7 +156,7 @@ TEST(RooflineText, ShowsPlotCasesAndRoofs) {
   EXPECT_THAT(text, HasSubstr("FLOP/byte"));
   EXPECT_THAT(
       text, HasSubstr("a  gemv D=1024  native   bf16         2       1.00     40.0  10.0 %  2  40.0  80.0 % "
-                      "of read 2.00 MiB linear, 2 threads"));
+                      "of read 2 MiB linear, 2 threads"));
   EXPECT_THAT(text, HasSubstr("memory read, 2 threads  50.0 GB/s"));
   for (const std::string& line : split(text, '\n')) EXPECT_LE(display_width(line), 130U) << line;
 }

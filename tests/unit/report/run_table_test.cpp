@@ -30,11 +30,10 @@ std::vector<Record> pair_of(const std::string& experiment, const std::string& sh
   latency.samples = {{1, 10, 2, std::vector<double>(30, us), {}, {}},
                      {2, 10, 0, std::vector<double>(20, us), {}, {}}};
   latency.limit =
-      Limit{"read", us * fraction, fraction, Interval{fraction - 0.01, fraction + 0.01, 0.95}, false};
+      Limit{{{"read", 1 << 20, "linear", "", 2}}, us * fraction, fraction, Interval{fraction - 0.01, fraction + 0.01, 0.95}, false};
   latency.stop = StopReason::kPrecision;
   Record headline = latency;
-  headline.metric = {"memory_bandwidth(GB/s)", "GB/s", Direction::kHigherIsBetter, rate, {},
-                     {{"headline", "true"}}};
+  headline.metric = {"memory_bandwidth(GB/s)", "GB/s", Direction::kHigherIsBetter, rate, {}, {}, true};
   headline.limit->value = rate / fraction;
   return {latency, headline};
 }
@@ -137,8 +136,7 @@ TEST(RunTable, PutsBackendsOfACaseTogetherWithTheirRatio) {
   std::vector<Record> other = pair_of("gemv", "2", "int8", 300, 20, 0.9);
   std::vector<Record> reference = pair_of("gemv", "1", "int8", 200, 10, 0.45);
   for (Record& record : reference) record.model.backend = "reference";
-  reference[0].metric.extra_info = {
-      {"ratio", "2.0"}, {"ratio_low", "1.98"}, {"ratio_high", "2.015"}, {"ratio_to", "native"}};
+  reference[0].ratio = RatioToOther{2.0, Interval{1.98, 2.015, 0.95}, 30, "native"};
   const std::string text = run_table(first + other + reference).text();
   const std::size_t native = text.find("gemv D=1  native"), slow = text.find("gemv D=1  reference"),
                     ratio = text.find("    2.000 x the time of native (95 % interval 1.980 to 2.015)\n"),
@@ -147,7 +145,7 @@ TEST(RunTable, PutsBackendsOfACaseTogetherWithTheirRatio) {
   EXPECT_LT(native, slow);
   EXPECT_LT(slow, ratio);
   EXPECT_LT(ratio, next);
-  reference[0].metric.extra_info.erase("ratio_low");
+  reference[0].ratio->interval.reset();
   EXPECT_THAT(run_table(reference).text(), HasSubstr("(too few pairs for an interval)"));
 }
 
@@ -188,7 +186,7 @@ TEST(RunTable, TakesARecordWithoutALatencyOrAnInterval) {
 TEST(RunTable, AHeadlineThatIsTheLatencyIsNotShownTwice) {
   std::vector<Record> records = pair_of("gemv", "1", "int8", 100, 20, 0.9);
   records.resize(1);
-  records[0].metric.extra_info["headline"] = "true";
+  records[0].metric.headline = true;
   const std::string text = run_table(records).text();
   EXPECT_EQ(text.find("100 µs"), text.rfind("100 µs"));
 }

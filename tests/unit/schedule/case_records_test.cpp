@@ -84,9 +84,9 @@ TEST(CaseRecords, MetricsFollowFromTheTime) {
   EXPECT_EQ(latency.metric.direction, Direction::kLowerIsBetter);
   const Record& bandwidth = named(records, "memory_bandwidth(GB/s)");
   EXPECT_NEAR(bandwidth.metric.value, 4, 1e-9);
-  EXPECT_EQ(bandwidth.metric.extra_info.at("headline"), "true");
+  EXPECT_TRUE(bandwidth.metric.headline);
   EXPECT_NEAR(named(records, "GFLOP/s").metric.value, 2, 1e-9);
-  EXPECT_FALSE(latency.metric.extra_info.contains("headline"));
+  EXPECT_FALSE(latency.metric.headline);
   for (const Record& record : records) {
     EXPECT_EQ(record.model.name, "gemv");
     EXPECT_EQ(record.benchmark.dtype, "f32");
@@ -133,7 +133,7 @@ TEST(CaseRecords, TheLimitIsOfTheSameRounds) {
   const auto records = records_of(result);
   const Record& latency = named(records, "latency");
   ASSERT_TRUE(latency.limit);
-  EXPECT_EQ(latency.limit->name, "read linear, 2 threads");
+  EXPECT_EQ(limit_name(*latency.limit), "read linear, 2 threads");
   EXPECT_NEAR(latency.limit->fraction, 0.4, 1e-9);
   EXPECT_NEAR(latency.limit->value, 400, 1e-6);
   EXPECT_FALSE(latency.limit->unstable);
@@ -147,11 +147,12 @@ TEST(CaseRecords, TheShareOfTheLimitHasQuartilesOverTheRounds) {
   result.limits = {limit_of(Resource::kRead, 1e6, 1e5)};
   for (Reading& reading : result.limits[0].track.readings) reading.ns = 1e5;
   const auto records = records_of(result);
-  const StringMap& extra = named(records, "latency").metric.extra_info;
+  const auto& rounds = named(records, "latency").limit->rounds;
+  ASSERT_TRUE(rounds);
   // A quarter of the rounds at 20 %, the others at 40 %.
-  EXPECT_EQ(extra.at("of_limit_rounds"), "40");
-  EXPECT_THAT(extra.at("of_limit_quartiles"), testing::EndsWith(" 0.4000"));
-  EXPECT_THAT(extra.at("of_limit_quartiles"), testing::StartsWith("0.3"));
+  EXPECT_EQ(rounds->count, 40U);
+  EXPECT_NEAR(rounds->upper_quartile, 0.4, 1e-9);
+  EXPECT_NEAR(rounds->lower_quartile, 0.35, 0.05);
 }
 
 TEST(CaseRecords, FlopsUtilizationIsFlopsOverTimeOverPeak) {
@@ -163,10 +164,10 @@ TEST(CaseRecords, FlopsUtilizationIsFlopsOverTimeOverPeak) {
   const auto records = records_of(result);
   const Record& utilization = named(records, "flops_utilization");
   EXPECT_NEAR(utilization.metric.value, 0.25, 1e-9);
-  EXPECT_EQ(utilization.metric.extra_info.at("headline"), "true");
+  EXPECT_TRUE(utilization.metric.headline);
   result.limits.clear();
   const auto without = records_of(result);
-  EXPECT_EQ(named(without, "memory_bandwidth(GB/s)").metric.extra_info.count("headline"), 1U)
+  EXPECT_TRUE(named(without, "memory_bandwidth(GB/s)").metric.headline)
       << "a headline there is, even where the peak was not sampled";
 }
 
@@ -194,7 +195,7 @@ TEST(CaseRecords, MetricsThatStandBesideTheHeadlineAreMarkedBehindIt) {
   std::vector<std::string> marked;
   for (const Record& record : records_of(result)) {
     EXPECT_EQ(record.model.type, "OSS model");
-    if (is_headline(record)) marked.push_back(record.metric.name);
+    if (record.metric.headline) marked.push_back(record.metric.name);
   }
   EXPECT_THAT(marked, ElementsAre("token_per_sec", "memory_bandwidth(GB/s)", "compilation_time(s)"));
 }
@@ -204,13 +205,14 @@ TEST(CaseRecords, OthersSayHowTheyStandToTheFirst) {
   result.cases = {track_of("native", 1e6, kWork), track_of("reference", 3e6, kWork)};
   const auto records = records_of(result);
   ASSERT_THAT(records, SizeIs(6));
-  EXPECT_FALSE(records[0].metric.extra_info.contains("ratio"));
-  const StringMap& info = records[3].metric.extra_info;
-  EXPECT_EQ(info.at("ratio"), "3");
-  EXPECT_EQ(info.at("ratio_pairs"), "40");
-  EXPECT_EQ(info.at("ratio_to"), "native@native");
-  EXPECT_LE(std::stod(info.at("ratio_low")), 3);
-  EXPECT_GE(std::stod(info.at("ratio_high")), 3);
+  EXPECT_FALSE(records[0].ratio);
+  const auto& ratio = records[3].ratio;
+  ASSERT_TRUE(ratio);
+  EXPECT_NEAR(ratio->ratio, 3, 1e-9);
+  EXPECT_EQ(ratio->pairs, 40U);
+  EXPECT_EQ(ratio->other, "native@native");
+  ASSERT_TRUE(ratio->interval);
+  EXPECT_TRUE(ratio->interval->low <= 3 + 1e-9 && ratio->interval->high >= 3 - 1e-9);
 }
 
 TEST(CaseRecords, ACaseWithoutSamplesSaysWhy) {
@@ -223,7 +225,7 @@ TEST(CaseRecords, ACaseWithoutSamplesSaysWhy) {
   ASSERT_THAT(records, SizeIs(2));
   EXPECT_EQ(records[0].outcome.reason, "boom");
   EXPECT_EQ(records[0].stop, StopReason::kNone);
-  EXPECT_EQ(records[0].metric.extra_info.at("headline"), "true");
+  EXPECT_TRUE(records[0].metric.headline);
   EXPECT_THAT(records[0].samples, IsEmpty());
   EXPECT_EQ(records[1].outcome.kind, Outcome::Kind::kSkipped) << "measured it is not";
   EXPECT_THAT(records[1].outcome.reason, HasSubstr("interrupted"));
@@ -254,7 +256,7 @@ TEST(CaseRecords, AWrongAnswerThatWasTimedHasItsNumbersAndHasFailed) {
     EXPECT_TRUE(records[i].kept_wrong);
     EXPECT_FALSE(records[i].samples.empty());
   }
-  EXPECT_EQ(records[0].metric.extra_info.at("ratio_to"), "reference@native") << "the first that is right";
+  EXPECT_EQ(records[0].ratio.value().other, "reference@native") << "the first that is right";
   EXPECT_FALSE(records[3].metric.extra_info.contains("ratio"));
   EXPECT_EQ(records[3].outcome.kind, Outcome::Kind::kMeasured);
   EXPECT_THAT(seed_rows(records), SizeIs(1)) << "no mean counts what is wrong";
@@ -275,8 +277,10 @@ TEST(CaseRecords, TimesThatFallIntoGroupsAreTold) {
   result.cases = {track_of("native", 1e6, {})};
   for (Reading& reading : result.cases[0].readings) reading.ns *= reading.round % 4 < 2 ? 1 : 1.4;
   const Record latency = records_of(result).at(0);
-  EXPECT_THAT(latency.notes, ElementsAre("modes: 1.00 ms in 50 % of the samples, 1.40 ms in 50 %, mixed"));
-  EXPECT_EQ(latency.metric.extra_info.at("modes"), "1000 1400");
+  ASSERT_THAT(latency.modes.groups, SizeIs(2));
+  EXPECT_NEAR(latency.modes.groups[0].median, 1000, 1e-6);
+  EXPECT_NEAR(latency.modes.groups[1].median, 1400, 1e-6);
+  EXPECT_NEAR(latency.modes.groups[1].share, 0.5, 1e-9);
 }
 
 TEST(NoiseNotes, AQuietCaseHasNone) {

@@ -50,7 +50,7 @@ TEST(DdpRecords, HaveTheIterationsOfEachRank) {
   const Record& latency = records.front();
   EXPECT_EQ(latency.metric.name, "latency");
   EXPECT_EQ(latency.metric.unit, "s");
-  EXPECT_EQ(latency.metric.extra_info.at("headline"), "true");
+  EXPECT_TRUE(latency.metric.headline);
   ASSERT_EQ(latency.samples.size(), 2U);
   EXPECT_EQ(latency.samples[1].pid, 101);
   EXPECT_NEAR(latency.metric.value, 0.10045, 1e-9);

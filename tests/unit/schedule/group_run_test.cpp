@@ -71,8 +71,8 @@ TEST(GroupRun, CasesOfTwoDevicesAreHeldAgainstTheLimitsOfTheirOwn) {
   for (const Record& record : records) {
     ASSERT_TRUE(record.limit) << record.device << " " << record.metric.name;
     EXPECT_NEAR(record.limit->fraction, record.device == "cuda" ? 0.5 : 0.8, 1e-9);
-    EXPECT_EQ(record.limit->name.find("thread") == std::string::npos, record.device == "cuda")
-        << record.limit->name;
+    EXPECT_EQ(limit_name(*record.limit).find("thread") == std::string::npos, record.device == "cuda")
+        << limit_name(*record.limit);
   }
 }
 

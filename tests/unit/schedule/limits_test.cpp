@@ -172,7 +172,7 @@ TEST(Floor, IsTheRooflineOfEachRound) {
   EXPECT_THAT(floor->series.group_sizes, ElementsAre(3));
   EXPECT_THAT(floor->peak_flops.values,
               ElementsAre(DoubleEq(1e11), DoubleEq(1e11), testing::DoubleNear(2e10, 1)));
-  EXPECT_EQ(floor->name, "read linear") << "memory bound in total";
+  EXPECT_EQ(limit_name({floor->parts}), "read linear") << "memory bound in total";
 }
 
 TEST(Floor, ShortSamplesThatABusyMachineHeldUpDoNotBind) {
@@ -184,7 +184,7 @@ TEST(Floor, ShortSamplesThatABusyMachineHeldUpDoNotBind) {
   EXPECT_THAT(memory_bound->series.values,
               ElementsAre(testing::DoubleNear(100, 1e-9), testing::DoubleNear(110, 1e-9),
                           testing::DoubleNear(120, 1e-9)));
-  EXPECT_EQ(memory_bound->name, "read linear");
+  EXPECT_EQ(limit_name({memory_bound->parts}), "read linear");
   EXPECT_THAT(memory_bound->peak_flops.values, testing::SizeIs(3));
   const auto either = floor_of(limits, {.flops = 4000, .bytes = 1000, .dtype = "f32"});
   ASSERT_TRUE(either);
@@ -198,7 +198,7 @@ TEST(Floor, SplitsReadsAndCopies) {
   const auto floor = floor_of(limits, {.bytes = 3000, .bytes_written = 1000, .dtype = {}});
   ASSERT_TRUE(floor);
   EXPECT_NEAR(floor->series.values.at(0), 2000 / 4.0 + 1000 / 10.0, 1e-9);
-  EXPECT_THAT(floor->name, testing::AllOf(HasSubstr("read r"), HasSubstr("read c"), HasSubstr(" + ")));
+  EXPECT_THAT(limit_name({floor->parts}), testing::AllOf(HasSubstr("read r"), HasSubstr("read c"), HasSubstr(" + ")));
 }
 
 TEST(Floor, GoesByTheBestPattern) {
@@ -206,7 +206,7 @@ TEST(Floor, GoesByTheBestPattern) {
                                        limit(Resource::kRead, "fast", 2000, {200, 200, 200})};
   const auto floor = floor_of(limits, {.bytes = 1000, .dtype = {}});
   ASSERT_TRUE(floor);
-  EXPECT_EQ(floor->name, "read fast");
+  EXPECT_EQ(limit_name({floor->parts}), "read fast");
   EXPECT_NEAR(floor->series.values.at(1), 100, 1e-9);
 }
 

@@ -38,7 +38,7 @@ struct Ran {
 
 struct Case {
   std::string experiment;
-  AxisValues axes;
+  AxisTexts axes;
 };
 
 const std::vector<Case>& cases() {

@@ -89,7 +89,7 @@ void add_records(const Json& object, const std::string& where,
   Record rate = latency;
   latency.metric.name = "latency";
   latency.metric.unit = "ns";
-  rate.metric = {"token_per_sec", "tokens/s", Direction::kHigherIsBetter, 0, {}, {{"headline", "true"}}};
+  rate.metric = {"token_per_sec", "tokens/s", Direction::kHigherIsBetter, 0, {}, {}, true};
   if (samples_ns.empty()) {
     set_value(latency, average_ns);
     set_value(rate, 1e9 * tokens / average_ns);
@@ -103,7 +103,7 @@ void add_records(const Json& object, const std::string& where,
   if (tokens > 0) {
     records.push_back(std::move(rate));
   } else {
-    latency.metric.extra_info["headline"] = "true";
+    latency.metric.headline = true;
   }
   records.push_back(std::move(latency));
 }

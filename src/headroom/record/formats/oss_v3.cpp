@@ -9,6 +9,7 @@
 #include "headroom/record/codec.h"
 #include "headroom/record/dtype.h"
 #include "headroom/record/environment_json.h"
+#include "headroom/record/older_schemas.h"
 #include "headroom/record/oss_v3_rows.h"
 #include "headroom/record/tool_json.h"
 
@@ -62,6 +63,7 @@ std::string warmup_text(const Record& record) {
 Json metric_json(const Record& record, const std::vector<std::string>& axis_keys) {
   const Scale scale = scale_of(record.metric);
   StringMap extra = record.metric.extra_info;
+  extra.merge(record_json::texts_of_members(record));
   extra["unit"] = scale.unit;
   extra["direction"] = to_string(record.metric.direction);
   extra["samples"] = samples_text(record, scale.factor);
@@ -74,7 +76,7 @@ Json metric_json(const Record& record, const std::vector<std::string>& axis_keys
     extra["interval_confidence"] = text_of(record.interval->confidence);
   }
   if (record.limit) {
-    extra["limit"] = record.limit->name;
+    extra["limit"] = limit_name(*record.limit);
     extra["limit_fraction"] = text_of(record.limit->fraction);
   }
   Json json{{"name", record.metric.name},
@@ -95,7 +97,7 @@ Json benchmark_json(const Record& record, std::vector<std::string>& axis_keys) {
   // An axis never hides one of the fields above.
   for (const auto& [axis, value] : record.axes) {
     axis_keys.push_back(extra.contains(axis) ? "axis_" + axis : axis);
-    extra.emplace(axis_keys.back(), value);
+    extra.emplace(axis_keys.back(), value.text());
   }
   return {{"name", record.benchmark.name},
           {"mode", record.benchmark.mode},

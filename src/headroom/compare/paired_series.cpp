@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/compare/sample_series.h"
+#include "headroom/compare/paired_series.h"
 
 #include <algorithm>
 #include <unordered_map>
@@ -21,16 +21,13 @@ bool rounds_are_unique(const Record& record) {
   return true;
 }
 
-bool has_rounds(const Record& record) {
-  return std::ranges::all_of(record.samples, [](const ProcessSamples& process) {
-    return process.rounds.size() == process.values.size();
-  });
-}
-
-/// What tells the round of each value of sample_series(); empty where rounds are not known.
+/// What tells the round of each steady value; empty where rounds are not known.
 std::vector<std::uint64_t> slots_of(const Record& record) {
   std::vector<std::uint64_t> slots;
-  if (!has_rounds(record)) return slots;
+  const bool in_rounds = std::ranges::all_of(record.samples, [](const ProcessSamples& process) {
+    return process.rounds.size() == process.values.size();
+  });
+  if (!in_rounds) return slots;
   const bool unique = rounds_are_unique(record);
   for (std::size_t p = 0; p < record.samples.size(); ++p) {
     const ProcessSamples& process = record.samples[p];
@@ -68,30 +65,19 @@ class PartnerSearch {
 
 }  // namespace
 
-SampleSeries sample_series(const Record& record, double factor) {
-  SampleSeries series;
-  for (const ProcessSamples& process : record.samples) {
-    const std::size_t first = std::min(process.warmup, process.values.size());
-    for (std::size_t i = first; i < process.values.size(); ++i) {
-      series.values.push_back(process.values[i] * factor);
-    }
-    if (first < process.values.size()) series.group_sizes.push_back(process.values.size() - first);
-  }
-  return series;
-}
-
 bool same_session(const Record& a, const Record& b) {
   if (!a.environment || !b.environment) return false;
   if (a.environment == b.environment) return true;
   const Environment& left = *a.environment;
   const Environment& right = *b.environment;
+  if (!left.session.empty() && !right.session.empty()) return left.session == right.session;
   return left.timestamp != 0 && left.timestamp == right.timestamp && !left.fingerprint.empty() &&
          left.fingerprint == right.fingerprint && left.command == right.command;
 }
 
-std::optional<PairedSeries> paired_series(const Record& a, const SampleSeries& in_a, const Record& b,
-                                          const SampleSeries& in_b) {
+std::optional<PairedSeries> paired_series(const Record& a, const Record& b, double factor) {
   if (!same_session(a, b) || rounds_are_unique(a) != rounds_are_unique(b)) return std::nullopt;
+  const Series in_a = steady(a, factor), in_b = steady(b);
   const std::vector<std::uint64_t> slots = slots_of(a);
   const PartnerSearch partners(slots_of(b));
   PairedSeries pairs;
