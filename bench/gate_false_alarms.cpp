@@ -45,6 +45,12 @@ int main(int argc, char** argv) {
       {"unpaired, 30 of each", {.paired = false}},
       {"unpaired, 5 processes off by 1 %, 60 of each",
        {.rounds = 60, .processes = 5, .process_noise = 0.01, .paired = false}},
+      {"runs off by 0.5 %, 12 earlier runs", {.paired = false, .run_noise = 0.005, .earlier_runs = 12}},
+      {"runs off by 1 %, 12 earlier runs", {.paired = false, .run_noise = 0.01, .earlier_runs = 12}},
+      {"runs off by 2 %, 12 earlier runs", {.paired = false, .run_noise = 0.02, .earlier_runs = 12}},
+      {"runs off by 1 %, 4 earlier runs", {.paired = false, .run_noise = 0.01, .earlier_runs = 4}},
+      {"runs off by 1 %, 5 runs of each side", {.paired = false, .run_noise = 0.01, .runs = 5}},
+      {"runs off by 1 %, told that they are alike", {.paired = false, .run_noise = 0.01}, 0.01},
   };
   const Scenario slower[] = {
       {"30 pairs, margin 0", {.slowdown = 0.03}},
@@ -52,6 +58,12 @@ int main(int argc, char** argv) {
       {"30 pairs, margin 1 %", {.slowdown = 0.03}, 0.01},
       {"40 pairs, margin 1 %", {.rounds = 40, .slowdown = 0.03}, 0.01},
       {"unpaired, 30 of each, margin 0.5 %", {.slowdown = 0.03, .paired = false}, 0.005},
+      {"10 % slower, runs off by 1 %, 12 earlier runs, margin 3 %",
+       {.slowdown = 0.10, .paired = false, .run_noise = 0.01, .earlier_runs = 12}, 0.03},
+      {"10 % slower, runs off by 1 %, 5 runs of each side, margin 3 %",
+       {.slowdown = 0.10, .paired = false, .run_noise = 0.01, .runs = 5}, 0.03},
+      {"10 % slower, 9 cases, runs off by 1 %, 12 earlier, 3 %",
+       {.cases = 9, .slowdown = 0.10, .paired = false, .run_noise = 0.01, .earlier_runs = 12}, 0.03},
   };
   std::printf("%zu suites of 50 cases each, 1 %% noise, alpha .05 (Holm)\n\n", suites);
   std::printf("nothing differs: suites with a false regression\n");

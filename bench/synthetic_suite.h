@@ -14,6 +14,7 @@
 #include "headroom/compare/gate.h"
 #include "headroom/compare/match.h"
 #include "headroom/compare/verdict.h"
+#include "headroom/stats/quantile.h"
 
 namespace headroom::bench {
 
@@ -28,6 +29,9 @@ struct SuiteModel {
   double process_noise = 0;   ///< standard deviation of what a process as a whole is off by
   double slowdown = 0;        ///< of the first case on the side of the test: .03 is 3 %
   bool paired = true;         ///< both sides in one session
+  double run_noise = 0;       ///< standard deviation of what a run as a whole is off by, each case for itself
+  std::size_t earlier_runs = 0;  ///< that the gate knows of; 0: it is told that runs do not differ
+  std::size_t runs = 1;          ///< on each side; with several the gate is told nothing else
 };
 
 /// Two sides of a suite that differ by `slowdown` in one case and by noise in all.
@@ -37,9 +41,15 @@ class SyntheticSuite {
     const auto session = environment(1);
     const auto other = model_.paired ? session : environment(2);
     for (std::size_t i = 0; i < model_.cases; ++i) {
-      baseline.push_back(record(i, 1, session));
-      test.push_back(record(i, i == 0 ? 1 + model_.slowdown : 1, other));
+      for (std::size_t run = 0; run < model_.runs; ++run) {
+        baseline.push_back(record(i, 1, session));
+        test.push_back(record(i, i == 0 ? 1 + model_.slowdown : 1, other));
+      }
+      known_.push_back(model_.paired || model_.runs > 1 ? RunKnowledge{} : knowledge_of(i));
     }
+    if (model_.runs == 1) return;
+    baseline = join_duplicates(std::move(baseline)).records;
+    test = join_duplicates(std::move(test)).records;
   }
 
   std::vector<Record> baseline, test;
@@ -48,7 +58,8 @@ class SyntheticSuite {
   std::vector<Comparison> judged(double margin) const {
     std::vector<Comparison> comparisons;
     for (const auto& [before, after] : match_records(baseline, test).pairs) {
-      comparisons.push_back(compare_records(*before, *after));
+      comparisons.push_back(
+          compare_records(*before, *after, known_[static_cast<std::size_t>(before - baseline.data())]));
     }
     JudgeRule rule;
     rule.margins.overall = margin;
@@ -58,6 +69,14 @@ class SyntheticSuite {
   }
 
  private:
+  RunKnowledge knowledge_of(std::size_t index) {
+    if (model_.earlier_runs == 0) return {RunSpread{0, 1000}, std::nullopt, "told"};
+    std::vector<std::vector<double>> earlier(1);
+    for (std::size_t run = 0; run < model_.earlier_runs; ++run)
+      earlier[0].push_back(median(steady(record(index, 1, nullptr)).values));
+    return {run_spread(earlier), std::nullopt, "earlier runs"};
+  }
+
   static std::shared_ptr<const Environment> environment(std::uint64_t second) {
     auto made = std::make_shared<Environment>();
     made->timestamp = second;
@@ -75,6 +94,7 @@ class SyntheticSuite {
     record.metric.unit = "us";
     record.environment = std::move(session);
     double state = normal();
+    const double run_off = model_.paired ? 0 : model_.run_noise * normal();
     std::uint32_t round = 0;
     for (std::size_t p = 0; p < model_.processes; ++p) {
       ProcessSamples process;
@@ -82,19 +102,20 @@ class SyntheticSuite {
       const std::size_t end = model_.rounds * (p + 1) / model_.processes;
       while (round < end) {
         const double spike = uniform() < model_.spikes ? 2 : 1;
-        process.values.push_back(100 * factor * spike * std::exp(model_.noise * state + off));
+        process.values.push_back(100 * factor * spike * std::exp(model_.noise * state + off + run_off));
         process.rounds.push_back(round++);
         state =
             model_.correlation * state + std::sqrt(1 - model_.correlation * model_.correlation) * normal();
       }
       record.samples.push_back(std::move(process));
     }
-    record.metric.value = record.samples.front().values.front();
+    estimate(record);
     return record;
   }
 
   SuiteModel model_;
   std::mt19937_64 engine_;
+  std::vector<RunKnowledge> known_;  ///< by case
 };
 
 /// Of `suites` suites, how many have any regression, and how many have one in the first case.

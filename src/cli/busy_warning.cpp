@@ -19,16 +19,18 @@ double sleep_a_tenth_of_a_second() {
 
 }  // namespace
 
-std::string warn_when_busy(int threads) {
-  const auto warning = load_warning(measure_cpu_load(allowed_cpus(), sleep_a_tenth_of_a_second), threads);
-  if (!warning) return "";
-  std::fprintf(stderr, "headroom: %s; %s\n", warning->what.c_str(), warning->advice.c_str());
-  return warning->what;
+std::optional<LoadWarning> warn_when_busy(int threads) {
+  auto warning = load_warning(measure_cpu_load(allowed_cpus(), sleep_a_tenth_of_a_second), threads);
+  if (warning) std::fprintf(stderr, "headroom: %s; %s\n", warning->what.c_str(), warning->advice.c_str());
+  return warning;
 }
 
-void note_busy(std::vector<Record>& records, const std::string& sentence) {
-  if (sentence.empty()) return;
-  for (Record& record : records) record.notes.push_back(sentence);
+void note_busy(std::vector<Record>& records, const std::optional<LoadWarning>& warning) {
+  if (!warning) return;
+  for (Record& record : records) {
+    record.busy_cpus = warning->busy_cpus;
+    record.notes.push_back(warning->what);
+  }
 }
 
 }  // namespace headroom::cli

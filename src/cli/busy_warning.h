@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <string>
+#include <optional>
 #include <vector>
 
+#include "headroom/machine/cpu_load.h"
 #include "headroom/record/record.h"
 
 namespace headroom::cli {
 
 /// Looks at the CPUs of this process for a tenth of a second and says on standard error when other programs
-/// leave too few of them for `threads` threads. Returns the sentence for the notes of the records ("busy:
-/// ..."), empty where the machine is quiet. Call it before any runner is at work.
-std::string warn_when_busy(int threads);
+/// leave too few of them for `threads` threads. Nothing where the machine is quiet. Call it before any runner
+/// is at work.
+std::optional<LoadWarning> warn_when_busy(int threads);
 
-/// Adds that sentence to the notes of each record; an empty one adds nothing.
-void note_busy(std::vector<Record>& records, const std::string& sentence);
+/// Puts it into each record, if there is one.
+void note_busy(std::vector<Record>& records, const std::optional<LoadWarning>& warning);
 
 }  // namespace headroom::cli

@@ -58,19 +58,32 @@ std::vector<const Record*> both_of(const std::vector<Record>& records, const Rec
   return found;
 }
 
+/// Whether it is said to have regressed, or looks like it and cannot be told.
+bool is_suspect(const Comparison& comparison) {
+  if (comparison.verdict == Verdict::kRegression) return true;
+  return comparison.verdict == Verdict::kInconclusive && comparison.ratio &&
+         worsening(*comparison.ratio, comparison.baseline->metric.direction).ratio > 1 + comparison.margin;
+}
+
 }  // namespace
 
 std::vector<std::string> confirm_regressions(std::span<Comparison> comparisons, const JudgeRule& rule,
                                              const std::string& command) {
   std::vector<std::string> said;
   for (Comparison& comparison : comparisons) {
-    if (comparison.verdict != Verdict::kRegression) continue;
+    if (!is_suspect(comparison)) continue;
     const std::vector<Record> records = rerun(*comparison.baseline, command);
     const auto both = both_of(records, *comparison.baseline);
     std::vector<Comparison> again{compare_records(*both[0], *both[1])};
     judge(again, rule);
     const bool confirmed = again.front().verdict == Verdict::kRegression;
-    if (!confirmed) comparison.verdict = Verdict::kInconclusive;
+    // Side by side counts more than apart, whatever it says.
+    comparison.ratio = again.front().ratio;
+    comparison.estimator = again.front().estimator;
+    comparison.samples = again.front().samples;
+    comparison.verdict = again.front().verdict;
+    comparison.p_value = again.front().p_value;
+    comparison.doubts.clear();
     said.push_back(fmt::format("{}: {} by an interleaved rerun ({}, ratio {:.4f})",
                                case_name(*comparison.baseline), confirmed ? "confirmed" : "not confirmed",
                                to_string(again.front().verdict),

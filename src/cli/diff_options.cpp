@@ -27,7 +27,7 @@ constexpr const char* kDiffFooter =
 /// What the command line holds before it is understood.
 struct Texts {
   std::vector<std::string> operands;
-  std::string format = "table", sort, percentiles, gate, gate_file;
+  std::string format = "table", sort, percentiles, gate, gate_file, run_spread;
 };
 
 std::vector<double> parse_percentiles(const std::string& text) {
@@ -72,6 +72,8 @@ void understand(DiffOptions& options, const Texts& texts) {
   options.sort = sort_of(texts.sort);
   if (!texts.percentiles.empty()) options.percentiles = parse_percentiles(texts.percentiles);
   understand_gate(options, texts);
+  if (!texts.run_spread.empty())
+    options.run_spread = with_context("--run-spread", [&] { return parse_margin(texts.run_spread); });
   if (!options.filter.empty()) {
     with_context("--filter", [&] { static_cast<void>(NamePattern(options.filter)); });
   }
@@ -114,6 +116,11 @@ std::optional<DiffOptions> parse_diff_options(const Arguments& arguments, ExitCo
   table.add_option("--gate-file", texts.gate_file, "margins by case, in TOML")
       .completed_by(Completes::kFile)
       .type_name("FILE");
+  table.add_option("--run-spread", texts.run_spread,
+                   "how far runs of one case lie apart on this machine, as a standard deviation: 1% (default: "
+                   "learned from several runs of a side, the history and --calibrate-noise)");
+  table.add_flag("--across-machines", options.across_machines,
+                 "compare what two machines measured all the same");
   table
       .add_option(
           "--confirm", options.confirm,

@@ -23,6 +23,8 @@ struct DiffOptions {
   std::vector<double> percentiles;
   bool gate = false;
   JudgeRule judge;
+  std::optional<double> run_spread;  ///< that the user states, as a share
+  bool across_machines = false;
   std::string confirm;  ///< command that measures a regression again; empty: none
   std::string store;    ///< history that '@...' operands are runs of
 };

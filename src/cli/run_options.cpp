@@ -91,7 +91,7 @@ void declare_measuring(OptionTable& table, RawRunOptions& raw, RunOptions& optio
   table
       .add_option(
           "--processes", raw.processes,
-          "fresh runner processes that share the samples (default: 3 where cases are compared, else 1)")
+          "fresh runner processes that share the samples (default: 3; with --quick 1 where nothing is compared)")
       .range(1, 1000);
   table.add_flag(
       "--quick", raw.quick,
@@ -117,7 +117,7 @@ void declare_output(OptionTable& table, RawRunOptions& raw, RunOptions& options)
   declare_store(table, options.store, raw.no_store);
   table.add_flag(
       "--calibrate-noise", options.calibrate_noise,
-      "measure everything against itself, and store what this machine's noise makes of it for gates");
+      "run five times apart, and store how far runs lie apart on this machine: headroom diff --gate uses it");
   table
       .add_option(
           "--trace", raw.traces,
@@ -196,6 +196,7 @@ void fill_request(const RawRunOptions& raw, SessionRequest& request) {
   request.stop = stop_rule(raw);
   // So many samples are those of one process: a share for each would be another number.
   request.processes = raw.processes == 0 && raw.stop.num_samples > 0 ? 1 : raw.processes;
+  if (raw.quick) request.processes_alone = 1;
 }
 
 }  // namespace
@@ -213,12 +214,6 @@ RunOptions parse_run_options(const Arguments& arguments) {
   if ((options.done = parse_arguments(table, arguments))) return options;
   fill_request(raw, options.request);
   options.request.tunes = !raw.quick || options.retune;
-  if (options.calibrate_noise) {
-    std::vector<RunnerCommand>& runners = options.request.runners;
-    if (runners.size() != 1)
-      throw Error("--calibrate-noise measures one runner against itself: give one --runner");
-    runners.push_back(runners.front());
-  }
   settle_store(options.store, raw.no_store || options.calibrate_noise);
   return options;
 }

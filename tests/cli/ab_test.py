@@ -73,7 +73,7 @@ class AbTest(CommandLineTest):
         for path, duration in ((before, "0.01"), (after, "0.05")):
             self.assert_exit(headroom("time", f"sleep {duration}", "--name", "nap", "--max-rounds", "30", "--min-time", "0",
                                       "--json", path, "--store", store), 0)
-        result = headroom("diff", "--gate", "10%", "--metric", "latency", before, after)
+        result = headroom("diff", "--gate", "10%", "--run-spread", "2%", "--metric", "latency", before, after)
         self.assert_exit(result, 1)
         self.assertIn("nap", result.stdout)
         history = headroom("history", "--store", store)

@@ -119,7 +119,7 @@ class DiffBadInputTest(CommandLineTest):
         twice = self.write("twice.json", record(), record(unit="ms", values="0.001,0.002,0.003"))
         result = headroom("diff", self.good, twice)
         self.assert_exit(result, 0)
-        self.assertIn("2 runs of this case are joined", result.stderr)
+        self.assertIn("2 runs of 1 result are joined", result.stderr)
         self.refused(HEAD + record() + "," + record(unit="tokens/s") + "]}", "is there twice, in 'us' and in 'tokens/s'")
 
     def test_mixed_units(self):

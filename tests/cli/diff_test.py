@@ -24,6 +24,11 @@ def record(name, values, unit="us", metric="latency", higher=False, lone=None, o
     return made
 
 
+def told(*arguments):
+    """`headroom diff` that is told that runs do not differ: two files know nothing of it."""
+    return headroom("diff", "--run-spread", "0%", *arguments)
+
+
 def samples(center, seed=1, count=40, noise=0.005):
     source = random.Random(seed)
     return [center * (1 + noise * source.gauss(0, 1)) for _ in range(count)]
@@ -44,7 +49,7 @@ class DiffTest(CommandLineTest):
         return self.write("before.json", before), self.write("after.json", after)
 
     def test_table(self):
-        result = headroom("diff", *self.sides(1.2))
+        result = told(*self.sides(1.2))
         self.assert_exit(result, 0)
         self.assertRegex(result.stdout, r"gemv D=64 +native +latency +\S+ µs +\S+ µs "
                                         r"+1\.(19|20)\d .* regression +40 unpaired")
@@ -56,9 +61,50 @@ class DiffTest(CommandLineTest):
         for factor, code, words in ((1.0, 0, "all 2 cases are the same or better"), (0.8, 0, "same or better"),
                                     (1.2, 1, "1 of 2 cases regressed"), (1.03, 3, "1 of 2 cases are undecided")):
             with self.subTest(factor):
-                result = headroom("diff", "--gate", "3%", *self.sides(factor))
+                result = told("--gate", "3%", *self.sides(factor))
                 self.assert_exit(result, code)
                 self.assertIn(words, result.stdout)
+
+    def test_two_files_know_nothing_of_what_differs_from_run_to_run(self):
+        result = headroom("diff", "--gate", "3%", *self.sides(1.2))
+        self.assert_exit(result, 3)
+        self.assertIn("inconclusive, all of them: measured apart, and too few runs tell", result.stdout)
+        self.assertIn("to decide: give several runs of each side", result.stdout)
+        self.assertIn("(2 because nothing tells how far runs lie apart)", result.stdout)
+
+    def test_several_runs_of_each_side_decide(self):
+        for i, (side, factor) in enumerate([("old", 1), ("new", 1.2)] * 4):
+            self.write(f"{side}/{i}.json", [record("gemv", samples(10 * factor * (1 + 0.004 * (i % 3)), 20 + i)),
+                                            record("mlp", samples(50 * (1 + 0.004 * (i % 3)), 40 + i))])
+        result = headroom("diff", "--gate", "3%", self.folder / "old", self.folder / "new")
+        self.assert_exit(result, 1)
+        self.assertRegex(result.stdout, r"gemv D=64 .* regression +160 unpaired")
+        self.assertRegex(result.stdout, r"mlp D=64 .* same +160 unpaired")
+        self.assertIn("known from 4 and 4 runs", result.stdout)
+        self.assertIn("4 runs of 2 results are joined", result.stderr)
+
+    def test_two_machines_are_refused_by_a_gate(self):
+        before, _ = self.sides(1)
+        after = self.write("after.json", [record("gemv", samples(10)), record("mlp", samples(50))], fingerprint="machine-b")
+        self.assert_refused(headroom("diff", "--gate", "3%", before, after), "two machines", "--across-machines")
+        self.assert_exit(told("--gate", "3%", "--across-machines", before, after), 0)
+        self.assertIn("inconclusive, all of them: measured on two machines", told(before, after).stdout)
+
+    def test_a_busy_run_is_no_evidence(self):
+        before, after = self.sides(1.2)
+        text = json.loads(after.read_text())
+        for made in text["records"]:
+            made["notes"] = ["busy: 1.5 of 2 CPUs were at work for other programs before measuring"]
+        after.write_text(json.dumps(text))
+        result = told("--gate", "3%", before, after)
+        self.assert_exit(result, 3)
+        self.assertIn("the test was busy with other programs", result.stdout)
+
+    def test_files_of_one_second_are_no_session(self):
+        values = samples(10)
+        before = self.write("aa.json", [record("gemv", values)], session="1", command=["headroom", "time", "x"])
+        after = self.write("bb.json", [record("gemv", values)], session="2", command=["headroom", "time", "x"])
+        self.assertIn("40 unpaired", headroom("diff", before, after).stdout)
 
     def test_gate_on_a_failed_case(self):
         before, _ = self.sides(1)
@@ -87,10 +133,10 @@ class DiffTest(CommandLineTest):
     def test_gate_file(self):
         gate = self.folder / "gate.toml"
         gate.write_text('margin = "3%"\n[[case]]\nname = "gemv*"\nmargin = "30%"\n')
-        self.assert_exit(headroom("diff", "--gate-file", gate, *self.sides(1.2)), 0)
+        self.assert_exit(told("--gate-file", gate, *self.sides(1.2)), 0)
         gate.write_text('[[case]]\nname = "mlp*"\nmargin = "30%"\n')
         self.assert_refused(headroom("diff", "--gate-file", gate, *self.sides(1.2)), "says no margin for all cases")
-        self.assert_exit(headroom("diff", "--gate", "3%", "--gate-file", gate, *self.sides(1.2)), 1)
+        self.assert_exit(told("--gate", "3%", "--gate-file", gate, *self.sides(1.2)), 1)
 
     def test_one_session_is_paired(self):
         drift = [1 + i / 40 for i in range(40)]
@@ -116,9 +162,9 @@ class DiffTest(CommandLineTest):
     def test_json(self):
         before, after = self.sides(1.2)
         to_file = self.folder / "diff.json"
-        shown = headroom("diff", "--gate", "3%", "--percentile", "50,95", "--json", to_file, before, after)
+        shown = told("--gate", "3%", "--percentile", "50,95", "--json", to_file, before, after)
         self.assert_exit(shown, 1)
-        only = headroom("diff", "--gate", "3%", "--percentile", "50,95", "--json", "-", before, after)
+        only = told("--gate", "3%", "--percentile", "50,95", "--json", "-", before, after)
         self.assert_exit(only, 1)
         self.assertEqual(json.loads(only.stdout), json.loads(to_file.read_text()))
         parsed = json.loads(only.stdout)
@@ -158,7 +204,7 @@ class DiffTest(CommandLineTest):
     def test_units_are_converted_or_refused(self):
         before = self.write("before.json", [record("gemv", samples(10))])
         same = self.write("after.json", [record("gemv", samples(0.01, 4), "ms")])
-        self.assertIn(" same ", headroom("diff", before, same).stdout)
+        self.assertIn(" same ", told(before, same).stdout)
         other = self.write("after.json", [record("gemv", samples(10), "tokens/s")])
         result = headroom("diff", "--gate", "3%", before, other)
         self.assert_exit(result, 2)
@@ -175,12 +221,12 @@ class DiffTest(CommandLineTest):
         twice = self.write("twice.json", [record("gemv", samples(10, 7)), record("gemv", samples(10, 8))])
         result = headroom("diff", before, twice)
         self.assert_exit(result, 0)
-        self.assertIn("2 runs of this case are joined", result.stderr)
+        self.assertIn("2 runs of 1 result are joined", result.stderr)
 
     def test_several_tests_side_by_side(self):
         before, after = self.sides(1.2)
         other = self.write("other.json", [record("gemv", samples(8, 9))])
-        result = headroom("diff", before, after, other)
+        result = told(before, after, other)
         self.assert_exit(result, 0)
         self.assertRegex(result.stdout, r"gemv D=64 .*regression.*improvement")
         self.assertIn(f"only in {before} (1)", result.stdout)

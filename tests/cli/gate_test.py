@@ -30,13 +30,14 @@ class GateTest(CommandLineTest):
             record.pop("interval", None)
         # Another run: not pairs of the same session.
         text["environments"][0]["timestamp"] += later
+        text["environments"][0]["session"] = name
         path = self.folder / name
         path.write_text(json.dumps(text))
         return path
 
     def before_and_after(self, factor):
         measured = self.folder / "measured.json"
-        self.run_fine("--json", measured)
+        self.run_fine("--json", measured, "--no-store")
         return (self.written_with_times(measured, "before.json", 1, 0),
                 self.written_with_times(measured, "after.json", factor, 3600))
 
@@ -55,26 +56,46 @@ class GateTest(CommandLineTest):
 
     def test_gate_finds_a_regression_and_confirms_it_or_not(self):
         before, after = self.before_and_after(1.5)
-        gate = ["diff", before, after, "--metric", "latency", "--gate", "20%"]
+        gate = ["diff", before, after, "--metric", "latency", "--gate", "20%", "--run-spread", "1%"]
         self.assert_exit(headroom(*gate, env=self.environment), 1)
         # The rerun compares the runner with itself: nothing to confirm.
         confirm = f"{HEADROOM} run --runner {FAULTY} --runner {FAULTY} --no-limits --no-store --max-time 600ms"
         result = headroom(*gate, "--confirm", confirm, env=self.environment)
-        self.assert_exit(result, 3)
+        self.assertIn(result.returncode, (0, 3), result.stdout)
         self.assertIn("not confirmed", result.stderr)
 
-    def test_noise_margins_are_the_floor_of_the_gate(self):
+    def test_a_calibration_tells_the_gate_how_far_runs_lie_apart(self):
         before, after = self.before_and_after(1.5)
-        self.run_fine("--calibrate-noise")
+        gate = ["diff", before, after, "--metric", "latency", "--gate", "3%", "--store", self.folder / "none.sqlite"]
+        self.assert_exit(headroom(*gate, env=self.environment), 3)
+        calibrated = faulty("fine", "--max-time", "100ms", "--calibrate-noise", env=self.environment)
+        self.assert_exit(calibrated, 0)
+        self.assertRegex(calibrated.stderr, r"runs of the same lie \S+ % apart .*stored in")
         noise = next((self.folder / "data" / "headroom" / "noise").iterdir())
         content = json.loads(noise.read_text())
-        names = [name for name in content["margins"]]
-        if not names:
-            self.skipTest("the machine is too busy for an interval of the A/A run")
-        content["margins"] = {name: 0.9 for name in names}
-        noise.write_text(json.dumps(content))
-        result = headroom("diff", before, after, "--metric", "latency", "--gate", "3%", env=self.environment)
-        self.assert_exit(result, 0)
+        self.assertTrue(content["spreads"])
+        for spread, code in ((0.001, 1), (1.0, 3)):
+            for entry in content["spreads"].values():
+                self.assertEqual(entry["values"]["degrees"], 4, "five runs")
+                entry["values"]["log_sd"] = spread
+            noise.write_text(json.dumps(content))
+            result = headroom(*gate, env=self.environment)
+            self.assert_exit(result, code)
+            self.assertIn("known from headroom run --calibrate-noise", result.stdout)
+
+    def test_the_history_tells_it_too(self):
+        before, after = self.before_and_after(1.5)
+        for i in range(4):
+            run = self.written_with_times(before, f"run{i}.json", 1 + 0.002 * i, -3600 * (5 - i))
+            self.assert_exit(headroom("history", "import", run, env=self.environment), 0)
+        result = headroom("diff", before, after, "--metric", "latency", "--gate", "20%", env=self.environment)
+        self.assert_exit(result, 1)
+        self.assertRegex(result.stdout, r"known from the last \d runs on this machine")
+
+    def test_a_calibration_that_measures_nothing_says_so(self):
+        result = faulty("throws", "--max-time", "100ms", "--calibrate-noise", env=self.environment)
+        self.assert_exit(result, 3)
+        self.assertIn("nothing was stored", result.stderr)
 
     def test_a_gate_that_cannot_compare_says_so_beside_its_json(self):
         before, after = self.before_and_after(1.0)

@@ -12,12 +12,13 @@
 #include "cli/diff_operand.h"
 #include "cli/diff_options.h"
 #include "cli/diff_selection.h"
-#include "cli/noise_margins.h"
 #include "cli/print_table.h"
+#include "cli/run_spreads.h"
 #include "headroom/base/error.h"
 #include "headroom/base/file_writer.h"
 #include "headroom/base/files.h"
 #include "headroom/base/text.h"
+#include "headroom/record/disturbance.h"
 #include "headroom/report/ddp_diff.h"
 #include "headroom/report/ddp_scaling.h"
 #include "headroom/report/diff_json.h"
@@ -51,8 +52,9 @@ Side read_side(const std::string& operand, const DiffOptions& options) {
   for (const std::string& note : joined.notes)
     std::fprintf(stderr, "headroom: %s: %s\n", operand.c_str(), note.c_str());
   side.records = std::move(joined.records);
-  // What the kernel said about each sample is no part of a comparison, and most of what large records weigh.
+  // What the kernel said about each sample is most of what large records weigh, and seldom of interest.
   for (Record& record : side.records) {
+    if (!troubles_of(record).empty()) continue;
     for (ProcessSamples& process : record.samples) {
       std::vector<SampleNoise>().swap(process.noise);
       std::vector<DeviceNoise>().swap(process.device);
@@ -82,10 +84,27 @@ void sort_comparisons(std::vector<Comparison>& comparisons, DiffOptions::Sort so
   }
 }
 
-/// What A/A runs on the baseline's machine found: no margin may be narrower.
-NoiseMargins noise_floors(const Side& baseline) {
-  const auto& environment = baseline.records.front().environment;
-  return environment ? stored_margins(environment->fingerprint) : NoiseMargins{};
+/// Nothing may be said of two machines unless that is what is asked for.
+void refuse_other_machine(const Side& baseline, const Side& test, const DiffOptions& options) {
+  if (!options.gate || options.across_machines) return;
+  if (environment_differences(baseline.records, test.records).different_machines) {
+    throw Error(baseline.label + " and " + test.label +
+                " were measured on two machines: a gate on both says which machine is slower; --across-machines "
+                "if that is what you ask");
+  }
+}
+
+std::vector<Comparison> compare_sides(const Matches& matches, const RunSpreads& known, bool two_machines,
+                                      const DiffOptions& options) {
+  std::vector<Comparison> comparisons;
+  for (const auto& [before, after] : matches.pairs) {
+    const auto spread = known.find(identity(*before));
+    comparisons.push_back(
+        compare_records(*before, *after, spread == known.end() ? RunKnowledge{} : spread->second));
+    if (two_machines && !options.across_machines)
+      comparisons.back().doubts.emplace_back("measured on two machines (--across-machines to compare these)");
+  }
+  return comparisons;
 }
 
 DiffReport make_report(const Side& baseline, const std::vector<Side>& tests, const DiffOptions& options) {
@@ -95,20 +114,21 @@ DiffReport make_report(const Side& baseline, const std::vector<Side>& tests, con
   report.multiplicity = options.judge.multiplicity;
   std::size_t missing = 0;
   for (std::size_t i = 0; i < tests.size(); ++i) {
+    refuse_other_machine(baseline, tests[i], options);
     Matches matches = match_records(baseline.records, tests[i].records);
-    for (const auto& [before, after] : matches.pairs) {
-      report.comparisons.push_back(compare_records(*before, *after));
-      report.comparisons.back().test_index = i;
+    EnvironmentDifferences differences = environment_differences(baseline.records, tests[i].records);
+    const RunSpreads known = known_spreads(tests[i].records, options.store, options.run_spread);
+    for (Comparison& comparison : compare_sides(matches, known, differences.different_machines, options)) {
+      comparison.test_index = i;
+      report.comparisons.push_back(std::move(comparison));
     }
     missing += matches.only_baseline.size();
-    report.tests.push_back({tests[i].label, environment_differences(baseline.records, tests[i].records),
-                            std::move(matches.only_baseline), std::move(matches.only_test)});
+    report.tests.push_back({tests[i].label, std::move(differences), std::move(matches.only_baseline),
+                            std::move(matches.only_test)});
   }
-  JudgeRule rule = options.judge;
-  if (options.gate) rule.margins.floors = noise_floors(baseline);
-  judge(report.comparisons, rule);
+  judge(report.comparisons, options.judge);
   if (!options.confirm.empty()) {
-    for (const std::string& sentence : confirm_regressions(report.comparisons, rule, options.confirm)) {
+    for (const std::string& sentence : confirm_regressions(report.comparisons, options.judge, options.confirm)) {
       std::fprintf(stderr, "headroom: %s\n", sentence.c_str());
     }
   }

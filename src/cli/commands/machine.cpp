@@ -70,7 +70,7 @@ std::vector<Record> measure(const MachineOptions& options, const Arguments& argu
   std::vector<std::string> line{"headroom", "machine"};
   line.insert(line.end(), arguments.begin(), arguments.end());
   const int threads = options.threads > 0 ? options.threads : static_cast<int>(allowed_cpus().size());
-  const std::string busy = warn_when_busy(threads);
+  const auto busy = warn_when_busy(threads);
   Session session(request, std::make_shared<const Environment>(read_environment(line)), interrupted);
   std::vector<Record> records;
   TerminalProgress progress([&](std::vector<Record> finished) {

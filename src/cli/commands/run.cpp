@@ -5,16 +5,17 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <memory>
 
 #include "cli/busy_warning.h"
 #include "cli/interrupt.h"
 #include "cli/known_runners.h"
-#include "cli/noise_margins.h"
 #include "cli/print_table.h"
 #include "cli/record_files.h"
 #include "cli/run_options.h"
 #include "cli/run_outputs.h"
+#include "cli/run_spreads.h"
 #include "cli/run_traces.h"
 #include "cli/run_utilization.h"
 #include "cli/terminal_progress.h"
@@ -24,12 +25,15 @@
 #include "headroom/base/json.h"
 #include "headroom/base/table.h"
 #include "headroom/base/text.h"
+#include "headroom/base/units.h"
+#include "headroom/compare/match.h"
 #include "headroom/machine/fingerprint.h"
 #include "headroom/record/blas_dependency.h"
 #include "headroom/record/target_verdict.h"
 #include "headroom/report/nearest_limit.h"
 #include "headroom/report/run_table.h"
 #include "headroom/schedule/session.h"
+#include "headroom/stats/quantile.h"
 
 namespace headroom::cli {
 namespace {
@@ -105,11 +109,22 @@ ExitCode exit_code_of(const std::vector<Record>& records, bool fail_below_target
   return unclear ? ExitCode::kInconclusive : ExitCode::kFine;
 }
 
-void store_noise(const std::vector<Record>& records) {
-  const NoiseMargins margins = margins_of(records);
-  const std::string path = store_margins(records.front().environment->fingerprint, margins);
-  std::fprintf(stderr, "headroom: noise margins of %zu quantities stored in %s\n", margins.size(),
-               path.c_str());
+/// Stores how far the runs lie apart, and says so; kInconclusive where there is nothing to store.
+ExitCode store_run_spreads(const std::vector<Record>& records) {
+  const RunSpreads spreads = spreads_of(records, "");
+  if (spreads.empty()) {
+    std::fputs("headroom: nothing was stored: no quantity was measured in two runs\n", stderr);
+    return ExitCode::kInconclusive;
+  }
+  std::vector<double> shares;
+  for (const auto& [name, known] : spreads) shares.push_back(known.values->log_sd);
+  const std::string path = store_spreads(records.front().environment->fingerprint, spreads);
+  std::fprintf(stderr,
+               "headroom: runs of the same lie %s apart (standard deviation; median of %zu quantities, at most %s); "
+               "stored in %s\n",
+               format_percent(median(shares)).c_str(), spreads.size(),
+               format_percent(std::ranges::max(shares)).c_str(), path.c_str());
+  return ExitCode::kFine;
 }
 
 /// Else the column "of limit" would be empty without a reason.
@@ -121,11 +136,32 @@ void tell_missing_limits(const SessionRequest& request) {
     std::fprintf(stderr, "headroom: %s\n", sentence.c_str());
 }
 
+/// `--calibrate-noise`: the whole run several times, one after the other, each with runners of its own.
+ExitCode calibrate(const Arguments& arguments, const RunOptions& options, const std::atomic<bool>& interrupted) {
+  constexpr int kRuns = 5;
+  std::vector<Record> all;
+  for (int run = 1; run <= kRuns && !interrupted; ++run) {
+    std::fprintf(stderr, "headroom: run %d of %d\n", run, kRuns);
+    const auto environment = environment_of(arguments, options);
+    TunedVariants tuned(environment->fingerprint, false);
+    SessionRequest request = options.request;
+    request.tuning = &tuned;
+    Session session(std::move(request), environment, interrupted);
+    TerminalProgress progress(
+        [&](std::vector<Record> finished) { std::ranges::move(finished, std::back_inserter(all)); });
+    session.run(session.groups(), progress);
+  }
+  if (all.empty()) throw Error("--calibrate-noise: nothing was measured, and nothing is stored");
+  JoinedRecords joined = join_duplicates(std::move(all));
+  print_results(joined.records, options.markdown, stdout);
+  const ExitCode stored = store_run_spreads(joined.records);
+  return interrupted ? tell_interrupted() : stored;
+}
+
 ExitCode measure(const Arguments& arguments, const RunOptions& options,
                  const std::atomic<bool>& interrupted) {
   std::vector<Target> targets = options.targets.empty() ? shipped_targets() : read_targets(options.targets);
   const RunOutputs outputs(options);
-  const std::string busy = options.list ? "" : warn_when_busy(options.request.selection.threads);
   const auto environment = environment_of(arguments, options);
   TunedVariants tuned(environment->fingerprint, options.retune);
   SessionRequest request = options.request;
@@ -141,6 +177,7 @@ ExitCode measure(const Arguments& arguments, const RunOptions& options,
   const std::vector<Group> groups = session.groups();
   const std::string& traces = options.request.traces;
   if (!traces.empty()) require_traces(traces, groups, session.offers());
+  const auto busy = warn_when_busy(options.request.selection.threads);
   std::vector<Record> records;
   {
     TerminalProgress progress([&](std::vector<Record> finished) {
@@ -148,7 +185,7 @@ ExitCode measure(const Arguments& arguments, const RunOptions& options,
         std::fprintf(stderr, "headroom: %s\n", problem.c_str());
       apply_targets(finished, targets);
       note_busy(finished, busy);
-      records.insert(records.end(), finished.begin(), finished.end());
+      std::ranges::move(finished, std::back_inserter(records));
       outputs.write_records_so_far(records);
     });
     session.run(groups, progress);
@@ -159,7 +196,6 @@ ExitCode measure(const Arguments& arguments, const RunOptions& options,
     if (!traces.empty()) report_traces(traces, records);
     outputs.write_means(records);
     append_to_history(records, options.store);
-    if (options.calibrate_noise) store_noise(records);
   }
   return interrupted ? tell_interrupted() : exit_code_of(records, options.fail_below_target);
 }
@@ -170,7 +206,8 @@ ExitCode run(const Arguments& arguments) {
   const RunOptions options = parse_run_options(arguments);
   if (options.done) return *options.done;
   try {
-    return measure(arguments, options, interrupt_flag());
+    const bool calibrates = options.calibrate_noise && !options.list;
+    return (calibrates ? calibrate : measure)(arguments, options, interrupt_flag());
   } catch (const Interrupted&) {
     std::fputs("headroom: interrupted before anything was measured\n", stderr);
     return ExitCode::kInterrupted;

@@ -8,8 +8,8 @@
 #include <limits>
 
 #include "headroom/base/text.h"
-#include "headroom/compare/paired_series.h"
 #include "headroom/compare/unit_conversion.h"
+#include "headroom/record/disturbance.h"
 #include "headroom/stats/quantile.h"
 #include "headroom/stats/sample_size.h"
 
@@ -76,14 +76,16 @@ void compare_numbers(Comparison& result) {
   result.verdict = Verdict::kNoSamples;
 }
 
-RatioSeries series_of(const Comparison& result, const Series& before, const Series& after,
-                      Estimator& estimator) {
-  if (const auto pairs = paired_series(*result.test, *result.baseline, result.test_factor)) {
-    estimator = Estimator::kPaired;
-    return RatioSeries::paired(pairs->a, pairs->b, pairs->group_sizes);
+/// Of two that were measured apart.
+void raise_doubts(Comparison& result) {
+  if (!result.run_spread) {
+    result.doubts.emplace_back(
+        "measured apart, and too few runs tell how far runs of it lie apart");
   }
-  estimator = Estimator::kUnpaired;
-  return RatioSeries::unpaired(after.values, after.group_sizes, before.values, before.group_sizes);
+  for (const auto& [side, record] : {std::pair{"baseline", result.baseline}, {"test", result.test}}) {
+    const std::vector<std::string> troubles = troubles_of(*record);
+    if (!troubles.empty()) result.doubts.push_back(fmt::format("the {} was {}", side, join(troubles, " and ")));
+  }
 }
 
 std::size_t advised_pairs(const RatioEstimate& ratio) {
@@ -116,19 +118,7 @@ const char* to_string(Verdict verdict) {
   return "not compared";
 }
 
-const char* to_string(Estimator estimator) {
-  switch (estimator) {
-    case Estimator::kPaired:
-      return "paired";
-    case Estimator::kUnpaired:
-      return "unpaired";
-    case Estimator::kNone:
-      break;
-  }
-  return "none";
-}
-
-Comparison compare_records(const Record& baseline, const Record& test) {
+Comparison compare_records(const Record& baseline, const Record& test, const RunKnowledge& known) {
   Comparison result;
   result.baseline = &baseline;
   result.test = &test;
@@ -149,20 +139,17 @@ Comparison compare_records(const Record& baseline, const Record& test) {
   if (!result.problem.empty()) return result;
   result.baseline_value = median(before.values);
   result.test_value = median(after.values);
-  const RatioSeries series = series_of(result, before, after, result.estimator);
-  result.ratio = series.at(kConfidence);
-  result.neighbour_correlation = series.neighbour_correlation();
+  const ComparedRatio ratio(baseline, test, result.test_factor, known);
+  result.estimator = ratio.estimator();
+  result.ratio = ratio.at(kConfidence);
+  result.neighbour_correlation = ratio.neighbour_correlation();
+  result.known = known;
+  result.run_spread = ratio.run_spread();
+  if (result.estimator != Estimator::kPaired) raise_doubts(result);
   result.samples = result.ratio->pairs;
   result.verdict = Verdict::kInconclusive;
   result.more_pairs = advised_pairs(*result.ratio);
   return result;
-}
-
-RatioSeries ratio_series(const Comparison& comparison) {
-  const Series before = steady(*comparison.baseline);
-  const Series after = steady(*comparison.test, comparison.test_factor);
-  Estimator ignored = Estimator::kNone;
-  return series_of(comparison, before, after, ignored);
 }
 
 RatioEstimate worsening(const RatioEstimate& ratio, Direction direction) {

@@ -5,7 +5,9 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
+#include "headroom/compare/compared_ratio.h"
 #include "headroom/record/record.h"
 #include "headroom/stats/compare.h"
 
@@ -25,15 +27,6 @@ enum class Verdict {
 
 const char* to_string(Verdict verdict);
 
-/// How the ratio was estimated.
-enum class Estimator {
-  kNone,     ///< one number each, or nothing
-  kPaired,   ///< the two were measured in the same rounds of one session
-  kUnpaired  ///< measured apart: assumes that the machine did not change in between
-};
-
-const char* to_string(Estimator estimator);
-
 /// One case, measured twice. Points to its two records.
 struct Comparison {
   const Record* baseline = nullptr;
@@ -46,6 +39,10 @@ struct Comparison {
   std::optional<RatioEstimate> ratio;  ///< test over baseline
   Estimator estimator = Estimator::kNone;
   std::size_t samples = 0;           ///< pairs, or the samples of the side that has fewer
+  RunKnowledge known;                ///< how far runs lie apart, beside what the two sides tell
+  std::optional<RunSpread> run_spread;  ///< that the interval allows for; nothing where they were paired
+  /// Why no claim may rest on this, however narrow the interval is; each a few words.
+  std::vector<std::string> doubts;
   std::string problem;               ///< why there is no ratio; a sentence
   double neighbour_correlation = 0;  ///< of the log ratios of neighbouring rounds
 
@@ -57,12 +54,10 @@ struct Comparison {
 };
 
 /// Everything but the verdict and what it is made from (kNoSamples, kFailed and kNotCompared are set).
-/// The value of each side is the median of its samples, the ratio that of paired_ratio() where both records
-/// are of one session, of unpaired_series_ratio() otherwise.
-Comparison compare_records(const Record& baseline, const Record& test);
-
-/// What the ratio was estimated from. Only for comparisons with an estimator.
-RatioSeries ratio_series(const Comparison& comparison);
+/// The value of each side is the median of its samples, the ratio that of ComparedRatio. Doubts are raised
+/// where the two were measured apart and nothing tells how far runs lie apart, or a record tells of trouble
+/// (troubles_of).
+Comparison compare_records(const Record& baseline, const Record& test, const RunKnowledge& known = {});
 
 /// The ratio turned so that more than 1 is worse.
 RatioEstimate worsening(const RatioEstimate& ratio, Direction direction);

@@ -75,9 +75,7 @@ double margin_of(const Margins& margins, const Record& record) {
   for (const MarginRule& rule : margins.rules) {
     if (fits_glob(rule.name, name) && fits_glob(rule.metric, record.metric.name)) margin = rule.margin;
   }
-  if (margins.floors.empty()) return margin;
-  const auto floor = margins.floors.find(identity(record));
-  return floor == margins.floors.end() ? margin : std::max(margin, floor->second);
+  return margin;
 }
 
 GateFile parse_gate_file(std::string_view text, const std::string& source) {

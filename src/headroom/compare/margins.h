@@ -2,7 +2,6 @@
 #pragma once
 
 #include <filesystem>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,12 +20,10 @@ struct MarginRule {
 
 struct Margins {
   double overall = 0.01;
-  std::vector<MarginRule> rules;         ///< the last that fits counts
-  std::map<std::string, double> floors;  ///< identity() -> this machine's own noise: no margin below it
+  std::vector<MarginRule> rules;  ///< the last that fits counts
 };
 
-/// The margin for a record: the last rule that fits, else the overall one; at least the floor of its
-/// identity.
+/// The margin for a record: the last rule that fits, else the overall one.
 double margin_of(const Margins& margins, const Record& record);
 
 /// Reads a gate file:

@@ -12,6 +12,7 @@
 
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
+#include "headroom/compare/compared_ratio.h"
 #include "headroom/compare/unit_conversion.h"
 #include "headroom/record/dtype.h"
 #include "headroom/stats/interval.h"
@@ -74,14 +75,16 @@ Record joined(std::vector<Record>& records, const Places& places, std::vector<st
   }
   Record first = std::move(records[kept.front()]);
   if (!sampled) first.samples = {lone_value(first)};
+  std::vector<RunValue> runs = runs_of(first);
   for (std::size_t k = 1; k < kept.size(); ++k) {
     Record& other = records[kept[k]];
     convert(other, first.metric.unit);
+    std::ranges::copy(runs_of(other), std::back_inserter(runs));
     if (!sampled) other.samples = {lone_value(other)};
     std::ranges::move(other.samples, std::back_inserter(first.samples));
   }
   if (kept.size() > 1) {
-    notes.push_back(fmt::format("{}: {} runs of this case are joined", title(first), kept.size()));
+    first.runs = std::move(runs);
     // Rounds of different runs have nothing to do with each other.
     for (ProcessSamples& process : first.samples) process.rounds.clear();
     estimate_again(first);
@@ -181,12 +184,16 @@ void match_by_what_both_tell(const std::vector<Record>& baseline, std::vector<co
 JoinedRecords join_duplicates(std::vector<Record> records) {
   const std::vector<Places> groups = groups_of(records);
   JoinedRecords result{std::move(records), {}};
+  std::map<std::size_t, std::size_t> joined_cases;  // by the number of their runs
   // In place, for there may be very many: the first of a group never stands before the group's own place.
   for (std::size_t i = 0; i < groups.size(); ++i) {
     result.records[i] = joined(result.records, groups[i], result.notes);
+    if (const std::size_t runs = result.records[i].runs.size(); runs > 1) ++joined_cases[runs];
   }
   result.records.erase(result.records.begin() + static_cast<std::ptrdiff_t>(groups.size()),
                        result.records.end());
+  for (const auto& [runs, cases] : joined_cases)
+    result.notes.push_back(fmt::format("{} runs of {} result{} are joined", runs, cases, cases == 1 ? "" : "s"));
   return result;
 }
 

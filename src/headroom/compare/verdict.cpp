@@ -41,9 +41,9 @@ double shared_correlation(std::span<const Comparison* const> suite) {
 }
 
 /// Whether the interval at confidence 1 - 2p still makes the claim.
-bool holds_at(const Comparison& comparison, const RatioSeries& series, Verdict claim, double p) {
+bool holds_at(const Comparison& comparison, const ComparedRatio& ratio, Verdict claim, double p) {
   Comparison at = comparison;
-  at.ratio = series.at(1 - 2 * p);
+  at.ratio = ratio.at(1 - 2 * p);
   return at.ratio->interval && claim_of(at) == claim;
 }
 
@@ -51,15 +51,15 @@ bool holds_at(const Comparison& comparison, const RatioSeries& series, Verdict c
 /// correlated by more than its own interval knows.
 double p_value_of(const Comparison& comparison, Verdict claim, double correlation) {
   constexpr double kSmallest = 1e-9, kLargest = 0.025;
-  RatioSeries series = ratio_series(comparison);
-  series.expect_correlation(correlation);
-  if (holds_at(comparison, series, claim, kSmallest)) return kSmallest;
-  if (!holds_at(comparison, series, claim, kLargest)) return 1;
+  ComparedRatio ratio(*comparison.baseline, *comparison.test, comparison.test_factor, comparison.known);
+  ratio.expect_correlation(correlation);
+  if (holds_at(comparison, ratio, claim, kSmallest)) return kSmallest;
+  if (!holds_at(comparison, ratio, claim, kLargest)) return 1;
   double holds = std::log(kLargest);
   double fails = std::log(kSmallest);
   while (holds - fails > 0.02) {
     const double middle = 0.5 * (holds + fails);
-    (holds_at(comparison, series, claim, std::exp(middle)) ? holds : fails) = middle;
+    (holds_at(comparison, ratio, claim, std::exp(middle)) ? holds : fails) = middle;
   }
   return std::exp(holds);
 }
@@ -101,6 +101,10 @@ void judge(std::span<Comparison> comparisons, const JudgeRule& rule) {
   const double correlation = shared_correlation(suite);
   correct(suite, Verdict::kRegression, correlation, rule);
   correct(suite, Verdict::kImprovement, correlation, rule);
+  for (Comparison* comparison : suite) {
+    if (!comparison->doubts.empty() && comparison->verdict != Verdict::kUnderpowered)
+      comparison->verdict = Verdict::kInconclusive;
+  }
 }
 
 }  // namespace headroom

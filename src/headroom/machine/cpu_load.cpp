@@ -96,6 +96,7 @@ std::optional<LoadWarning> load_warning(const CpuLoad& load, int threads) {
   const double free = load.cpus - load.busy;
   if (free >= wanted - kAlwaysBusy) return std::nullopt;
   LoadWarning warning;
+  warning.busy_cpus = load.busy;
   warning.what = fmt::format("busy: {:.1f} of {} CPUs were at work for other programs before measuring",
                              load.busy, load.cpus);
   if (load.stolen >= kAlwaysBusy) {

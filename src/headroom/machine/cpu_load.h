@@ -41,6 +41,7 @@ CpuLoad measure_cpu_load(std::span<const int> cpus, const std::function<double()
 /// the scheduler, and all others wait for that thread: a program of 20 us was read as 7.6 ms.
 struct LoadWarning {
   std::string what, advice;
+  double busy_cpus = 0;
 };
 std::optional<LoadWarning> load_warning(const CpuLoad& load, int threads);
 

@@ -95,10 +95,20 @@ void take_bucket_size(Record& record) {
   }
 }
 
+/// "busy: 1.5 of 2 CPUs were at work for other programs before measuring".
+void take_busy_cpus(Record& record) {
+  constexpr std::string_view kBusy = "busy: ";
+  for (const std::string& note : record.notes) {
+    if (!note.starts_with(kBusy)) continue;
+    record.busy_cpus = to_number(split(note.substr(kBusy.size()), ' ').front()).value_or(0);
+  }
+}
+
 }  // namespace
 
 void take_members_from_texts(Record& record) {
   if (record.benchmark.name == "ddp") take_bucket_size(record);
+  if (record.busy_cpus == 0) take_busy_cpus(record);
   StringMap& texts = record.metric.extra_info;
   if (texts.empty()) return;
   if (taken(texts, "headline") == "true") record.metric.headline = true;

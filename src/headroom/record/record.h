@@ -103,6 +103,13 @@ struct RatioToOther {
   std::string other;  ///< "native@native": backend and runner; of a command its title
 };
 
+/// What one run of a case came to.
+struct RunValue {
+  double value = 0;     ///< in the metric's unit
+  double fraction = 0;  ///< of the limit, as Limit::fraction; 0 where there was none
+  double fraction_error = 0;  ///< half the interval of its logarithm
+};
+
 /// One metric of one case: the fields of the PyTorch OSS benchmark database, schema v3, and what a
 /// measurement needs to be judged. Everything that reads results reads this.
 struct Record {
@@ -159,7 +166,10 @@ struct Record {
   /// The answer is wrong, as outcome says, and was timed all the same: the numbers are there to look at, and
   /// count for nothing.
   bool kept_wrong = false;
+  double busy_cpus = 0;            ///< CPUs at work for other programs before measuring; 0: none that matters
   std::vector<std::string> notes;  ///< noise marks and warnings, each a sentence
+  /// What separate runs of the case came to, where join_duplicates() made one record of them; else empty.
+  std::vector<RunValue> runs{};
   std::shared_ptr<const Environment> environment;
 };
 

@@ -257,6 +257,7 @@ Json write_record(const Record& record) {
   if (record.error_bound != 0) json["error_bound"] = record.error_bound;
   if (record.sums_in) json["sums_in"] = to_string(*record.sums_in);
   if (record.kept_wrong) json["kept_wrong"] = true;
+  if (record.busy_cpus > 0) json["busy_cpus"] = record.busy_cpus;
   json["notes"] = record.notes;
   json["samples"] = std::move(samples);
   return json;
@@ -299,6 +300,8 @@ Record read_record(const Json& object, const std::string& where) {
     record.sums_in = read_choice(object, "sums_in", kPrecisions, where);
   }
   record.kept_wrong = read_bool_or(object, "kept_wrong", false, where);
+  if (optional_member(object, "busy_cpus", where) != nullptr)
+    record.busy_cpus = json_number(object, "busy_cpus", where);
   record.notes = read_strings(object, "notes", where);
   take_members_from_texts(record);
   return record;

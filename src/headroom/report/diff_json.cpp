@@ -73,6 +73,11 @@ Json comparison_json(const DiffReport& report, const Comparison& comparison) {
           {"low", bounded ? Json(ratio->interval->low) : Json(nullptr)},
           {"high", bounded ? Json(ratio->interval->high) : Json(nullptr)},
           {"estimator", to_string(comparison.estimator)},
+          {"run_spread", comparison.run_spread ? Json{{"log_sd", comparison.run_spread->log_sd},
+                                                      {"degrees", comparison.run_spread->degrees},
+                                                      {"source", comparison.known.source}}
+                                               : Json(nullptr)},
+          {"doubts", comparison.doubts},
           {"n", comparison.samples},
           {"margin", comparison.margin},
           {"verdict", to_string(comparison.verdict)},

@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 
+#include "headroom/base/text.h"
 #include "headroom/base/units.h"
 #include "headroom/compare/percentile_comparison.h"
 #include "headroom/report/value_text.h"
@@ -52,13 +53,25 @@ std::string ratio_text(const Comparison& comparison) {
 
 std::string samples_text(const Comparison& comparison) {
   if (comparison.estimator == Estimator::kNone) return comparison.ratio ? "1" : "-";
-  return fmt::format("{} {}", comparison.samples,
-                     comparison.estimator == Estimator::kPaired ? "paired" : "unpaired");
+  return fmt::format("{} {}", comparison.samples, to_string(comparison.estimator));
 }
 
-/// What is to be said below a row, or an empty string.
-std::string remark(const Comparison& comparison) {
+/// The doubts that all comparisons with an estimator share; empty where they do not.
+std::vector<std::string> common_doubts(const DiffReport& report) {
+  const Comparison* first = nullptr;
+  for (const Comparison& comparison : report.comparisons) {
+    if (comparison.estimator == Estimator::kNone) continue;
+    if (first == nullptr) first = &comparison;
+    if (comparison.doubts != first->doubts) return {};
+  }
+  return first == nullptr ? std::vector<std::string>{} : first->doubts;
+}
+
+/// What is to be said below a row, or an empty string. `common`: doubts that are told once for all rows.
+std::string remark(const Comparison& comparison, const std::vector<std::string>& common) {
   if (!comparison.problem.empty()) return comparison.problem;
+  if (!comparison.doubts.empty() && comparison.doubts != common)
+    return "cannot tell: " + join(comparison.doubts, "; ");
   const bool open =
       comparison.verdict == Verdict::kInconclusive || comparison.verdict == Verdict::kUnderpowered;
   if (!open || comparison.more_pairs == 0) return {};
@@ -128,7 +141,7 @@ void append_cells(std::vector<std::string>& cells, const Comparison* comparison)
 }
 
 void append_row(Table& table, const DiffReport& report, const DiffRow& row, bool backends,
-                const DiffersIn& differ) {
+                const DiffersIn& differ, const std::vector<std::string>& common) {
   const Comparison& first = **std::ranges::find_if(row, [](const Comparison* c) { return c != nullptr; });
   const Record& record = *first.baseline;
   std::vector<std::string> cells{compared_case(record, differ)};
@@ -138,7 +151,7 @@ void append_row(Table& table, const DiffReport& report, const DiffRow& row, bool
   for (const Comparison* comparison : row) append_cells(cells, comparison);
   table.row(cells);
   for (std::size_t i = 0; i < row.size(); ++i) {
-    const std::string text = row[i] == nullptr ? "" : remark(*row[i]);
+    const std::string text = row[i] == nullptr ? "" : remark(*row[i], common);
     if (text.empty()) continue;
     table.line("    " + (row.size() > 1 ? report.tests[i].label + ": " : "") + text);
   }
@@ -165,15 +178,40 @@ void append_means(std::string& out, const DiffReport& report) {
   }
 }
 
+constexpr const char* kHowToLearnTheSpread =
+    "to decide: give several runs of each side (a folder of files is one operand), keep a history of runs on this "
+    "machine,\n  headroom run --calibrate-noise, --run-spread 1% if you know it, or --confirm, which measures "
+    "both side by side\n";
+
+/// ", which allow for ...: 12 earlier runs on this machine"; empty where nothing is known.
+std::string spread_sources(const DiffReport& report) {
+  std::set<std::string> sources;
+  for (const Comparison& comparison : report.comparisons) {
+    if (!comparison.run_spread) continue;
+    const std::size_t before = runs_of(*comparison.baseline).size(), after = runs_of(*comparison.test).size();
+    if (before + after > 2) sources.insert(fmt::format("{} and {} runs", before, after));
+    if (!comparison.known.source.empty()) sources.insert(comparison.known.source);
+  }
+  if (sources.empty()) return "";
+  return "; intervals allow for what differs from run to run, known from " +
+         join(std::vector<std::string>(sources.begin(), sources.end()), ", ");
+}
+
 /// How the verdicts were found, as far as these rows need it.
 void append_explanations(std::string& out, const DiffReport& report) {
   const auto any = [&](auto fits) { return std::ranges::any_of(report.comparisons, fits); };
   const auto sampled = std::ranges::count_if(
       report.comparisons, [](const Comparison& c) { return c.estimator != Estimator::kNone; });
-  if (any([](const Comparison& c) { return c.estimator == Estimator::kUnpaired; })) {
-    out +=
-        "unpaired: measured apart; the interval takes for granted that the machine did not change in "
-        "between\n";
+  if (const std::vector<std::string> common = common_doubts(report); !common.empty())
+    out += "inconclusive, all of them: " + join(common, "; ") + "\n";
+  const std::string known = spread_sources(report);
+  if (any([](const Comparison& c) { return c.estimator == Estimator::kUnpaired; }))
+    out += "unpaired: measured apart, compared by the samples" + known + "\n";
+  if (any([](const Comparison& c) { return c.estimator == Estimator::kShares; })) {
+    out += "shares: measured apart, compared by the shares of the limit that each run measured" + known + "\n";
+  }
+  if (any([](const Comparison& c) { return c.estimator == Estimator::kUnpaired && !c.run_spread; })) {
+    out += kHowToLearnTheSpread;
   }
   if (any([](const Comparison& c) { return c.verdict == Verdict::kNoSamples; })) {
     out += "no samples: one number each; nothing can tell this difference from noise\n";
@@ -198,7 +236,8 @@ Table diff_table(const DiffReport& report) {
   const bool backends = any_backend(report);
   Table table(columns_of(report, backends), backends ? 3 : 2);
   const DiffersIn differ = differences(report);
-  for (const DiffRow& row : rows_of(report)) append_row(table, report, row, backends, differ);
+  const std::vector<std::string> common = common_doubts(report);
+  for (const DiffRow& row : rows_of(report)) append_row(table, report, row, backends, differ, common);
   return table;
 }
 

@@ -4,44 +4,26 @@
 #include <algorithm>
 #include <array>
 
+#include "headroom/record/disturbance.h"
 #include "headroom/record/target_verdict.h"
-#include "headroom/record/throttle.h"
 
 namespace headroom {
 namespace {
 
-/// In a virtual machine hardly any run is free of steal time, and many devices reach their power cap now and
-/// then; from this share of the samples on it can move the median's interval.
-constexpr double kDisturbedShare = 0.1;
-
 bool busy(const Record& record) {
-  return std::any_of(record.notes.begin(), record.notes.end(),
-                     [](const std::string& note) { return note.starts_with("busy:"); });
+  return record.busy_cpus > 0;
 }
 
 bool limit_unstable(const Record& record) {
   return record.limit && record.limit->unstable;
 }
 
-/// Whether `is_hit` holds for as many of the values in that column as can move the median's interval.
-template <typename Noise, typename IsHit>
-bool disturbed(const Record& record, std::vector<Noise> ProcessSamples::*column, IsHit&& is_hit) {
-  std::size_t samples = 0, hit = 0;
-  for (const ProcessSamples& process : record.samples) {
-    samples += (process.*column).size();
-    hit += static_cast<std::size_t>(std::ranges::count_if(process.*column, is_hit));
-  }
-  return hit > 0 && static_cast<double>(hit) >= kDisturbedShare * static_cast<double>(samples);
-}
-
 bool stolen(const Record& record) {
-  return disturbed(record, &ProcessSamples::noise,
-                   [](const SampleNoise& noise) { return noise.steal_ms > 0; });
+  return disturbance_of(record).stolen >= kDisturbedShare;
 }
 
 bool throttled(const Record& record) {
-  return disturbed(record, &ProcessSamples::device,
-                   [](const DeviceNoise& device) { return is_throttled(device.throttle); });
+  return disturbance_of(record).throttled >= kDisturbedShare;
 }
 
 bool capped(const Record& record) {

@@ -12,7 +12,7 @@
 namespace headroom {
 namespace {
 
-constexpr int kProcessesWhenComparing = 3;
+constexpr int kProcesses = 3;
 
 double steady_now_ns() {
   return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now().time_since_epoch())
@@ -42,7 +42,8 @@ RoundSettings Session::round_settings(const Group& group, std::size_t index) con
   RoundSettings settings;
   settings.stop = request_.stop;
   settings.processes = request_.processes;
-  if (settings.processes == 0) settings.processes = group.cases.size() > 1 ? kProcessesWhenComparing : 1;
+  if (settings.processes == 0)
+    settings.processes = group.cases.size() > 1 ? kProcesses : request_.processes_alone;
   settings.limits = request_.limits && !group.cases.front().is_limit;
   settings.seed = request_.selection.seed + index;
   settings.strict = request_.strict;

@@ -18,7 +18,8 @@ struct SessionRequest {
   std::vector<std::string> limit_runners;  ///< paths of the runners that offer limits
   Selection selection;
   StopRule stop;
-  int processes = 0;  ///< 0: three for groups that compare, one otherwise
+  int processes = 0;        ///< that share the samples of a group; 0: three
+  int processes_alone = 3;  ///< where `processes` is 0, of a group of one case
   bool limits = true;
   bool strict = false;            ///< a case that sums in less than f32 fails
   std::string traces{};           ///< folder for a trace of each case; empty: none

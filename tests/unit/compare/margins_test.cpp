@@ -33,22 +33,13 @@ Record gemv(const std::string& size) {
 TEST(Margins, LastRuleThatFitsCounts) {
   const GateFile file = parse_gate_file(kFile, "gate.toml");
   ASSERT_TRUE(file.margin);
-  const Margins margins{*file.margin, file.rules, {}};
+  const Margins margins{*file.margin, file.rules};
   EXPECT_DOUBLE_EQ(margin_of(margins, record_of("mlp", {})), 0.03);
   EXPECT_DOUBLE_EQ(margin_of(margins, gemv("4096")), 0.05);
   EXPECT_DOUBLE_EQ(margin_of(margins, gemv("1024")), 0.10);
   Record other = gemv("1024");
   other.metric.name = "GFLOP/s";
   EXPECT_DOUBLE_EQ(margin_of(margins, other), 0.05);
-}
-
-TEST(Margins, AreNeverBelowTheFloor) {
-  Margins margins;
-  margins.overall = 0.02;
-  margins.floors[identity(gemv("1"))] = 0.04;
-  margins.floors[identity(gemv("2"))] = 0.01;
-  EXPECT_DOUBLE_EQ(margin_of(margins, gemv("1")), 0.04);
-  EXPECT_DOUBLE_EQ(margin_of(margins, gemv("2")), 0.02);
 }
 
 TEST(ParseMargin, TakesShares) {

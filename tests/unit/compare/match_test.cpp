@@ -60,7 +60,7 @@ TEST(JoinDuplicates, AppendsSamplesAsFurtherProcesses) {
   EXPECT_DOUBLE_EQ(joined.records[0].metric.value, 3);
   EXPECT_TRUE(joined.records[0].samples[0].rounds.empty()) << "rounds of two runs are no pairs";
   ASSERT_EQ(joined.notes.size(), 1u);
-  EXPECT_THAT(joined.notes[0], HasSubstr("2 runs of this case are joined"));
+  EXPECT_THAT(joined.notes[0], HasSubstr("2 runs of 1 result are joined"));
 }
 
 TEST(JoinDuplicates, MakesSamplesOfLoneNumbers) {

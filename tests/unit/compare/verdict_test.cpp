@@ -15,6 +15,9 @@ using bench::SuiteModel;
 using test::around;
 using test::record_of;
 
+/// As if a thousand runs had shown no difference.
+const RunKnowledge kRunsAreAlike{RunSpread{0, 1000}, std::nullopt, "a test"};
+
 /// The verdict on one case of which the test takes `factor` times as long, with `count` samples.
 Comparison judged_pair(double factor, double margin, std::size_t count = 40,
                        Direction direction = Direction::kLowerIsBetter) {
@@ -22,7 +25,7 @@ Comparison judged_pair(double factor, double margin, std::size_t count = 40,
   before = record_of("a", around(100, count));
   after = record_of("a", around(100 * factor, count));
   before.metric.direction = after.metric.direction = direction;
-  Comparison comparison = compare_records(before, after);
+  Comparison comparison = compare_records(before, after, kRunsAreAlike);
   JudgeRule rule;
   rule.margins.overall = margin;
   judge(std::span(&comparison, 1), rule);
@@ -86,12 +89,46 @@ TEST(Judge, LeavesLoneNumbersAlone) {
 
 TEST(Judge, HoldsAtTheMarginOfTheCase) {
   const Record before = record_of("a", around(100, 40)), after = record_of("a", around(104, 40));
-  Comparison comparison = compare_records(before, after);
+  Comparison comparison = compare_records(before, after, kRunsAreAlike);
   JudgeRule rule;
-  rule.margins.floors[identity(before)] = 0.10;
+  rule.margins.rules = {{"a", "*", 0.10}};
   judge(std::span(&comparison, 1), rule);
   EXPECT_DOUBLE_EQ(comparison.margin, 0.10);
   EXPECT_EQ(comparison.verdict, Verdict::kSame);
+}
+
+TEST(Judge, ClaimsNothingWhereNobodyKnowsHowFarRunsLieApart) {
+  const Record before = record_of("a", around(100, 40)), after = record_of("a", around(200, 40));
+  Comparison comparison = compare_records(before, after);
+  judge(std::span(&comparison, 1), {});
+  EXPECT_EQ(comparison.verdict, Verdict::kInconclusive);
+  ASSERT_EQ(comparison.doubts.size(), 1U);
+  EXPECT_NE(comparison.doubts[0].find("too few runs"), std::string::npos);
+}
+
+TEST(Judge, ARunThatWasDisturbedIsNoEvidence) {
+  const Record before = record_of("a", around(100, 40));
+  Record after = record_of("a", around(200, 40));
+  after.busy_cpus = 1.5;
+  Comparison comparison = compare_records(before, after, kRunsAreAlike);
+  judge(std::span(&comparison, 1), {});
+  EXPECT_EQ(comparison.verdict, Verdict::kInconclusive);
+  EXPECT_EQ(comparison.doubts, std::vector<std::string>{"the test was busy with other programs"});
+  after.busy_cpus = 0;
+  after.samples[0].noise.assign(40, {});
+  for (std::size_t i = 0; i < 20; ++i) after.samples[0].noise[i].involuntary_switches = 2;
+  EXPECT_EQ(compare_records(before, after, kRunsAreAlike).doubts,
+            std::vector<std::string>{"the test was preempted by the kernel"});
+}
+
+TEST(Judge, AllowsForWhatDiffersFromRunToRun) {
+  const Record before = record_of("a", around(100, 40)), after = record_of("a", around(102, 40));
+  for (const auto& [log_sd, verdict] :
+       {std::pair{0.0005, Verdict::kRegression}, {0.01, Verdict::kInconclusive}}) {
+    Comparison comparison = compare_records(before, after, {RunSpread{log_sd, 20}, std::nullopt, "a test"});
+    judge(std::span(&comparison, 1), {});
+    EXPECT_EQ(comparison.verdict, verdict) << log_sd;
+  }
 }
 
 // bench_gate_false_alarms counts the same over thousands of suites, and more kinds of noise.
@@ -113,6 +150,15 @@ TEST(Gate, FindsOneSlowCaseOfFifty) {
   const GateCounts counts = count_regressions({.slowdown = 0.03}, 0.005, kSuites, 1);
   EXPECT_GE(counts.first, 57u);
   EXPECT_LE(counts.any - counts.first, 1u);
+}
+
+TEST(Gate, KnowsOfWhatDiffersFromRunToRun) {
+  constexpr std::size_t kSuites = 60;
+  // With 1 % between runs, intervals of the samples alone accuse nearly every suite of 50 cases.
+  const SuiteModel model{.paired = false, .run_noise = 0.01, .earlier_runs = 12};
+  EXPECT_LE(count_regressions(model, 0.01, kSuites, 1).any, 7u);
+  const SuiteModel slow{.slowdown = 0.15, .paired = false, .run_noise = 0.01, .earlier_runs = 12};
+  EXPECT_GE(count_regressions(slow, 0.03, kSuites, 1).first, 54u);
 }
 
 }  // namespace

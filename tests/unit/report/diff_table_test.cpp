@@ -37,7 +37,7 @@ class DiffReportTest : public ::testing::Test {
     test.environment = environment_differences(before_, after_);
     Matches matches = match_records(before_, after_);
     for (const auto& [baseline, other] : matches.pairs)
-      report.comparisons.push_back(compare_records(*baseline, *other));
+      report.comparisons.push_back(compare_records(*baseline, *other, {RunSpread{0, 1000}, std::nullopt, "a test"}));
     test.only_baseline = matches.only_baseline;
     test.only_test = matches.only_test;
     report.tests = {test};

@@ -67,7 +67,7 @@ TEST(NoiseMarks, AMachineThatWasBusyBeforehand) {
   Record record;
   record.notes = {"warm-up: 3 leading samples are kept but not counted"};
   EXPECT_EQ(noise_marks(record), "");
-  record.notes.emplace_back("busy: 2.0 of 2 CPUs were at work for other programs before measuring");
+  record.busy_cpus = 2.0;
   EXPECT_EQ(noise_marks(record), "B");
 }
 

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/record/disturbance.h"
+
+#include <algorithm>
+
+#include "headroom/record/throttle.h"
+
+namespace headroom {
+namespace {
+
+template <typename Noise, typename IsHit>
+double share(const Record& record, std::vector<Noise> ProcessSamples::*column, IsHit&& is_hit) {
+  std::size_t samples = 0, hit = 0;
+  for (const ProcessSamples& process : record.samples) {
+    samples += (process.*column).size();
+    hit += static_cast<std::size_t>(std::ranges::count_if(process.*column, is_hit));
+  }
+  return samples == 0 ? 0 : static_cast<double>(hit) / static_cast<double>(samples);
+}
+
+}  // namespace
+
+Disturbance disturbance_of(const Record& record) {
+  const auto stolen = [](const SampleNoise& noise) { return noise.steal_ms > 0; };
+  const auto preempted = [](const SampleNoise& noise) { return noise.involuntary_switches > 0; };
+  const auto throttled = [](const DeviceNoise& device) { return is_throttled(device.throttle); };
+  return {share(record, &ProcessSamples::noise, stolen), share(record, &ProcessSamples::noise, preempted),
+          share(record, &ProcessSamples::device, throttled)};
+}
+
+std::vector<std::string> troubles_of(const Record& record) {
+  const Disturbance found = disturbance_of(record);
+  std::vector<std::string> troubles;
+  if (record.busy_cpus > 0) troubles.emplace_back("busy with other programs");
+  // A whole command is always switched away from now and then; a sample of a kernel lasts milliseconds.
+  const bool is_short = record.model.type != "command";
+  if (is_short && found.preempted > kPreemptedShare) troubles.emplace_back("preempted by the kernel");
+  if (found.stolen >= kDisturbedShare) troubles.emplace_back("stolen from by the hypervisor");
+  if (found.throttled >= kDisturbedShare) troubles.emplace_back("throttled");
+  return troubles;
+}
+
+}  // namespace headroom
