@@ -252,10 +252,15 @@ class FailingCaseTest(CommandLineTest):
         path = self.folder / "records.json"
         result = headroom("run", "above_its_limit", "--runner", FAULTY, "--hot", "--threads", "1", "--max-time", "1s",
                           "--json", path)
-        self.assert_exit(result, 0)
-        notes = " ".join(records_of(path)[0]["notes"])
+        record = records_of(path)[0]
+        notes = " ".join(record["notes"])
         self.assertIn("above its limit", notes)
         self.assertIn("accounting", result.stdout)
+        if not record.get("above_limit"):  # a machine that was disturbed may have held the limit up
+            self.assertRegex(notes, "busy:|preempted:|steal:|limit moved")
+            return
+        self.assert_exit(result, 1)
+        self.assertRegex(result.stderr, "[0-9] results? lies? above what this machine can do|results lie above")
 
 
 if __name__ == "__main__":

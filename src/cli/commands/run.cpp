@@ -97,8 +97,21 @@ void print_results(const std::vector<Record>& records, bool markdown, std::FILE*
   print_table(means, out, markdown);
 }
 
+/// Says how many results no machine can have given; whether there are any.
+bool tell_miscounted(const std::vector<Record>& records) {
+  const auto count = std::ranges::count_if(
+      records, [](const Record& record) { return record.metric.headline && is_miscounted(record); });
+  if (count == 0) return false;
+  std::fprintf(stderr,
+               "headroom: %zd result%s above what this machine can do: the bytes or FLOPs that are declared are not "
+               "those of the program; neither ranked nor averaged\n",
+               count, count == 1 ? " lies" : "s lie");
+  return true;
+}
+
 ExitCode exit_code_of(const std::vector<Record>& records, bool fail_below_target) {
-  if (any_outcome(records, Outcome::Kind::kFailed)) return ExitCode::kNo;
+  const bool miscounted = tell_miscounted(records);
+  if (miscounted || any_outcome(records, Outcome::Kind::kFailed)) return ExitCode::kNo;
   if (!fail_below_target) return ExitCode::kFine;
   const auto any = [&](auto&& is) { return std::ranges::any_of(records, is); };
   if (any([](const Record& record) { return target_verdict(record) == TargetVerdict::kMissed; })) {

@@ -11,7 +11,9 @@ std::string architecture(const Record& record) {
   if (record.device.starts_with("cuda")) return machine.gpu_info;
   const auto arch = machine.extra_info.find("arch");
   if (arch != machine.extra_info.end()) return arch->second;
-  return machine.type;
+  // What Python's platform.machine() says, as PyTorch's benchmark has it: x86_64, aarch64.
+  const auto uname = machine.extra_info.find("machine");
+  return uname != machine.extra_info.end() ? uname->second : machine.type;
 }
 
 }  // namespace headroom

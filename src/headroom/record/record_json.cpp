@@ -9,6 +9,7 @@
 #include "headroom/record/codec.h"
 #include "headroom/record/json_fields.h"
 #include "headroom/record/older_schemas.h"
+#include "headroom/record/target_verdict.h"
 
 namespace headroom::record_json {
 namespace {
@@ -257,6 +258,7 @@ Json write_record(const Record& record) {
   if (record.error_bound != 0) json["error_bound"] = record.error_bound;
   if (record.sums_in) json["sums_in"] = to_string(*record.sums_in);
   if (record.kept_wrong) json["kept_wrong"] = true;
+  if (is_miscounted(record)) json["above_limit"] = true;
   if (record.busy_cpus > 0) json["busy_cpus"] = record.busy_cpus;
   json["notes"] = record.notes;
   json["samples"] = std::move(samples);

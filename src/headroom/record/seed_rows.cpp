@@ -7,9 +7,12 @@
 
 #include "headroom/record/architecture.h"
 #include "headroom/record/dtype.h"
+#include "headroom/record/target_verdict.h"
 
 namespace headroom {
 namespace {
+
+constexpr const char* kMiscounted = " (above its limit)";
 
 struct Group {
   std::vector<std::string> key;
@@ -20,7 +23,8 @@ struct Group {
 
 std::vector<std::string> key_of(const Record& record) {
   return {record.model.name,  record.model.backend, record.runner, record.benchmark.dtype,
-          record.metric.name, record.device,        record.caches, std::to_string(record.threads)};
+          record.metric.name, record.device,        record.caches, std::to_string(record.threads),
+          is_miscounted(record) ? kMiscounted : ""};
 }
 
 std::vector<Group> group_by_shape(const std::vector<Record>& records) {
@@ -77,6 +81,7 @@ SeedRow row_of(const Group& group, const std::string& name) {
   row.backend = group.first->model.backend;
   row.runner = group.first->runner;
   row.shapes = group.measured.size();
+  row.cases = group.measured;
   row.left_out = group.left_out;
   return row;
 }
@@ -96,6 +101,7 @@ std::vector<SeedRow> seed_rows(const std::vector<Record>& records) {
     } else if (record.runner != first.runner) {
       name += " (" + record.runner + ")";
     }
+    if (is_miscounted(record)) name += kMiscounted;
     if (!group.measured.empty()) rows.push_back(row_of(group, name));
   }
   return rows;

@@ -16,16 +16,25 @@ void apply_targets(std::vector<Record>& records, std::span<const Target> targets
 
 enum class TargetVerdict {
   kNone,     ///< no target, or no measurement
-  kReached,  ///< the estimate is on the good side
-  kMissed,  ///< the whole interval is on the bad side, or the result is above its limit (an accounting error)
-  kUnclear  ///< the estimate is on the bad side, but the interval contains the target; or the result is above
-            ///< a limit that moved, or of which too few samples tell
+  kReached,  ///< the whole interval is on the good side
+  kMissed,   ///< the whole interval is on the bad side
+  kUnclear   ///< the interval has both sides, or there is none; or the result is above its limit
 };
 
 /// Whether the result is better than its limit by more than the interval, or, where there is none, at all.
 bool is_above_limit(const Record& record);
 
+/// Whether it is so far above that no noise of a limit explains it: the whole interval more than 5 % above a
+/// limit that held still, on a machine that was not disturbed. Then the bytes or FLOPs that were declared are not
+/// those that were moved or computed, and the number counts for nothing.
+bool is_miscounted(const Record& record);
+
 /// A share target is judged by the paired ratio to the limit, not by the metric.
 TargetVerdict target_verdict(const Record& record);
+
+/// The same of the mean of several cases, each with a target: what each is judged by, and its target, in the
+/// mean; the half-widths of the intervals add up as independent ones do. So the mean is never missed where every
+/// case reached its target, nor the other way round.
+TargetVerdict mean_target_verdict(std::span<const Record* const> cases);
 
 }  // namespace headroom

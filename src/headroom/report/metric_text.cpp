@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
 #include "headroom/report/value_text.h"
@@ -13,6 +15,16 @@ namespace {
 
 double ns_of_unit(const Record& record) {
   return record.metric.unit == "us" ? kNsPerUs : kNsPerSecond;
+}
+
+/// Whether "±" tells the truth: to the last digit that is shown of a narrow interval, and to a factor of two of
+/// a wide one.
+bool is_even(const Interval& interval, double estimate) {
+  constexpr double kNarrow = 0.01, kFactor = 2;
+  const double below = estimate - interval.low, above = interval.high - estimate;
+  if (below + above <= 2 * kNarrow * std::abs(estimate)) return true;
+  return below > 0 && above > 0 && below <= kFactor * above && above <= kFactor * below &&
+         below < std::abs(estimate);
 }
 
 double half_width(const Record& record) {
@@ -45,7 +57,18 @@ std::string metric_number_with_interval(const Record* record) {
 
 std::string spread_text(const Record& record) {
   if (!record.interval) return "?";
-  return fmt::format("{:.1f} %", relative_half_width(*record.interval, record.metric.value) * 100);
+  if (is_even(*record.interval, record.metric.value))
+    return fmt::format("{:.1f} %", relative_half_width(*record.interval, record.metric.value) * 100);
+  const std::string low = value_text(record.interval->low, record.metric.unit, record.metric.name);
+  const std::string high = value_text(record.interval->high, record.metric.unit, record.metric.name);
+  return low + "–" + high;
+}
+
+std::string share_with_interval(double share, const std::optional<Interval>& interval) {
+  if (!interval) return format_percent(share);
+  if (is_even(*interval, share))
+    return fmt::format("{} ±{:.1f}", format_percent(share), (interval->high - interval->low) / 2 * 100);
+  return fmt::format("{} ({:.3g}–{})", format_percent(share), 100 * interval->low, format_percent(interval->high));
 }
 
 std::string modes_text(const Record& record) {

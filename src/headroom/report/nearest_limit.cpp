@@ -9,7 +9,9 @@
 
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
+#include "headroom/record/target_verdict.h"
 #include "headroom/report/case_rows.h"
+#include "headroom/report/metric_text.h"
 
 namespace headroom {
 namespace {
@@ -26,6 +28,7 @@ std::vector<Rows> compared_rows(const std::vector<Record>& records) {
   std::vector<Rows> cases;
   for (const CaseRow& row : case_rows(records)) {
     if (row.latency == nullptr || row.latency->outcome.kind != Outcome::Kind::kMeasured) continue;
+    if (is_miscounted(*row.latency)) continue;
     if (cases.empty() || !is_same_case(*cases.back().front(), *row.latency)) cases.emplace_back();
     cases.back().push_back(row.latency);
   }
@@ -40,12 +43,7 @@ std::string who(const Record& record) {
 }
 
 std::string share(const Record& record) {
-  if (!record.limit) return "";
-  std::string text = " (" + format_percent(record.limit->fraction);
-  if (record.limit->interval) {
-    text += fmt::format(" ±{:.1f}", (record.limit->interval->high - record.limit->interval->low) / 2 * 100);
-  }
-  return text + ")";
+  return record.limit ? " (" + share_with_interval(record.limit->fraction, record.limit->interval) + ")" : "";
 }
 
 /// Of the times of `record` to those of `other`, by the samples of the same rounds; nothing where `record`
@@ -87,8 +85,9 @@ std::string nearest_limit_text(const std::vector<Record>& records) {
     std::ranges::stable_sort(rows, {}, [](const Record* record) { return record->metric.value; });
     const Record& nearest = *rows[0];
     const std::string dtype = nearest.benchmark.dtype.empty() ? "" : " " + nearest.benchmark.dtype;
-    text += fmt::format("nearest the limit: {}{}: {}{}, then {}: {}\n", case_text(nearest), dtype,
-                        who(nearest), share(nearest), who(*rows[1]), behind(*rows[1], nearest));
+    const char* what = nearest.limit ? "nearest the limit" : "fastest";
+    text += fmt::format("{}: {}{}: {}{}, then {}: {}\n", what, case_text(nearest), dtype, who(nearest),
+                        share(nearest), who(*rows[1]), behind(*rows[1], nearest));
   }
   return text;
 }

@@ -85,14 +85,25 @@ std::string noise_marks(const Record& record) {
   return marks;
 }
 
-std::string marks_legend(std::string_view marks) {
+namespace {
+
+template <typename Lead>
+std::string legend_of(std::string_view marks, Lead&& lead) {
   std::string legend;
   for (const Mark& mark : kMarks) {
-    if (marks.find(mark.letter) != std::string_view::npos) {
-      legend += std::string("  ") + mark.letter + "  " + mark.meaning + "\n";
-    }
+    if (marks.find(mark.letter) != std::string_view::npos) legend += lead(mark) + mark.meaning + "\n";
   }
   return legend;
+}
+
+}  // namespace
+
+std::string marks_legend(std::string_view marks) {
+  return legend_of(marks, [](const Mark& mark) { return std::string("  ") + mark.letter + "  "; });
+}
+
+std::string all_rows_legend(std::string_view marks) {
+  return legend_of(marks, [](const Mark&) { return std::string("  in every row: "); });
 }
 
 }  // namespace headroom

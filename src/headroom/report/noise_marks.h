@@ -15,4 +15,7 @@ std::string noise_marks(const Record& record);
 /// What the letters in `marks` mean, one line each; empty for no marks.
 std::string marks_legend(std::string_view marks);
 
+/// The same of marks that every row has, a sentence each: "  all rows: ...".
+std::string all_rows_legend(std::string_view marks);
+
 }  // namespace headroom

@@ -8,6 +8,7 @@
 #include "headroom/base/table.h"
 #include "headroom/base/units.h"
 #include "headroom/report/bandwidth_plot.h"
+#include "headroom/report/metric_text.h"
 
 namespace headroom {
 namespace {
@@ -54,11 +55,7 @@ std::string spread(const std::optional<Interval>& interval, double value) {
 
 std::string share_of(const RooflineCase& one) {
   if (!one.limit) return "";
-  std::string text = format_percent(one.limit->fraction);
-  if (one.limit->interval) {
-    text += fmt::format(" ±{:.1f}", (one.limit->interval->high - one.limit->interval->low) / 2 * 100);
-  }
-  return text + " of " + limit_name(*one.limit);
+  return share_with_interval(one.limit->fraction, one.limit->interval) + " of " + limit_name(*one.limit);
 }
 
 Table cases_table(const std::vector<RooflineCase>& cases) {

@@ -29,15 +29,9 @@ std::string metric_text(const Record& record) {
   return value_text(record.metric.value, record.metric.unit, record.metric.name);
 }
 
-/// "0.8 %": half the interval, as a share of the estimate.
-/// "92.5 % ±0.8": both in percent of the limit.
+/// "92.5 % ±0.8", or "48.6–101 %": in percent of the limit.
 std::string limit_text(const Record& record) {
-  if (!record.limit) return "";
-  std::string text = format_percent(record.limit->fraction);
-  if (record.limit->interval) {
-    text += fmt::format(" ±{:.1f}", (record.limit->interval->high - record.limit->interval->low) / 2 * 100);
-  }
-  return text;
+  return record.limit ? share_with_interval(record.limit->fraction, record.limit->interval) : "";
 }
 
 const char* verdict_text(TargetVerdict verdict) {
@@ -105,6 +99,25 @@ std::string marks_of(const CaseRow& row) {
   return noise_marks(row.latency != nullptr ? *row.latency : *row.headline);
 }
 
+/// Those that every measured row has, where there are more than two: they are told once.
+std::string common_marks(const std::vector<CaseRow>& rows) {
+  std::string common;
+  std::size_t measured = 0;
+  for (const CaseRow& row : rows) {
+    if (row.any().outcome.kind != Outcome::Kind::kMeasured) continue;
+    const std::string marks = marks_of(row);
+    if (measured++ == 0) common = marks;
+    std::erase_if(common, [&](char mark) { return marks.find(mark) == std::string::npos; });
+  }
+  constexpr std::size_t kWorthASentence = 3;
+  return measured >= kWorthASentence ? common : "";
+}
+
+std::string without(std::string marks, const std::string& common) {
+  std::erase_if(marks, [&](char mark) { return common.find(mark) != std::string::npos; });
+  return marks;
+}
+
 std::string share_text(const Record* record) {
   return record == nullptr ? "" : format_percent(record->metric.value);
 }
@@ -113,7 +126,8 @@ bool any_gpu(const std::vector<CaseRow>& rows) {
   return std::ranges::any_of(rows, [](const CaseRow& row) { return row.gpu != nullptr; });
 }
 
-void add_row(Table& table, const CaseRow& row, const Differences& differ, bool with_gpu) {
+void add_row(Table& table, const CaseRow& row, const Differences& differ, bool with_gpu,
+             const std::string& common) {
   const Record& record = row.any();
   const std::string name = case_cell(record, differ), backend = backend_cell(record, differ);
   if (record.outcome.kind != Outcome::Kind::kMeasured && !record.kept_wrong) {
@@ -134,7 +148,7 @@ void add_row(Table& table, const CaseRow& row, const Differences& differ, bool w
                                  limit_text(record),
                                  target_text(record)};
   if (with_gpu) cells.insert(cells.end(), {share_text(row.gpu), share_text(row.mm_conv)});
-  cells.push_back(marks_of(row));
+  cells.push_back(without(marks_of(row), common));
   table.row(std::move(cells));
   if (record.kept_wrong) table.line("    WRONG: " + record.outcome.reason);
   if (record.sums_in && is_below_f32(*record.sums_in)) {
@@ -164,15 +178,17 @@ Table run_table(const std::vector<Record>& records) {
   columns.push_back({"marks"});
   Table table(std::move(columns), 3);
   const Differences differ = differences(records);
-  for (const CaseRow& row : rows) add_row(table, row, differ, with_gpu);
+  const std::string common = common_marks(rows);
+  for (const CaseRow& row : rows) add_row(table, row, differ, with_gpu, common);
   return table;
 }
 
 std::string run_legend(const std::vector<Record>& records) {
   const std::vector<CaseRow> rows = case_rows(records);
+  const std::string common = common_marks(rows);
   std::string marks;
-  for (const CaseRow& row : rows) marks += marks_of(row);
-  return marks_legend(marks) + (any_gpu(rows) ? kGpuLegend : "");
+  for (const CaseRow& row : rows) marks += without(marks_of(row), common);
+  return all_rows_legend(common) + marks_legend(marks) + (any_gpu(rows) ? kGpuLegend : "");
 }
 
 Table mean_table(const std::vector<Record>& records) {
@@ -192,12 +208,12 @@ Table mean_table(const std::vector<Record>& records) {
     if (const auto* number = std::get_if<double>(&row.target)) target = *number;
     std::string against = "-";
     if (target) {
-      const bool met = row.direction == Direction::kHigherIsBetter ? mean >= *target : mean <= *target;
-      against =
-          format_number(*target) + " " + verdict_text(met ? TargetVerdict::kReached : TargetVerdict::kMissed);
+      against = format_number(*target) + " " + verdict_text(mean_target_verdict(row.cases));
     }
+    const std::string name =
+        row.experiment + (is_miscounted(*row.cases.front()) ? " (above its limit)" : "");
     const bool named = differ.runners && !row.runner.empty() && row.runner != row.backend;
-    table.row({row.experiment, named ? row.backend + " [" + row.runner + "]" : row.backend, row.dtype,
+    table.row({name, named ? row.backend + " [" + row.runner + "]" : row.backend, row.dtype,
                row.metric, value_text(mean, row.unit, row.metric), against,
                row.left_out == 0 ? std::to_string(row.shapes)
                                  : fmt::format("{} of {}", row.shapes, row.shapes + row.left_out)});

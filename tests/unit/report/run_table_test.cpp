@@ -34,6 +34,7 @@ std::vector<Record> pair_of(const std::string& experiment, const std::string& sh
   latency.stop = StopReason::kPrecision;
   Record headline = latency;
   headline.metric = {"memory_bandwidth(GB/s)", "GB/s", Direction::kHigherIsBetter, rate, {}, {}, true};
+  headline.interval = Interval{rate * 0.99, rate * 1.01, 0.95};
   headline.limit->value = rate / fraction;
   return {latency, headline};
 }
@@ -197,10 +198,39 @@ TEST(MeanTable, ShowsWhatTheMeanIsMadeOf) {
                                 pair_of("gemv", "3", "bf16", 2, 99, 0.9);
   records[4].outcome = records[5].outcome = {Outcome::Kind::kSkipped, "no memory"};
   records[1].metric.target = records[3].metric.target = 12;
+  records[1].interval = Interval{9.5, 10.5, 0.95};
+  records[3].interval = Interval{19.5, 20.5, 0.95};
   EXPECT_EQ(mean_table(records).text(),
             "mean over shapes  backend  dtype     metric                       mean   target  shapes\n"
             "───────────────────────────────────────────────────────────────────────────────────────\n"
             "gemv              native   bfloat16  memory_bandwidth(GB/s)  15.0 GB/s  12.0 ok  2 of 3\n");
+}
+
+TEST(MeanTable, WhatNoMachineCanDoIsInNoMean) {
+  std::vector<Record> records =
+      pair_of("sum", "1", "bf16", 1, 10, 0.9) + pair_of("sum", "2", "bf16", 2, 9000, 350);
+  for (Record& record : records) record.limit->interval = Interval{0.9 * record.limit->fraction, 1.1 * record.limit->fraction, 0.95};
+  const std::string text = mean_table(records).text();
+  EXPECT_THAT(text, HasSubstr("10.0 GB/s"));
+  EXPECT_THAT(text, HasSubstr("sum (above its limit)"));
+}
+
+TEST(RunTable, AnIntervalThatIsNotEvenIsWrittenByItsEnds) {
+  std::vector<Record> records = pair_of("gemv", "1", "int8", 100, 20, 0.7);
+  records[0].interval = Interval{98, 270, 0.95};
+  for (Record& record : records) record.limit->interval = Interval{0.2, 0.71, 0.95};
+  const std::string text = run_table(records).text();
+  EXPECT_THAT(text, HasSubstr("98.0 µs–270 µs"));
+  EXPECT_THAT(text, HasSubstr("70.0 % (20–71.0 %)"));
+}
+
+TEST(RunTable, WhatEveryRowHasIsSaidOnce) {
+  std::vector<Record> records;
+  for (const char* shape : {"1", "2", "3"}) records = records + pair_of("gemv", shape, "int8", 100, 20, 0.9);
+  for (Record& record : records) record.busy_cpus = 1;
+  const std::string text = run_table(records).text();
+  EXPECT_EQ(text.find(" B"), std::string::npos) << text;
+  EXPECT_THAT(run_legend(records), HasSubstr("in every row: busy: other programs"));
 }
 
 }  // namespace
