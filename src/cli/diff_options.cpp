@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/diff_options.h"
 
+#include <algorithm>
 #include <map>
 
 #include "cli/name_pattern.h"
@@ -18,6 +19,7 @@ constexpr const char* kDiffFooter =
     "examples:\n"
     "  headroom diff before.json after.json                 a table: ratio, interval, verdict\n"
     "  headroom diff --gate 3% before.json after.json       exit 1 on a regression beyond 3 %\n"
+    "  headroom diff --gate '3%,p95 10%' old/ new/          a tail that grew is a regression, too\n"
     "  headroom diff --gate-file gate.toml before/ after/   margins by case\n"
     "  headroom diff --metric latency --filter 'gemv.*int8' --sort ratio a.json b.json\n"
     "  headroom diff @git:1a2b3c @last                      two runs of the history\n"
@@ -50,6 +52,15 @@ DiffOptions::Sort sort_of(const std::string& name) {
   return kSorts.at(name);
 }
 
+/// "p95 5%".
+TailMargin parse_tail(const std::string& text) {
+  const std::size_t blank = text.find(' ');
+  const auto percentile = to_number(text.substr(1, blank == std::string::npos ? blank : blank - 1));
+  if (!percentile || !(*percentile > 0 && *percentile < 100) || blank == std::string::npos)
+    throw Error("--gate " + in_quotes(text) + ": a percentile and its margin, as 'p95 5%'");
+  return {*percentile, parse_margin(trimmed(text.substr(blank + 1)))};
+}
+
 void understand_gate(DiffOptions& options, const Texts& texts) {
   options.gate = !texts.gate.empty() || !texts.gate_file.empty();
   if (options.gate) options.judge.multiplicity = Multiplicity::kHolm;
@@ -62,7 +73,21 @@ void understand_gate(DiffOptions& options, const Texts& texts) {
                   ": says no margin for all cases: write margin = \"3%\" above, or give --gate 3%");
     }
   }
-  if (!texts.gate.empty()) options.judge.margins.overall = parse_margin(texts.gate);
+  for (const std::string& part : split(texts.gate, ',')) {
+    const std::string text = std::string(trimmed(part));
+    if (text.empty()) continue;
+    if (text.starts_with("p")) {
+      options.tails.push_back(parse_tail(text));
+    } else {
+      options.judge.margins.overall = parse_margin(text);
+    }
+  }
+  const bool only_tails = !options.tails.empty() && texts.gate.find(',') == std::string::npos && texts.gate_file.empty();
+  if (only_tails) options.judge.margins.overall = options.tails.front().margin;
+  for (const TailMargin& tail : options.tails) {
+    if (std::ranges::find(options.percentiles, tail.percentile) == options.percentiles.end())
+      options.percentiles.push_back(tail.percentile);
+  }
 }
 
 void understand(DiffOptions& options, const Texts& texts) {
@@ -112,7 +137,7 @@ std::optional<DiffOptions> parse_diff_options(const Arguments& arguments, ExitCo
                   "name, ratio (worst first) or time (longest first); default: as in BASELINE")
       .one_of({"name", "ratio", "time"});
   table.add_option("--percentile", texts.percentiles, "also compare these percentiles: 50,75,95");
-  table.add_option("--gate", texts.gate, "exit 1 where a case got slower by more than this: 3%");
+  table.add_option("--gate", texts.gate, "exit 1 where a case got slower by more than this: 3%; 'p95 5%' gates a tail, '3%,p95 5%' both");
   table.add_option("--gate-file", texts.gate_file, "margins by case, in TOML")
       .completed_by(Completes::kFile)
       .type_name("FILE");

@@ -22,6 +22,7 @@ struct DiffOptions {
   enum class Sort { kNone, kName, kRatio, kTime } sort = Sort::kNone;
   std::vector<double> percentiles;
   bool gate = false;
+  std::vector<TailMargin> tails;  ///< of the gate
   JudgeRule judge;
   std::optional<double> run_spread;  ///< that the user states, as a share
   bool across_machines = false;

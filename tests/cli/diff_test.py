@@ -130,6 +130,21 @@ class DiffTest(CommandLineTest):
         self.assertIn("no samples: one number each; nothing can tell this difference from noise", lone.stdout)
         self.assertNotRegex(lone.stdout, "x D=64 .*regression")
 
+    def test_a_gate_on_the_tail_finds_what_the_median_does_not_show(self):
+        source = random.Random(5)
+        slow = [value * (10 if source.random() < 0.1 else 1) for value in samples(10, 4, count=400)]
+        before = self.write("before.json", [record("gemv", samples(10, 1, count=400))])
+        after = self.write("after.json", [record("gemv", slow)])
+        self.assert_exit(told("--gate", "3%", before, after), 0)
+        result = told("--gate", "3%,p95 5%", before, after)
+        self.assert_exit(result, 1)
+        self.assertRegex(result.stdout, r"gemv D=64 +latency +p95 .* regression \(margin 5.00 %\)")
+        self.assertIn("the tails of 1", result.stdout)
+        self.assert_exit(told("--gate", "p95 5%", before, before), 0)
+        self.assert_exit(told("--gate", "3%,p99 5%", *self.sides(1)), 3)
+        for text in ("p95", "p0 5%", "p200 5%", "px 5%", "p95 x"):
+            self.assert_refused(told("--gate", text, before, after), "")
+
     def test_gate_file(self):
         gate = self.folder / "gate.toml"
         gate.write_text('margin = "3%"\n[[case]]\nname = "gemv*"\nmargin = "30%"\n')

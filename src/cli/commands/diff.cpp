@@ -18,6 +18,7 @@
 #include "headroom/base/file_writer.h"
 #include "headroom/base/files.h"
 #include "headroom/base/text.h"
+#include "headroom/compare/percentile_comparison.h"
 #include "headroom/record/disturbance.h"
 #include "headroom/report/ddp_diff.h"
 #include "headroom/report/ddp_scaling.h"
@@ -132,6 +133,7 @@ DiffReport make_report(const Side& baseline, const std::vector<Side>& tests, con
       std::fprintf(stderr, "headroom: %s\n", sentence.c_str());
     }
   }
+  judge_tails(report.comparisons, options.tails, options.judge.alpha);
   if (options.gate) report.gate = gate_answer(report.comparisons, missing);
   sort_comparisons(report.comparisons, options.sort);
   return report;

@@ -162,15 +162,25 @@ RatioEstimate worsening(const RatioEstimate& ratio, Direction direction) {
 }
 
 std::optional<MeanWorsening> mean_worsening(std::span<const Comparison> comparisons, std::size_t test_index) {
-  double sum = 0;
-  std::size_t count = 0;
+  double sum = 0, squares = 0, halves = 0;
+  std::size_t count = 0, bounded = 0;
   for (const Comparison& comparison : comparisons) {
     if (!comparison.ratio || comparison.test_index != test_index) continue;
-    sum += std::log(worsening(*comparison.ratio, comparison.baseline->metric.direction).ratio);
+    const RatioEstimate worse = worsening(*comparison.ratio, comparison.baseline->metric.direction);
+    sum += std::log(worse.ratio);
     ++count;
+    const bool is_paired = comparison.estimator == Estimator::kPaired;
+    if (!worse.interval || !(is_paired || comparison.run_spread)) continue;
+    ++bounded;
+    const double half = 0.5 * std::log(worse.interval->high / worse.interval->low);
+    (is_paired ? squares : halves) += is_paired ? half * half : half;
   }
   if (count == 0) return std::nullopt;
-  return MeanWorsening{std::exp(sum / static_cast<double>(count)), count};
+  const double n = static_cast<double>(count), mean = sum / n;
+  MeanWorsening result{std::exp(mean), count, std::nullopt};
+  const double half = std::hypot(std::sqrt(squares), halves) / n;
+  if (bounded == count) result.interval = Interval{std::exp(mean - half), std::exp(mean + half), kConfidence};
+  return result;
 }
 
 }  // namespace headroom

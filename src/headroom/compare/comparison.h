@@ -27,6 +27,19 @@ enum class Verdict {
 
 const char* to_string(Verdict verdict);
 
+/// How much a percentile may grow: `--gate 'p95 5%'`.
+struct TailMargin {
+  double percentile = 95;
+  double margin = 0;
+};
+
+struct TailVerdict {
+  TailMargin margin;
+  double ratio = 1;                  ///< test over baseline
+  std::optional<Interval> interval;  ///< at 95 %
+  Verdict verdict = Verdict::kNotCompared;
+};
+
 /// One case, measured twice. Points to its two records.
 struct Comparison {
   const Record* baseline = nullptr;
@@ -50,6 +63,7 @@ struct Comparison {
   Verdict verdict = Verdict::kNotCompared;
   std::optional<double>
       p_value;                 ///< one-sided, of the claim that the interval makes; adjusted for the others
+  std::vector<TailVerdict> tails;  ///< judge_tails()
   std::size_t more_pairs = 0;  ///< about how many more would bring the interval to +-1 %
 };
 
@@ -65,7 +79,11 @@ RatioEstimate worsening(const RatioEstimate& ratio, Direction direction);
 /// Geometric mean of ratios, turned so that more than 1 is worse.
 struct MeanWorsening {
   double mean = 1;
-  std::size_t cases = 0;  ///< that have a ratio
+  std::size_t cases = 0;              ///< that have a ratio
+  /// Nothing where a case has none, or how far runs lie apart is not known. Cases of one session were measured one
+  /// after the other: their errors are independent, and add up as such. Of runs measured apart what moved one case
+  /// may have moved all, so that the half-widths are averaged.
+  std::optional<Interval> interval{};
 };
 
 /// Over the comparisons of one test that have a ratio. Nothing where none has.

@@ -2,14 +2,16 @@
 #pragma once
 
 #include <optional>
+#include <span>
+#include <vector>
 
 #include "headroom/compare/comparison.h"
 #include "headroom/stats/interval.h"
 
 namespace headroom {
 
-/// One percentile of both sides. The intervals are binomial order-statistic intervals: they take the samples
-/// for independent; nothing where a sample is too small for them.
+/// One percentile of both sides, with series_quantile_interval of each; nothing where a sample is too small for
+/// one.
 struct PercentileComparison {
   double percentile = 50;
   double baseline = 0, test = 0;  ///< in the comparison's unit
@@ -19,6 +21,16 @@ struct PercentileComparison {
 };
 
 /// Nothing for a comparison without samples. `percentile` from 0 to 100.
-std::optional<PercentileComparison> compare_percentile(const Comparison& comparison, double percentile);
+std::optional<PercentileComparison> compare_percentile(const Comparison& comparison, double percentile,
+                                                       double confidence = 0.95);
+
+/// Gives each comparison with samples a verdict on each of these percentiles: a tail that grew while the median
+/// stayed is a regression. Claims are held at alpha over the number of percentiles looked at (Bonferroni).
+void judge_tails(std::span<Comparison> comparisons, const std::vector<TailMargin>& margins, double alpha = 0.05);
+
+/// What may be said of a ratio of percentiles: `shown` at 95 %, `strict` at the confidence that claims are held
+/// at.
+Verdict tail_verdict(const Comparison& comparison, double margin, const std::optional<Interval>& shown,
+                     const std::optional<Interval>& strict);
 
 }  // namespace headroom

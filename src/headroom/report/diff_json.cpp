@@ -54,6 +54,19 @@ Json percentiles_json(const DiffReport& report, const Comparison& comparison) {
   return list;
 }
 
+Json tails_json(const Comparison& comparison) {
+  Json list = Json::array();
+  for (const TailVerdict& tail : comparison.tails) {
+    list.push_back({{"percentile", tail.margin.percentile},
+                    {"margin", tail.margin.margin},
+                    {"ratio", tail.ratio},
+                    {"low", low_of(tail.interval)},
+                    {"high", high_of(tail.interval)},
+                    {"verdict", to_string(tail.verdict)}});
+  }
+  return list;
+}
+
 Json comparison_json(const DiffReport& report, const Comparison& comparison) {
   const Record& record = *comparison.baseline;
   const auto& ratio = comparison.ratio;
@@ -82,6 +95,7 @@ Json comparison_json(const DiffReport& report, const Comparison& comparison) {
           {"margin", comparison.margin},
           {"verdict", to_string(comparison.verdict)},
           {"p", or_null(comparison.p_value)},
+          {"tails", tails_json(comparison)},
           {"more_pairs", comparison.more_pairs},
           {"problem", comparison.problem},
           {"percentiles", percentiles_json(report, comparison)}};

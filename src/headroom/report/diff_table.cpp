@@ -88,6 +88,15 @@ std::string remark(const Comparison& comparison, const std::vector<std::string>&
                      comparison.estimator == Estimator::kPaired ? "pairs" : "samples of each");
 }
 
+/// The verdict of a gate on that percentile; empty where there is none.
+std::string tail_text(const Comparison& comparison, double percentile) {
+  const auto found = std::ranges::find_if(comparison.tails, [&](const TailVerdict& tail) {
+    return tail.margin.percentile == percentile;
+  });
+  if (found == comparison.tails.end()) return "";
+  return fmt::format("{} (margin {})", to_string(found->verdict), format_percent(found->margin.margin));
+}
+
 bool any_backend(const DiffReport& report) {
   return std::ranges::any_of(report.comparisons,
                              [](const Comparison& c) { return !c.baseline->model.backend.empty(); });
@@ -173,8 +182,10 @@ void append_means(std::string& out, const DiffReport& report) {
   for (std::size_t i = 0; i < report.tests.size(); ++i) {
     const auto mean = mean_worsening(report.comparisons, i);
     if (!mean || mean->cases < 2) continue;
-    out += fmt::format("geometric mean of {} matched cases{}: {:.3f} (above 1 is worse)\n", mean->cases,
-                       report.tests.size() > 1 ? ", " + report.tests[i].label : "", mean->mean);
+    const std::string interval =
+        mean->interval ? fmt::format(" (95 % interval {})", ratio_interval_text(mean->interval)) : "";
+    out += fmt::format("geometric mean of {} matched cases{}: {:.3f}{}, above 1 is worse\n", mean->cases,
+                       report.tests.size() > 1 ? ", " + report.tests[i].label : "", mean->mean, interval);
   }
 }
 
@@ -248,7 +259,8 @@ Table percentile_table(const DiffReport& report) {
                {"baseline", Align::kRight},
                {"test", Align::kRight},
                {"ratio", Align::kRight},
-               {"95 % interval"}},
+               {"95 % interval"},
+               {"verdict"}},
               3);
   const DiffersIn differ = differences(report);
   for (const Comparison& comparison : report.comparisons) {
@@ -261,7 +273,8 @@ Table percentile_table(const DiffReport& report) {
                  value_cell(found->baseline, comparison), value_cell(found->test, comparison),
                  fmt::format("{:.3f}", found->ratio),
                  found->ratio_interval ? ratio_interval_text(found->ratio_interval)
-                                       : "undefined: too few samples"});
+                                       : "undefined: too few samples",
+                 tail_text(comparison, percentile)});
     }
   }
   return table;

@@ -102,7 +102,7 @@ class RecordMaker {
       record.metric.name = fmt::format("latency p{}", percent);
       record.metric.unit = "us";
       record.metric.value = quantile(steady, percent / 100.0);
-      record.interval = quantile_interval(steady, percent / 100.0);
+      record.interval = series_quantile_interval(steady, percent / 100.0);
       records_.push_back(std::move(record));
     }
   }

@@ -53,6 +53,9 @@ double at_rank(const std::vector<double>& sorted, double rank) {
   return std::lerp(sorted[below], sorted[below + 1], position - static_cast<double>(below));
 }
 
+/// With fewer values their correlation cannot be told, and no quantile but the median has an interval.
+constexpr std::size_t kFewestForSeries = 12;
+
 /// How much wider than z a quantile must be because n_eff is itself an estimate, and the rougher the smaller
 /// it is. Chosen by simulation; the same factor at n_eff = n is divided out, where nothing was estimated.
 double estimation_factor(double effective) {
@@ -71,16 +74,21 @@ Interval effective_interval(const std::vector<double>& sorted, double effective,
   return {at_rank(sorted, scaled), at_rank(sorted, count + 1 - scaled), confidence};
 }
 
+/// Student's t on what each process came to, laid around what all of them came to.
+Interval student_interval(const std::vector<double>& each, double center, double confidence) {
+  const double half_width = student_t_quantile(0.5 + 0.5 * confidence, each.size() - 1) *
+                            standard_deviation(each) / std::sqrt(static_cast<double>(each.size()));
+  return {center - half_width, center + half_width, confidence};
+}
+
 /// What the medians of the processes say by themselves: with six or more, their sign interval; with fewer,
-/// Student's t on them, laid around the median of all values.
+/// Student's t.
 Interval between_interval(const std::vector<double>& medians, double center, double confidence) {
   const auto count = static_cast<double>(medians.size());
   if (enough_for_median(medians.size(), confidence)) {
     return effective_interval(sorted_copy(medians), count, confidence);
   }
-  const double half_width = student_t_quantile(0.5 + 0.5 * confidence, medians.size() - 1) *
-                            standard_deviation(medians) / std::sqrt(count);
-  return {center - half_width, center + half_width, confidence};
+  return student_interval(medians, center, confidence);
 }
 
 /// Mean square between over mean square within the processes, on ranks: 1 where processes do not differ.
@@ -163,6 +171,39 @@ std::optional<Interval> SeriesMedian::interval(double confidence) const {
   const Interval between = between_interval(process_medians_, value(), confidence);
   interval->low = std::min(interval->low, between.low);
   interval->high = std::max(interval->high, between.high);
+  return interval;
+}
+
+std::optional<Interval> series_quantile_interval(std::span<const double> values, double p,
+                                                 std::span<const std::size_t> group_sizes,
+                                                 double confidence) {
+  require_confidence(confidence);
+  if (!(p > 0 && p < 1)) throw std::invalid_argument("quantile outside (0, 1)");
+  const std::vector<std::size_t> sizes = processes(values.size(), group_sizes);
+  if (values.size() < kFewestForSeries) return std::nullopt;
+  const auto count = static_cast<double>(values.size());
+  const double effective = count / autocorrelation(values, sizes).inflation;
+  const double tail = 0.5 * (1 - confidence) / estimation_factor(effective) * estimation_factor(count);
+  const auto whole = static_cast<std::size_t>(effective);
+  const RankPair ranks = binomial_ranks(whole, p, tail);
+  if (ranks.low < 1 || ranks.high > whole) return std::nullopt;
+  const std::vector<double> sorted = sorted_copy(values);
+  const double scale = (count + 1) / static_cast<double>(whole + 1);
+  Interval interval{at_rank(sorted, scale * static_cast<double>(ranks.low)),
+                    at_rank(sorted, scale * static_cast<double>(ranks.high)), confidence};
+  if (sizes.size() < 2) return interval;
+  std::vector<double> quantiles;
+  std::size_t start = 0;
+  for (const std::size_t size : sizes) {
+    quantiles.push_back(quantile(values.subspan(start, size), p));
+    start += size;
+  }
+  // A quantile of all processes there may be is their mean and so many of their standard deviations: in the
+  // tails both are guessed from few (variance of a normal quantile: (1 + z^2/2)/k).
+  const double z = normal_quantile(p), tails = std::sqrt(1 + 0.5 * z * z), center = quantile(values, p);
+  const Interval between = student_interval(quantiles, center, confidence);
+  interval.low = std::min(interval.low, center - tails * (center - between.low));
+  interval.high = std::max(interval.high, center + tails * (between.high - center));
   return interval;
 }
 

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "headroom/stats/distribution.h"
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -69,6 +71,49 @@ TEST(QuantileInterval, RefusesNonsense) {
   EXPECT_THROW(quantile_interval(shuffled_one_to(10), 0.5, 1), std::invalid_argument);
   EXPECT_THROW(quantile_interval(shuffled_one_to(10), 0.5, 0), std::invalid_argument);
   EXPECT_THROW(median_interval(std::vector<double>{1, 2, 3, 4, 5, 6, NAN}), std::invalid_argument);
+}
+
+/// How often the interval of a quantile holds the truth, of those that there are: AR(1) series of several
+/// processes.
+double coverage_of_quantile(double p, double rho, std::size_t processes, std::size_t count) {
+  std::mt19937_64 engine(7);
+  const auto uniform = [&] { return (static_cast<double>(engine() >> 11) + 0.5) * 0x1p-53; };
+  const auto normal = [&] { return normal_quantile(uniform()); };
+  const double truth = normal_quantile(p);
+  int given = 0, covered = 0;
+  for (int repetition = 0; repetition < 200; ++repetition) {
+    std::vector<double> values;
+    std::vector<std::size_t> sizes(processes, count / processes);
+    for (const std::size_t size : sizes) {
+      double z = normal();
+      for (std::size_t i = 0; i < size; ++i) {
+        values.push_back(z);
+        z = rho * z + std::sqrt(1 - rho * rho) * normal();
+      }
+    }
+    const auto interval = series_quantile_interval(values, p, sizes);
+    if (!interval) continue;
+    ++given;
+    covered += interval->contains(truth) ? 1 : 0;
+  }
+  return given == 0 ? 0 : static_cast<double>(covered) / given;
+}
+
+// Independent order statistics cover .34 to .80 of these.
+TEST(SeriesQuantileInterval, CoversUnderCorrelation) {
+  for (const std::size_t processes : {1U, 3U}) {
+    for (const double p : {0.25, 0.5, 0.75, 0.9}) {
+      EXPECT_GE(coverage_of_quantile(p, 0.5, processes, 300), 0.91) << p << " of " << processes;
+      EXPECT_GE(coverage_of_quantile(p, 0.9, processes, 900), 0.91) << p << " of " << processes;
+    }
+  }
+}
+
+TEST(SeriesQuantileInterval, IsRefusedWhereTheValuesSayTooLittle) {
+  EXPECT_FALSE(series_quantile_interval(shuffled_one_to(60), 0.95));
+  EXPECT_TRUE(series_quantile_interval(shuffled_one_to(200), 0.95));
+  EXPECT_FALSE(series_quantile_interval(shuffled_one_to(8), 0.5)) << "correlation cannot be told of eight";
+  EXPECT_THROW(series_quantile_interval(shuffled_one_to(60), 1), std::invalid_argument);
 }
 
 }  // namespace
