@@ -2,6 +2,7 @@
 """`headroom diff`: tables, JSON, the gate's exit codes, the form of PyTorch's diff.py, and what it refuses."""
 import gzip
 import json
+import os
 import pathlib
 import random
 import subprocess
@@ -312,6 +313,21 @@ class DdpFormTest(CommandLineTest):
                 self.assertEqual(result.returncode, 0)
                 self.assertEqual(result.stdout, (PAIRS / f"{name}.expected.txt").read_bytes())
                 self.assertEqual(result.stderr, b"")
+
+    def test_what_only_python_writes(self):
+        """NaN and Infinity, a baseline of zero, ranks as an object or a text, a key given twice."""
+        edge = pathlib.Path(os.environ.get("HEADROOM_SHARED", "")) / "parity" / "ddp_diff_edge"
+        if not edge.is_dir():
+            self.skipTest(f"{edge} is not here")
+        pairs = sorted(edge.glob("*.a.json"))
+        self.assertEqual(len(pairs), 6)
+        for first in pairs:
+            with self.subTest(first.name):
+                stem = first.name.removesuffix(".a.json")
+                result = subprocess.run([HEADROOM, "diff", "--format", "ddp", first, edge / f"{stem}.b.json"],
+                                        capture_output=True, timeout=60)
+                self.assertEqual(result.stdout, (edge / f"{stem}.expected.txt").read_bytes(), result.stderr)
+                self.assertEqual(result.returncode, 0)
 
     def test_compressed_and_piped(self):
         packed = self.folder / "a.json.gz"

@@ -174,6 +174,20 @@ std::string_view JsonStream::number_token() {
   }
 }
 
+/// The text of a number that only Python takes for one, as a string that lives on; empty where there is none.
+std::string_view JsonStream::python_number() {
+  if (!takes_python_numbers_) return {};
+  const char first = peek();
+  while (at_ + 1 == end_ && refill()) {
+  }
+  std::string_view found;
+  if (first == 'N') found = "NaN";
+  if (first == 'I') found = "Infinity";
+  if (first == '-' && at_ + 1 < end_ && at_[1] == 'I') found = "-Infinity";
+  if (!found.empty()) take_literal(found);
+  return found;
+}
+
 std::string JsonStream::take_key() {
   std::string quoted;
   std::string* const outer = std::exchange(recorded_, &quoted);
@@ -224,6 +238,7 @@ void JsonStream::numbers(const TakeMany& many, const TakeOne& one) {
       one("null");
       return;
     }
+    if (const std::string_view number = python_number(); !number.empty()) return one(number);
     const bool is_number = first == '-' || (first >= '0' && first <= '9');
     if (!is_number && kOtherValues.find(first) == std::string_view::npos) not_json("expected a value");
     one(is_number ? number_token() : std::string_view());
@@ -251,7 +266,7 @@ void JsonStream::take_any() {
       take_literal("null");
       break;
     default:
-      record(number_token());
+      if (python_number().empty()) record(number_token());
   }
 }
 

@@ -29,6 +29,9 @@ class JsonStream {
   JsonStream(const JsonStream&) = delete;
   JsonStream& operator=(const JsonStream&) = delete;
 
+  /// Also takes NaN, Infinity and -Infinity for numbers, as Python's json does. For files that Python wrote.
+  void accept_python_numbers() { takes_python_numbers_ = true; }
+
   /// First character of what comes next: '{', '[', '"', 't', 'f', 'n', '-' or a digit of a value; '\0' at the
   /// end.
   char peek();
@@ -70,10 +73,12 @@ class JsonStream {
   void take_literal(std::string_view literal);
   void take_any();
   std::string_view number_token();
+  std::string_view python_number();
   void record(std::string_view text);
 
   std::string source_;
   int file_ = -1;
+  bool takes_python_numbers_ = false;
   bool at_end_ = false;  ///< nothing more to read into the window
   PaddedText unpacked_;
   std::vector<char> window_;

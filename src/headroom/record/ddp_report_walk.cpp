@@ -85,7 +85,7 @@ void DdpReportWalk::walk_round() {
   require('{', "an object");
   stream_.members([&](const std::string& key) {
     path_ = path + "/" + key;
-    if (key == "ranks" || key == "measurements") require('[', "a list");
+    if (key == "measurements") require('[', "a list");
     if (key == "ranks") {
       take_ranks();
     } else if (key == "measurements") {

@@ -48,20 +48,17 @@ std::string head(const DdpReport& a, const DdpReport& b) {
   return out + "\n";
 }
 
-/// Python's {:+8.1f}.
-std::string signed_text(double value) {
-  return std::isnan(value) ? "    +nan" : fmt::format("{:+8.1f}", value);
-}
-
 std::string measurement(int percentile, double before, double after, double batch_size, const Place& test) {
   const double rate = std::trunc(batch_size / after);
   if (!std::isfinite(rate)) {
     throw Error(
-        fmt::format("{}: /benchmark_results/{}: a time of zero has no rate", test.report.source, test.model));
+        fmt::format("{}: /benchmark_results/{}: a time of {} has no rate", test.report.source, test.model,
+                    after == 0 ? "zero" : python_float(after)));
   }
   const double delta = -100 * ((after - before) / before);
   // Adding zero takes the sign off a zero: it is printed as a whole number.
-  return fmt::format("  p{:02}: {:8.3f}s {:7.0f}/s {}%", percentile, after, rate + 0.0, signed_text(delta));
+  return fmt::format("  p{:02}: {}s {:7.0f}/s {}%", percentile, python_fixed(after, 8, 3, false), rate + 0.0,
+                     python_fixed(std::isnan(delta) ? std::fabs(delta) : delta, 8, 1, true));
 }
 
 void append_round(std::string& out, const Place& a, const Place& b, std::size_t index, double batch_size) {

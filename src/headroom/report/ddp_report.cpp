@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <utility>
 
 #include "headroom/base/error.h"
@@ -31,10 +32,10 @@ class Reader : DdpReportWalk {
  private:
   void begin_results() override { report_.models.clear(); }
   void take_field(const std::string& key) override {
-    report_.fields[key] = python_str(stream().raw_value(), where());
+    report_.fields[key] = python_str(stream());
   }
   void begin_model() override { report_.models.emplace_back(); }
-  void take_model() override { report_.models.back().name = python_str(stream().raw_value(), where()); }
+  void take_model() override { report_.models.back().name = python_str(stream()); }
   void take_batch_size() override { report_.models.back().batch_size = read_batch_size(); }
   void begin_rounds() override { report_.models.back().rounds.emplace(); }
 
@@ -44,12 +45,30 @@ class Reader : DdpReportWalk {
     return index > 0;
   }
 
+  /// As many as Python's len() says: of a list, of the different keys of an object, of the characters of a text.
   void take_ranks() override {
     std::size_t count = 0;
-    stream().elements([&] {
-      stream().skip_value();
-      ++count;
-    });
+    std::set<std::string> keys;
+    switch (stream().peek()) {
+      case '{':
+        stream().members([&](const std::string& key) {
+          stream().skip_value();
+          keys.insert(key);
+        });
+        count = keys.size();
+        break;
+      case '"': {
+        const std::string text = stream().value().get<std::string>();
+        count = display_width(text);
+        break;
+      }
+      default:
+        require('[', "a list");
+        stream().elements([&] {
+          stream().skip_value();
+          ++count;
+        });
+    }
     report_.models.back().rounds->back().ranks = count;
   }
 
@@ -65,7 +84,7 @@ class Reader : DdpReportWalk {
   DdpReport::BatchSize read_batch_size() {
     DdpReport::BatchSize size;
     size.is_text = stream().peek() == '"';
-    const std::string text = python_str(stream().raw_value(), where());
+    const std::string text = python_str(stream());
     if (text == "True" || text == "False") {
       size.value = text == "True" ? 1 : 0;
       size.text = text == "True" ? "1" : "0";
@@ -90,6 +109,7 @@ class Reader : DdpReportWalk {
 
 DdpReport read_ddp_report(const std::filesystem::path& path) {
   JsonStream stream(path);
+  stream.accept_python_numbers();
   return Reader(stream, path.string()).read();
 }
 

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 #include <iterator>
+#include <limits>
 
 namespace headroom {
 namespace {
@@ -106,6 +107,8 @@ void DecimalSample::clear() {
 }
 
 std::vector<double> DecimalSample::percentiles(std::span<const int> percentiles) {
+  if (std::ranges::any_of(doubles_, [](double value) { return std::isnan(value); }))
+    return std::vector<double>(percentiles.size(), std::numeric_limits<double>::quiet_NaN());
   if (!doubles_.empty()) {
     std::vector<double> all = doubles_;
     for (const std::uint64_t decimal : decimals_) all.push_back(nearest_double(decimal));

@@ -22,8 +22,8 @@ class DecimalSample {
   void add_double(double value) { doubles_.push_back(value); }
   std::size_t size() const { return decimals_.size() + doubles_.size(); }
 
-  /// numpy.percentile by linear interpolation, to the last bit. At least one number, none of them
-  /// not-a-number; the percentiles ascend, from 0 to 100.
+  /// numpy.percentile by linear interpolation, to the last bit; not-a-number where one of the numbers is. At
+  /// least one number; the percentiles ascend, from 0 to 100.
   std::vector<double> percentiles(std::span<const int> percentiles);
 
  private:

@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <limits>
 #include <optional>
 #include <string>
 
@@ -81,6 +82,9 @@ void read_numbers(JsonStream& stream, DecimalSample& sample) {
       [&sample](const char* begin, const char* end) { return take_plain_decimals(begin, end, sample); },
       [&](std::string_view token) {
         if (token.empty() || token == "null") stream.refuse("expected a number");
+        if (token == "NaN") return sample.add_double(std::numeric_limits<double>::quiet_NaN());
+        constexpr double kInfinity = std::numeric_limits<double>::infinity();
+        if (token.ends_with("Infinity")) return sample.add_double(token[0] == '-' ? -kInfinity : kInfinity);
         // What stands behind the token in the window is no digit, but the copy is longer than what is read.
         const auto plain =
             token.size() < 24 ? plain_decimal(std::string(token).append(24, '\0').c_str()) : std::nullopt;

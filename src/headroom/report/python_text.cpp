@@ -6,17 +6,15 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <nlohmann/json.hpp>
+#include <cstdlib>
 #include <utility>
 #include <vector>
 
-#include "headroom/base/error.h"
+#include "headroom/base/json.h"
 #include "headroom/report/unprintable_ranges.h"
 
 namespace headroom {
 namespace {
-
-constexpr std::size_t kDeepest = 900;
 
 /// A value as Python holds it: a scalar is its repr(), and a string also its str().
 struct Node {
@@ -26,69 +24,50 @@ struct Node {
   std::string key = {};  ///< in a dict
 };
 
-/// Builds the value from what the parser says. Unlike a JSON library's own values it keeps whole numbers of
-/// any length, and as in Python the last of equal keys counts, in the place of the first.
-class NodeBuilder : public nlohmann::json_sax<nlohmann::json> {
- public:
-  explicit NodeBuilder(std::string source) : source_(std::move(source)) {}
+/// The value that the stream stands at. As in Python the last of equal keys counts, in the place of the first,
+/// and whole numbers keep all their digits.
+Node node_of(JsonStream& stream);
 
-  Node root;
-
-  bool null() override { return add({Node::Kind::kScalar, "None", {}}); }
-  bool boolean(bool value) override { return add({Node::Kind::kScalar, value ? "True" : "False", {}}); }
-  bool number_integer(number_integer_t value) override {
-    return add({Node::Kind::kScalar, std::to_string(value), {}});
-  }
-  bool number_unsigned(number_unsigned_t value) override {
-    return add({Node::Kind::kScalar, std::to_string(value), {}});
-  }
-  bool number_float(number_float_t value, const string_t& digits) override {
-    const bool whole = digits.find_first_of(".eE") == std::string::npos;
-    return add({Node::Kind::kScalar, whole ? digits : python_float(value), {}});
-  }
-  bool string(string_t& value) override { return add({Node::Kind::kString, value, {}}); }
-  bool binary(binary_t&) override { return false; }
-  bool start_object(std::size_t) override { return open(Node::Kind::kDict); }
-  bool key(string_t& name) override {
-    key_ = name;
-    return true;
-  }
-  bool end_object() override { return close(); }
-  bool start_array(std::size_t) override { return open(Node::Kind::kList); }
-  bool end_array() override { return close(); }
-  bool parse_error(std::size_t position, const std::string&, const nlohmann::json::exception&) override {
-    throw Error(fmt::format("{}: not JSON at byte {} of the value", source_, position));
-  }
-
- private:
-  bool add(Node node) {
-    place(std::move(node));
-    return true;
-  }
-  Node& place(Node node) {
-    if (open_.empty()) return root = std::move(node);
-    Node& parent = *open_.back();
-    if (parent.kind == Node::Kind::kDict) {
-      node.key = key_;
-      const auto same = std::ranges::find(parent.children, key_, &Node::key);
-      if (same != parent.children.end()) return *same = std::move(node);
+Node dict_of(JsonStream& stream) {
+  Node dict{Node::Kind::kDict, "", {}};
+  stream.members([&](const std::string& key) {
+    Node value = node_of(stream);
+    value.key = key;
+    const auto same = std::ranges::find(dict.children, key, &Node::key);
+    if (same != dict.children.end()) {
+      *same = std::move(value);
+    } else {
+      dict.children.push_back(std::move(value));
     }
-    return parent.children.emplace_back(std::move(node));
-  }
-  bool open(Node::Kind kind) {
-    if (open_.size() >= kDeepest) throw Error(fmt::format("{}: nested more than {} deep", source_, kDeepest));
-    // Only the innermost list grows, so the pointers to the outer ones stay good.
-    open_.push_back(&place({kind, "", {}}));
-    return true;
-  }
-  bool close() {
-    open_.pop_back();
-    return true;
-  }
+  });
+  return dict;
+}
 
-  std::string source_, key_;
-  std::vector<Node*> open_;
-};
+std::string scalar_text(const std::string& token) {
+  if (token == "null") return "None";
+  if (token == "true" || token == "false") return token == "true" ? "True" : "False";
+  if (token == "NaN") return "nan";
+  if (token.ends_with("Infinity")) return token[0] == '-' ? "-inf" : "inf";
+  if (token == "-0") return "0";
+  const bool whole = token.find_first_of(".eE") == std::string::npos;
+  return whole ? token : python_float(std::strtod(token.c_str(), nullptr));
+}
+
+Node node_of(JsonStream& stream) {
+  switch (stream.peek()) {
+    case '{':
+      return dict_of(stream);
+    case '[': {
+      Node list{Node::Kind::kList, "", {}};
+      stream.elements([&] { list.children.push_back(node_of(stream)); });
+      return list;
+    }
+    case '"':
+      return {Node::Kind::kString, stream.value().get<std::string>(), {}};
+    default:
+      return {Node::Kind::kScalar, scalar_text(stream.raw_value()), {}};
+  }
+}
 
 void append_repr(const Node& node, std::string& out) {
   if (node.kind == Node::Kind::kScalar) {
@@ -138,12 +117,11 @@ std::string escaped(char32_t character) {
 
 }  // namespace
 
-std::string python_str(std::string_view json_text, const std::string& source) {
-  NodeBuilder builder(source);
-  nlohmann::json::sax_parse(json_text, &builder);
-  if (builder.root.kind == Node::Kind::kString) return builder.root.text;
+std::string python_str(JsonStream& stream) {
+  const Node node = node_of(stream);
+  if (node.kind == Node::Kind::kString) return node.text;
   std::string out;
-  append_repr(builder.root, out);
+  append_repr(node, out);
   return out;
 }
 
@@ -181,6 +159,12 @@ std::string python_quoted(std::string_view text) {
     }
   }
   return out + quote;
+}
+
+std::string python_fixed(double value, std::size_t width, int decimals, bool with_plus) {
+  std::string text = std::isfinite(value) ? fmt::format("{:.{}f}", value, decimals) : python_float(value);
+  if (with_plus && text[0] != '-') text.insert(0, "+");
+  return python_padded(text, width, true);
 }
 
 std::string python_padded(std::string_view text, std::size_t width, bool on_left) {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "headroom/base/error.h"
 
 namespace headroom {
@@ -10,8 +12,13 @@ namespace {
 
 // Every expected text here is what CPython 3.11 prints.
 
-std::string str(const char* json) {
-  return python_str(json, "test");
+std::string str(const std::string& json) {
+  const PaddedText text(json);
+  JsonStream stream(text, "test");
+  stream.accept_python_numbers();
+  std::string printed = python_str(stream);
+  stream.finish();
+  return printed;
 }
 
 TEST(PythonStr, OfScalars) {
@@ -20,6 +27,19 @@ TEST(PythonStr, OfScalars) {
   EXPECT_EQ(str("\"it's\""), "it's");
   EXPECT_EQ(str("-0"), "0");
   EXPECT_EQ(str("123456789012345678901234567890"), "123456789012345678901234567890");
+}
+
+TEST(PythonStr, OfNumbersThatOnlyPythonWrites) {
+  EXPECT_EQ(str("[NaN, Infinity, -Infinity, 1E400, -1e999, 1e5]"), "[nan, inf, -inf, inf, -inf, 100000.0]");
+  EXPECT_EQ(str("NaN"), "nan");
+}
+
+TEST(PythonFixed, PadsWhatIsNoNumberToo) {
+  EXPECT_EQ(python_fixed(0.25, 8, 3, false), "   0.250");
+  EXPECT_EQ(python_fixed(-0.04, 8, 1, true), "    -0.0");
+  EXPECT_EQ(python_fixed(-INFINITY, 8, 1, true), "    -inf");
+  EXPECT_EQ(python_fixed(NAN, 8, 1, true), "    +nan");
+  EXPECT_EQ(python_fixed(INFINITY, 8, 3, false), "     inf");
 }
 
 TEST(PythonStr, OfNestedValues) {
@@ -34,8 +54,9 @@ TEST(PythonStr, KeepsTheLastOfEqualKeysInTheFirstPlace) {
 
 TEST(PythonStr, RefusesWhatIsNotJson) {
   EXPECT_THROW(str("[1,"), Error);
-  EXPECT_THROW(str("NaN"), Error);
-  EXPECT_THROW(python_str(std::string(5000, '['), "test"), Error);
+  EXPECT_THROW(str("Nan"), Error);
+  EXPECT_THROW(str("-Inf"), Error);
+  EXPECT_THROW(str(std::string(5000, '[')), Error);
 }
 
 TEST(PythonFloat, IsTheShortestThatReadsBack) {

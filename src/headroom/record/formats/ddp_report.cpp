@@ -85,6 +85,7 @@ class ReportReader : DdpReportWalk {
   }
 
   void take_ranks() override {
+    require('[', "a list");
     ranks_.clear();
     stream().elements([this] {
       const Json rank = stream().value();
