@@ -55,6 +55,63 @@ class HistoryTest(CommandLineTest):
         self.assertIn("gemv D=64 native cpu 2t", result.stdout)
         self.assertEqual(result.stderr, "")
 
+    def test_the_overview_says_what_changed_when_and_by_how_much(self):
+        self.fill()
+        lines = self.history().stdout.splitlines()
+        self.assertRegex(lines[1], r"^1 of 2 series changed: gemv D=64 native cpu 2t latency at @21, "
+                                   r"\+\d\d\.\d % \(\+\d+\.\d \.\. \+\d+\.\d\) worse$")
+        rows = [line for line in lines if " latency " in line and "machine-a" in line]
+        self.assertRegex(rows[0], r"2026-09-\d\d \d\d:\d\d @21  \+\d\d\.\d % .* worse")
+        self.assertRegex(rows[1], r"never$")
+        listed = {s["name"]: s["last_change"] for s in json.loads(self.history("--json", "-").stdout)["series"]}
+        self.assertEqual(listed["gemv D=64 native cpu 2t"]["run"], 21)
+        self.assertEqual(listed["gemv D=64 native cpu 2t"]["verdict"], "worse")
+        self.assertIsNone(listed["layer_norm D=64 native cpu 2t"])
+
+    def test_an_exit_code_for_a_series_that_became_worse_lately(self):
+        self.fill(runs=40, change=30)
+        for arguments, code, sentence in (
+                (["--fail-on-regression", "10"], 1, "1 of 2 series became worse within the last 10 values: gemv"),
+                (["--fail-on-regression", "9"], 0, "none of 2 series became worse within the last 9 values"),
+                (["--fail-on-regression", "10", "--min-magnitude", "30%"], 0, "none of 2 series"),
+                (["layer_norm", "--fail-on-regression", "10"], 0, "none of 1 series"),
+                (["gemv", "--fail-on-regression", "10"], 1, "1 of 1 series")):
+            result = self.history(*arguments)
+            self.assert_exit(result, code)
+            self.assertIn(sentence, result.stdout.splitlines()[-1])
+        for arguments in ([], ["gemv"]):
+            told = self.history(*arguments, "--fail-on-regression", "10", "--json", "-")
+            self.assert_exit(told, 1)
+            self.assertIn("became worse", told.stderr)
+            json.loads(told.stdout)
+        self.assert_refused(self.history("--fail-on-regression", "0"), "--fail-on-regression")
+        self.assert_refused(self.history("--min-magnitude", "much"), "much")
+
+    def test_series_that_are_too_short_leave_it_open(self):
+        self.fill(runs=10, change=5)
+        result = self.history("--fail-on-regression", "5")
+        self.assert_exit(result, 3)
+        self.assertIn("14 values", result.stdout.splitlines()[-1])
+        self.assertIn("too few values", result.stdout)
+
+    def test_small_changes_are_left_out(self):
+        self.fill()
+        self.assertIn("no change found", self.history("gemv", "--min-magnitude", "50%").stdout)
+        self.assertIn("none of 2 series changed", self.history("--min-magnitude", "50%").stdout)
+        self.assertIn("1 of 2 series changed", self.history("--min-magnitude", "2%").stdout)
+
+    def test_a_drift_and_a_spread_that_grew(self):
+        files = [self.write_run(i, [record("creeping", 10 + i * 0.03 + i * 7 % 11 / 100),
+                                    record("noisier", 10 + (i * 7 % 11 - 5) / (100 if i < 40 else 20))])
+                 for i in range(70)]
+        self.assert_exit(self.history("import", *files), 0)
+        overview = self.history("--fail-on-regression", "1")
+        self.assert_exit(overview, 1)
+        self.assertIn("1 of 2 series changed: creeping", overview.stdout)
+        self.assertRegex(overview.stdout, r"drifts by \+\d+\.\d % over 70 values, worse")
+        self.assertRegex(self.history("creeping").stdout, r"drifts by \+\d+\.\d % over 70 values")
+        self.assertRegex(self.history("noisier").stdout, r"spread \d\.?\d* times what it was before from @4\d ")
+
     def test_a_series_with_its_change(self):
         self.fill()
         result = self.history("gemv")
@@ -119,6 +176,25 @@ class HistoryTest(CommandLineTest):
         result = self.history("gemv")
         self.assertEqual(result.stdout.count("no change found"), 2)
         self.assertEqual(self.history("gemv", "machine-b").stdout.count("no change found"), 1)
+
+    def test_hosts_of_other_tools_are_never_pooled(self):
+        for number, host in enumerate(("build-a", "build-b", "build-a", "build-b")):
+            path = self.folder / f"google{number}.json"
+            path.write_text(json.dumps({
+                "context": {"date": f"2026-09-21T14:13:0{number}+00:00", "host_name": host, "num_cpus": 2},
+                "benchmarks": [{"name": "BM", "run_name": "BM", "run_type": "iteration", "threads": 1,
+                                "iterations": 10, "real_time": 4, "cpu_time": 3, "time_unit": "ns"}]}))
+            self.assert_exit(self.history("import", path), 0)
+            path = self.folder / f"pytest{number}.json"
+            path.write_text(json.dumps({
+                "machine_info": {"node": host, "machine": "x86_64", "cpu": {"brand_raw": "a CPU", "count": 2}},
+                "datetime": f"2026-09-21T14:14:0{number}+00:00", "version": "4.0.0",
+                "benchmarks": [{"name": "t", "fullname": "test.py::t", "stats": {"median": 0.5}}]}))
+            self.assert_exit(self.history("import", path), 0)
+        series = [s for s in json.loads(self.history("--json", "-").stdout)["series"] if s["metric"] == "latency"]
+        self.assertEqual([s["values"] for s in series], [2, 2, 2, 2])
+        self.assertEqual(len({s["fingerprint"] for s in series}), 4)
+        self.assertEqual(sorted(s["fingerprint"][:7] for s in series), ["build-a"] * 2 + ["build-b"] * 2)
 
     def test_export_and_import_are_inverse(self):
         self.fill(runs=3)

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <functional>
 #include <optional>
 #include <set>
 #include <utility>
@@ -17,26 +18,32 @@
 #include "headroom/base/glob.h"
 #include "headroom/base/json.h"
 #include "headroom/base/text.h"
+#include "headroom/compare/margins.h"
 #include "headroom/history/store.h"
 #include "headroom/report/history_table.h"
+#include "headroom/report/last_change.h"
 #include "headroom/report/series_story.h"
+#include "headroom/report/series_text.h"
 
 namespace headroom::cli {
 namespace {
 
 constexpr const char* kHistoryExamples = R"(examples:
-  headroom history                                    the last runs, and every series
+  headroom history                                    the last runs, and every series with its last change
   headroom history gemv D=4096 latency                the series whose name has all of these words
   headroom history 'layer_norm D=64*int8*'            '*' and '?' stand for any characters
   headroom history --series 7 --json -                one series with its changes, for a program
+  headroom history --fail-on-regression 10 --min-magnitude 2%
+                                                      exit code 1 where a series became slower lately
   headroom history export all.json                    and import FILE..., prune --keep N: see their --help
 )";
 
 struct HistoryOptions {
-  std::string store, json;
+  std::string store, json, min_magnitude = "0";
   std::vector<std::string> words;
   std::optional<std::int64_t> series;
   std::int64_t runs = 20;
+  std::optional<std::int64_t> newest;  ///< values in which a regression counts
   bool all = false;
 };
 
@@ -93,46 +100,62 @@ void write_json(const std::string& file, const Json& json) {
   write_file_atomically(file == "-" ? "/dev/stdout" : file, dump_json_pretty(json) + "\n");
 }
 
+/// The stories of those series; `with_environments` says at changes what else changed.
+std::vector<SeriesStory> stories_of(Store& store, const std::vector<StoredSeries>& chosen,
+                                    const HistoryOptions& options, bool with_environments) {
+  std::function<Environment(std::int64_t)> environment_of;
+  if (with_environments) environment_of = [&store](std::int64_t run) { return store.environment(run); };
+  const double least = parse_margin(options.min_magnitude);
+  std::vector<SeriesStory> stories;
+  for (const StoredSeries& series : chosen)
+    stories.push_back(series_story(series, store.values(series.id), environment_of, least));
+  return stories;
+}
+
+/// The answer of the gate, where one was asked for: its sentence goes to `stream`.
+ExitCode answer(const std::vector<SeriesStory>& stories, const HistoryOptions& options, std::FILE* stream) {
+  if (!options.newest) return ExitCode::kFine;
+  const RegressionAnswer answer = regression_answer(stories, static_cast<std::size_t>(*options.newest));
+  std::fprintf(stream, "\n%s\n", answer.sentence.c_str());
+  return answer.exit;
+}
+
 ExitCode show_overview(Store& store, const HistoryOptions& options) {
   const std::vector<StoredRun> runs = store.runs(static_cast<std::size_t>(options.runs));
-  const std::vector<StoredSeries> series = store.series();
-  const auto extents = store.extents();
+  const std::vector<SeriesStory> stories = stories_of(store, store.series(), options, false);
   if (!options.json.empty()) {
-    write_json(
-        options.json,
-        {{"store", store.name()}, {"runs", runs_json(runs)}, {"series", series_list_json(series, extents)}});
-    if (options.json == "-") return ExitCode::kFine;
+    write_json(options.json,
+               {{"store", store.name()}, {"runs", runs_json(runs)}, {"series", series_list_json(stories)}});
+    if (options.json == "-") return answer(stories, options, stderr);
   }
-  std::printf("%s\n\nthe last runs\n", store.name().c_str());
+  std::printf("%s\n%s\n\nthe last runs\n", store.name().c_str(), changes_sentence(stories).c_str());
   print_table(runs_table(runs), stdout);
   std::fputs("\nseries\n", stdout);
-  print_table(series_table(series, extents), stdout);
-  return ExitCode::kFine;
+  print_table(series_table(stories), stdout);
+  return answer(stories, options, stdout);
 }
 
 ExitCode show_series(Store& store, const HistoryOptions& options) {
   const std::vector<StoredSeries> chosen = select(store.series(), options, store.name());
   constexpr std::size_t kShownAtOnce = 3;
-  if (chosen.size() > kShownAtOnce && !options.all && options.json.empty()) {
-    print_table(series_table(chosen, store.extents()), stdout);
-    std::fputs(
-        fmt::format("{} series fit; name more of one, or give --series N, or --all for each with its plot\n",
-                    chosen.size())
-            .c_str(),
-        stdout);
-    return ExitCode::kFine;
+  const bool listed = chosen.size() > kShownAtOnce && !options.all && options.json.empty();
+  const std::vector<SeriesStory> stories = stories_of(store, chosen, options, !listed);
+  if (listed) {
+    std::printf("%s\n", changes_sentence(stories).c_str());
+    print_table(series_table(stories), stdout);
+    std::printf("%zu series fit; name more of one, or give --series N, or --all for each with its plot\n",
+                chosen.size());
+    return answer(stories, options, stdout);
   }
   Json list = Json::array();
   std::string text;
-  for (const StoredSeries& series : chosen) {
-    const SeriesStory story = series_story(series, store.values(series.id),
-                                           [&store](std::int64_t run) { return store.environment(run); });
+  for (const SeriesStory& story : stories) {
     if (!options.json.empty()) list.push_back(series_json(story));
     if (options.json != "-") text += (text.empty() ? "" : "\n") + series_text(story, terminal_width(stdout));
   }
   if (!options.json.empty()) write_json(options.json, {{"store", store.name()}, {"series", std::move(list)}});
   std::fputs(text.c_str(), stdout);
-  return ExitCode::kFine;
+  return answer(stories, options, options.json == "-" ? stderr : stdout);
 }
 
 ExitCode show(const Arguments& arguments) {
@@ -144,6 +167,16 @@ ExitCode show(const Arguments& arguments) {
       .take_all();
   table.add_option("--series", options.series, "the series of this number");
   table.add_flag("--all", options.all, "plot every series that fits, however many");
+  table
+      .add_option("--min-magnitude", options.min_magnitude,
+                  "leave out changes of less than this share of the level before (default 0)")
+      .type_name("SHARE");
+  table
+      .add_option(
+          "--fail-on-regression", options.newest,
+          "exit code 1 where a series became worse within its last N values or drifts to the worse, 3 "
+          "where all series are too short to tell")
+      .range(1, std::int64_t{1} << 40);
   table.add_option("--runs", options.runs, "how many of the last runs to list (default 20)")
       .range(1, std::int64_t{1} << 40);
   table.add_option("--json", options.json,
@@ -151,6 +184,7 @@ ExitCode show(const Arguments& arguments) {
   table.add_option("--store", options.store,
                    "file, or postgresql://USER@HOST/NAME (default: HEADROOM_STORE, else the user's)");
   if (const auto done = parse_arguments(table, arguments)) return *done;
+  parse_margin(options.min_magnitude);  // refused before anything is read
   if (!options.json.empty() && options.json != "-") require_writable(options.json);
   const auto store = open_store(options.store.empty() ? default_store() : options.store, StoreAccess::kRead);
   return options.words.empty() && !options.series ? show_overview(*store, options)

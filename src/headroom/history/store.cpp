@@ -114,18 +114,6 @@ std::vector<StoredSeries> Store::series() {
   return found;
 }
 
-std::map<std::int64_t, SeriesExtent> Store::extents() {
-  std::map<std::int64_t, SeriesExtent> found;
-  database_->execute(
-      "SELECT series, COUNT(*), MIN(time), MAX(time) FROM records WHERE value IS NOT NULL GROUP BY series",
-      {}, [&found](const SqlRow& row) {
-        found[integer(row[0])] = {static_cast<std::size_t>(integer(row[1])),
-                                  static_cast<std::uint64_t>(integer(row[2])),
-                                  static_cast<std::uint64_t>(integer(row[3]))};
-      });
-  return found;
-}
-
 std::vector<StoredValue> Store::values(std::int64_t series) {
   std::vector<StoredValue> found;
   database_->execute(

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -39,12 +38,6 @@ struct StoredSeries {
   std::string name;  ///< for people: case, backend, device, caches, threads, the runner where it counts
   std::string metric;
   Direction direction = Direction::kLowerIsBetter;
-};
-
-/// How much a series holds.
-struct SeriesExtent {
-  std::size_t values = 0;
-  std::uint64_t first_time = 0, last_time = 0;
 };
 
 struct StoredValue {
@@ -88,8 +81,6 @@ class Store {
   std::vector<StoredRun> runs(std::optional<std::size_t> newest = std::nullopt);
   /// By name, metric and machine.
   std::vector<StoredSeries> series();
-  /// Of every series that has a value, by id: reads all of them.
-  std::map<std::int64_t, SeriesExtent> extents();
   /// In the order of time; what gave no number is left out.
   std::vector<StoredValue> values(std::int64_t series);
 

@@ -12,6 +12,7 @@
 #include "headroom/base/text.h"
 #include "headroom/record/codec.h"
 #include "headroom/record/environment_json.h"
+#include "headroom/record/imported_machine.h"
 #include "headroom/record/json_fields.h"
 #include "headroom/record/older_schemas.h"
 #include "headroom/record/tool_json.h"
@@ -146,7 +147,8 @@ void take_own_fields(const std::string& where, Record& record) {
   if (low && high && confidence) record.interval = Interval{*low, *high, *confidence};
   const std::string limit = taken(extra, "limit");
   if (const auto fraction = taken_number(extra, "limit_fraction"); fraction && *fraction != 0) {
-    record.limit = Limit{record_json::limit_parts_of_name(limit), record.metric.value * *fraction, *fraction, {}, false};
+    record.limit =
+        Limit{record_json::limit_parts_of_name(limit), record.metric.value * *fraction, *fraction, {}, false};
     if (record.metric.direction == Direction::kHigherIsBetter)
       record.limit->value = record.metric.value / *fraction;
   }
@@ -176,6 +178,16 @@ void read_metric(const Json& object, const std::string& where, Record& record) {
   take_own_fields(where, record);
 }
 
+/// Ours say their fingerprint; of others it is made of what they say.
+std::string take_fingerprint(std::vector<Environment::Runner>& machines) {
+  std::string ours;
+  for (Environment::Runner& machine : machines) {
+    const auto said = machine.extra_info.extract(kFingerprintKey);
+    if (!said.empty()) ours = said.mapped();
+  }
+  return ours.empty() ? imported_fingerprint(machines) : ours;
+}
+
 Environment read_environment(const Json& row, const std::string& where) {
   Environment environment;
   environment.timestamp = record_json::read_whole_member<std::uint64_t>(row, "timestamp", where);
@@ -187,6 +199,7 @@ Environment read_environment(const Json& row, const std::string& where) {
       const std::string path = fmt::format("{}/runners/{}", where, environment.machines.size());
       environment.machines.push_back(record_json::read_machine(machine, path));
     }
+    environment.fingerprint = take_fingerprint(environment.machines);
   }
   if (const Json* dependencies = optional_member(row, "dependencies", where)) {
     if (!dependencies->is_object()) record_json::refuse(where, "dependencies", "expected an object");

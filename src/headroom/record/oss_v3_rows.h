@@ -9,6 +9,9 @@
 
 namespace headroom {
 
+/// Among a runner's extra_info: Environment::fingerprint, which the schema has no field for.
+inline constexpr const char* kFingerprintKey = "fingerprint";
+
 /// Reads rows of the PyTorch OSS benchmark database, schema v3: a list, one object, or JSON lines; ours with
 /// the samples and intervals that the format keeps in strings. All of benchmark.extra_info but what names the
 /// device and the runner tells cases apart, so it becomes axes; `inputs` do too. Several values are samples,

@@ -4,6 +4,10 @@
 #include <fmt/format.h>
 
 #include <ctime>
+#include <utility>
+
+#include "headroom/report/interval_json.h"
+#include "headroom/report/last_change.h"
 
 namespace headroom {
 namespace {
@@ -62,40 +66,63 @@ Json runs_json(const std::vector<StoredRun>& runs) {
   return list;
 }
 
-Table series_table(const std::vector<StoredSeries>& series,
-                   const std::map<std::int64_t, SeriesExtent>& extents) {
+Table series_table(std::span<const SeriesStory> stories) {
   Table table({{"series", Align::kRight},
                {"name"},
                {"metric"},
                {"unit"},
                {"machine"},
                {"values", Align::kRight},
-               {"last (UTC)"}});
-  for (const StoredSeries& one : series) {
-    const auto extent = extents.find(one.id);
-    const bool empty = extent == extents.end();
-    table.row({fmt::format("{}", one.id), one.name, one.metric, one.unit, machine_text(one.fingerprint),
-               fmt::format("{}", empty ? 0 : extent->second.values),
-               empty ? "-" : format_utc(extent->second.last_time)});
+               {"last (UTC)"},
+               {"changed (UTC)"},
+               {"by"}});
+  for (const SeriesStory& story : stories) {
+    const StoredSeries& one = story.series;
+    std::vector<std::string> cells{fmt::format("{}", one.id),
+                                   one.name,
+                                   one.metric,
+                                   one.unit,
+                                   machine_text(one.fingerprint),
+                                   fmt::format("{}", story.values.size()),
+                                   story.values.empty() ? "-" : format_utc(story.values.back().time)};
+    if (const auto change = last_change(story)) {
+      cells.push_back(
+          fmt::format("{}{} @{}", change->drifts ? "since " : "", format_utc(change->time), change->run));
+      cells.push_back(last_change_text(story, *change));
+    } else {
+      const bool enough = change_critical(story.values.size(), ChangeLevel::kCertain).has_value();
+      cells.insert(cells.end(), {enough ? "never" : "-", enough ? "" : "too few values"});
+    }
+    table.row(std::move(cells));
   }
   return table;
 }
 
-Json series_list_json(const std::vector<StoredSeries>& series,
-                      const std::map<std::int64_t, SeriesExtent>& extents) {
+Json series_list_json(std::span<const SeriesStory> stories) {
   Json list = Json::array();
-  for (const StoredSeries& one : series) {
-    const auto extent = extents.find(one.id);
-    const SeriesExtent known = extent == extents.end() ? SeriesExtent{} : extent->second;
-    list.push_back({{"id", one.id},
-                    {"name", one.name},
-                    {"metric", one.metric},
-                    {"unit", one.unit},
-                    {"fingerprint", one.fingerprint},
-                    {"identity", one.identity},
-                    {"values", known.values},
-                    {"first_time", known.first_time},
-                    {"last_time", known.last_time}});
+  for (const SeriesStory& story : stories) {
+    const StoredSeries& one = story.series;
+    const auto& values = story.values;
+    Json json{{"id", one.id},
+              {"name", one.name},
+              {"metric", one.metric},
+              {"unit", one.unit},
+              {"fingerprint", one.fingerprint},
+              {"identity", one.identity},
+              {"values", values.size()},
+              {"first_time", values.empty() ? 0 : values.front().time},
+              {"last_time", values.empty() ? 0 : values.back().time},
+              {"last_change", nullptr}};
+    if (const auto change = last_change(story)) {
+      Json told{{"run", change->run}, {"time", change->time}, {"drifts", change->drifts}};
+      if (change->ratio) {
+        told["ratio"] = *change->ratio;
+        told["ratio_interval"] = interval_json(change->interval);
+        told["verdict"] = change->worse ? "worse" : "better";
+      }
+      json["last_change"] = std::move(told);
+    }
+    list.push_back(std::move(json));
   }
   return list;
 }

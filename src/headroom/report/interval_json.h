@@ -15,5 +15,10 @@ inline Json low_of(const std::optional<Interval>& interval) {
 inline Json high_of(const std::optional<Interval>& interval) {
   return interval ? Json(interval->high) : Json(nullptr);
 }
+/// Both ends and how sure they are; null where there is none.
+inline Json interval_json(const std::optional<Interval>& interval) {
+  if (!interval) return nullptr;
+  return {{"low", interval->low}, {"high", interval->high}, {"confidence", interval->confidence}};
+}
 
 }  // namespace headroom

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "headroom/base/json.h"
 #include "headroom/history/store.h"
 #include "headroom/stats/changepoint.h"
+#include "headroom/stats/series_parts.h"
 
 namespace headroom {
 
@@ -20,6 +20,7 @@ struct SeriesSegment {
   std::optional<Interval> interval;  ///< of the median; nothing where there are too few values
   std::optional<double> ratio;       ///< to the median of the segment before
   std::optional<Interval> ratio_interval;
+  std::optional<double> drift;       ///< where it has no level but a slow drift: its end over its beginning
   std::vector<std::string> changes;  ///< in the environment, against the last run of the segment before
 };
 
@@ -28,16 +29,16 @@ struct SeriesStory {
   StoredSeries series;
   std::vector<StoredValue> values;
   std::vector<SeriesSegment> segments;  ///< at least one where there are values
+  std::vector<SpreadChange> spreads;
   std::optional<ChangePoint> suspected;
 };
 
-/// Finds the changes of a series. `environment_of` gives the environment of a run, asked for only at changes.
+/// Finds the changes of a series that are at least `least` (a share) of the level before. `environment_of`
+/// gives the environment of a run, asked for only at changes; without it nothing is said about environments.
 SeriesStory series_story(StoredSeries series, std::vector<StoredValue> values,
-                         const std::function<Environment(std::int64_t)>& environment_of);
+                         const std::function<Environment(std::int64_t)>& environment_of, double least = 0);
 
-/// A series with its plot, its segments and what changed between them.
-/// `width`: of the terminal in characters, 0 for no limit (Table::text).
-std::string series_text(const SeriesStory& story, std::size_t width = 0);
-Json series_json(const SeriesStory& story);
+/// Whether a quantity that is now `ratio` of what it was is bad news.
+bool is_worse(double ratio, Direction direction);
 
 }  // namespace headroom

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 
 #include "headroom/report/history_table.h"
+#include "headroom/report/last_change.h"
+#include "headroom/report/series_text.h"
 #include "store_fixture.h"
 
 namespace headroom::test {
@@ -83,10 +85,10 @@ TEST(SeriesStory, SteadyShortAndEmptySeries) {
 }
 
 TEST(SeriesStory, FewNewValuesAreOnlySuspected) {
-  const SeriesStory story = series_story(latency(), values(60, 55, 1.1), environment_of);
+  const SeriesStory story = series_story(latency(), values(30, 27, 1.1), environment_of);
   EXPECT_EQ(story.segments.size(), 1u);
-  EXPECT_THAT(series_text(story), HasSubstr("perhaps a change at @155"));
-  EXPECT_EQ(series_json(story)["suspected_at_run"], 155);
+  EXPECT_THAT(series_text(story), HasSubstr("perhaps a change at @127"));
+  EXPECT_EQ(series_json(story)["suspected_at_run"], 127);
 }
 
 TEST(SeriesStory, Json) {
@@ -116,7 +118,61 @@ TEST(HistoryTable, RunsAndSeries) {
   EXPECT_THAT(runs, HasSubstr("0123456789ab main"));
   EXPECT_THAT(runs, HasSubstr("(unknown)"));
   EXPECT_THAT(runs, Not(HasSubstr(std::string(70, 'x'))));
-  EXPECT_THAT(series_table({latency()}, {{3, {7, 1, 1790000000}}}).text(), HasSubstr("7  2026-09-21 14:13"));
+  const std::vector<SeriesStory> stories{series_story(latency(), values(40, 20, 1.1), environment_of),
+                                         series_story(latency(), values(7, 7, 1), environment_of)};
+  const std::string table = series_table(stories).text();
+  EXPECT_THAT(table, HasSubstr("40  2026-09-23 05:13  2026-09-22 10:13 @120  +10.1 % ("));
+  EXPECT_THAT(table, HasSubstr("too few values"));
+  const Json list = series_list_json(stories);
+  EXPECT_EQ(list[0]["last_change"]["run"], 120);
+  EXPECT_EQ(list[0]["last_change"]["verdict"], "worse");
+  EXPECT_TRUE(list[1]["last_change"].is_null());
+}
+
+TEST(LastChange, SentenceNamesWhatChangedNewestFirst) {
+  StoredSeries other = latency();
+  other.name = "layer_norm";
+  const std::vector<SeriesStory> stories{series_story(latency(), values(40, 20, 1.1), environment_of),
+                                         series_story(other, values(40, 30, 0.5), environment_of),
+                                         series_story(other, values(40, 40, 1), environment_of)};
+  EXPECT_THAT(changes_sentence(stories),
+              testing::MatchesRegex("2 of 3 series changed: layer_norm latency at @130, -50.0 % .* better; "
+                                    "gemv D=64 native cpu 2t latency at @120, .10.1 % .* worse"));
+  EXPECT_EQ(changes_sentence(std::span(stories).last(1)), "none of 1 series changed");
+}
+
+TEST(LastChange, RegressionCountsWhereItIsRecentAndBad) {
+  const auto answer = [](std::size_t count, std::size_t change, double factor, std::size_t newest) {
+    const SeriesStory story = series_story(latency(), values(count, change, factor), environment_of);
+    return regression_answer({&story, 1}, newest).exit;
+  };
+  EXPECT_EQ(answer(40, 30, 1.1, 10), ExitCode::kNo);
+  EXPECT_EQ(answer(40, 30, 1.1, 9), ExitCode::kFine);
+  EXPECT_EQ(answer(40, 30, 0.9, 10), ExitCode::kFine);
+  EXPECT_EQ(answer(40, 40, 1, 10), ExitCode::kFine);
+  EXPECT_EQ(answer(13, 13, 1, 10), ExitCode::kInconclusive);
+}
+
+TEST(LastChange, ADriftToTheWorseGoesOn) {
+  std::vector<StoredValue> rising = values(60, 60, 1);
+  for (std::size_t i = 0; i < rising.size(); ++i) rising[i].value *= 1 + 0.002 * static_cast<double>(i);
+  const SeriesStory story = series_story(latency(), rising, environment_of);
+  const auto change = last_change(story);
+  ASSERT_TRUE(change && change->drifts && change->worse);
+  EXPECT_THAT(last_change_text(story, *change), HasSubstr("drifts by +11.8 % over 60 values, worse"));
+  EXPECT_THAT(series_text(story), HasSubstr("drifts by +11.8 %"));
+  EXPECT_EQ(regression_answer({&story, 1}, 1).exit, ExitCode::kNo);
+  EXPECT_FALSE(last_change(series_story(latency(), rising, environment_of, 0.2)));
+}
+
+TEST(SeriesStory, LeastMagnitudeAndSpread) {
+  EXPECT_EQ(series_story(latency(), values(40, 20, 1.1), environment_of, 0.2).segments.size(), 1u);
+  std::vector<StoredValue> wider = values(100, 100, 1);
+  for (std::size_t i = 60; i < 100; ++i) wider[i].value = 10.05 + 6 * (wider[i].value - 10.05);
+  const SeriesStory story = series_story(latency(), wider, environment_of);
+  ASSERT_EQ(story.spreads.size(), 1u);
+  EXPECT_THAT(series_text(story), HasSubstr("times what it was before from @16"));
+  EXPECT_GT(json_number(series_json(story)["spread_changes"][0], "ratio", ""), 3);
 }
 
 }  // namespace

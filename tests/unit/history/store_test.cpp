@@ -129,17 +129,6 @@ TEST_P(StoreTest, WhatWasNotMeasuredIsInTheRunButNotInTheSeries) {
   store->append({record_of("gemv", 7, environment_at(3))});
   EXPECT_EQ(numbers(*store, 1), std::vector<double>{7});
   EXPECT_EQ(store->records(run).at(0).outcome.reason, "wrong answer");
-  EXPECT_EQ(store->extents().at(1).values, 1u);
-}
-
-TEST_P(StoreTest, ExtentsCountEachSeries) {
-  const auto store = open();
-  for (std::uint64_t time = 10; time < 15; ++time) store->append(run_at(time, 1, 2));
-  const auto extents = store->extents();
-  ASSERT_EQ(extents.size(), 2u);
-  EXPECT_EQ(extents.at(2).values, 5u);
-  EXPECT_EQ(extents.at(2).first_time, 10u);
-  EXPECT_EQ(extents.at(2).last_time, 14u);
 }
 
 TEST_P(StoreTest, NewestRunsOnly) {

@@ -48,6 +48,20 @@ TEST(GoogleBenchmarkReader, TellsTheMachine) {
   EXPECT_EQ(record.environment->extra_info.at("library_build_type"), "release");
 }
 
+TEST(GoogleBenchmarkReader, HostsAreMachinesOfTheirOwn) {
+  const auto fingerprint = [](const std::string& context) {
+    return read_text(R"({"context": {)" + context + R"(}, "benchmarks": [)" +
+                     run(R"("real_time": 4, "cpu_time": 3)") + "]}")[0]
+        .environment->fingerprint;
+  };
+  const std::string one = fingerprint(R"("host_name": "build 7/../x", "num_cpus": 2)");
+  EXPECT_THAT(one, testing::MatchesRegex("build-7-x-[0-9a-f]+"));
+  EXPECT_EQ(fingerprint(R"("host_name": "build 7/../x", "num_cpus": 2, "mhz_per_cpu": 2000)"), one);
+  EXPECT_NE(fingerprint(R"("host_name": "build 7/../x", "num_cpus": 4)"), one);
+  EXPECT_NE(fingerprint(R"("host_name": "other", "num_cpus": 2)"), one);
+  EXPECT_EQ(fingerprint(R"("num_cpus": 2)"), "") << "nothing is known of that machine";
+}
+
 TEST(GoogleBenchmarkReader, ReadsCountersThatAreNotFinite) {
   const std::vector<Record> records = read_text(file_with(
       run(R"("real_time": 4, "cpu_time": 3, "a": NaN, "b": -Infinity, "c": Infinity, "label": "NaN \" NaN")") +

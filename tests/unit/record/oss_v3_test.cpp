@@ -7,6 +7,7 @@
 
 #include "full_record.h"
 #include "headroom/base/json.h"
+#include "reader_data.h"
 
 namespace headroom {
 namespace {
@@ -93,6 +94,19 @@ TEST(OssV3, NeverWritesAnEmptyUploadFieldAndNeverHidesTheDevice) {
   EXPECT_EQ(json["benchmark"]["extra_info"]["device"], "cpu");
   EXPECT_EQ(json["benchmark"]["extra_info"]["axis_device"], "other");
   EXPECT_EQ(json["benchmark"]["dtype"], "bfloat16");
+}
+
+TEST(OssV3, OurMachineIsTheSameOneAgainAndOthersAreToldApart) {
+  const Json ours = written({measured_record()}).at(0);
+  EXPECT_EQ(read_text(dump_json(ours))[0].environment->fingerprint, full_record().environment->fingerprint);
+  const auto of_runner = [](const std::string& name) {
+    return read_text(R"({"benchmark": {"name": "b"}, "model": {"name": "m"}, "metric": {"name": "latency",)"
+                     R"("benchmark_values": [1]}, "runners": [{"name": ")" +
+                     name + R"("}]})")[0]
+        .environment->fingerprint;
+  };
+  EXPECT_NE(of_runner("linux.a"), of_runner("linux.b"));
+  EXPECT_TRUE(of_runner("linux.a").starts_with("linux-a-"));
 }
 
 }  // namespace

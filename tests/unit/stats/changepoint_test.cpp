@@ -8,6 +8,7 @@
 #include <limits>
 #include <stdexcept>
 
+#include "headroom/stats/level_shift.h"
 #include "noise.h"
 
 namespace headroom {
@@ -22,16 +23,7 @@ double share_with_changes(int repetitions, Series series) {
   return static_cast<double>(count) / repetitions;
 }
 
-TEST(ChangePoints, StatisticByHand) {
-  // Ranks 1..3 before, 4..6 after: R = 6, expected 10.5, deviation sqrt(3 * 3 * 7 / 12).
-  const auto shift = largest_rank_shift(Values{10, 20, 30, 40, 50, 60});
-  ASSERT_TRUE(shift);
-  EXPECT_EQ(shift->index, 3u);
-  EXPECT_NEAR(shift->z, 4.5 / std::sqrt(5.25), 1e-12);
-}
-
 TEST(ChangePoints, TooFewValuesTellNothing) {
-  EXPECT_FALSE(largest_rank_shift(Values{1, 2, 3, 4, 5}));
   EXPECT_FALSE(change_critical(13, ChangeLevel::kSuspected));
   EXPECT_TRUE(change_points({}).empty());
   EXPECT_TRUE(change_points(Values{1, 1, 1, 1, 1, 1, 9, 9, 9, 9, 9, 9, 9}).empty());
@@ -46,9 +38,6 @@ TEST(ChangePoints, CriticalValuesGrowWithTheCount) {
     EXPECT_GT(certain, change_critical(count, ChangeLevel::kSuspected).value()) << count;
     last_certain = certain;
   }
-  // An independent simulation of the same statistic gave 3.77 and 4.01.
-  EXPECT_NEAR(change_critical(50, ChangeLevel::kCertain).value(), 3.77, 0.05);
-  EXPECT_NEAR(change_critical(200, ChangeLevel::kCertain).value(), 4.05, 0.07);
 }
 
 TEST(ChangePoints, CriticalValuesAreTheQuantilesTheySay) {
@@ -56,7 +45,7 @@ TEST(ChangePoints, CriticalValuesAreTheQuantilesTheySay) {
   constexpr int kSeries = 4000;
   int beyond = 0;
   for (int i = 0; i < kSeries; ++i) {
-    beyond += largest_rank_shift(noise.series(45))->z > change_critical(45, ChangeLevel::kSuspected).value();
+    beyond += rarest_level_shift(noise.series(45))->z > change_critical(45, ChangeLevel::kSuspected).value();
   }
   // 1 % of 4,000 is 40 with a deviation of 6.3.
   EXPECT_GT(beyond, 20);
@@ -97,21 +86,49 @@ TEST(ChangePoints, CorrelatedSeriesHaveFew) {
   EXPECT_LE(share_with_changes(300, [&](int) { return noise.series(200, 0.5); }), 0.02);
 }
 
-TEST(ChangePoints, StepIsFoundWithinEightValues) {
+TEST(ChangePoints, HeavyTailsHaveNone) {
+  test::Noise noise(9);
+  EXPECT_LE(share_with_changes(1000,
+                               [&](int) {
+                                 Values values =
+                                     noise.series(100);  // Student's t with two degrees of freedom
+                                 for (double& value : values) value /= std::sqrt(-std::log(noise.uniform()));
+                                 return values;
+                               }),
+            0.01);
+}
+
+/// Shares of series in which a step of three deviations after 40 values is seen near its place, and there.
+struct Found {
+  double near = 0, exact = 0;
+};
+Found found_after(std::size_t after) {
   test::Noise noise(4);
-  for (const std::size_t before : {20, 60, 150}) {
-    int found = 0;
-    constexpr int kSeries = 400;
-    for (int i = 0; i < kSeries; ++i) {
-      Values values = noise.series(before + 8);
-      for (std::size_t k = before; k < values.size(); ++k) values[k] += 3;
-      const auto changes = change_points(values);
-      found += std::any_of(changes.begin(), changes.end(), [&](const ChangePoint& change) {
-        return change.index + 4 >= before && change.index <= before + 4;
+  constexpr std::size_t kBefore = 40;
+  constexpr int kSeries = 500;
+  Found found;
+  for (int i = 0; i < kSeries; ++i) {
+    Values values = noise.series(kBefore + after);
+    for (std::size_t k = kBefore; k < values.size(); ++k) values[k] += 3;
+    const auto changes = change_points(values);
+    const auto within = [&](std::size_t reach) {
+      return std::any_of(changes.begin(), changes.end(), [&](const ChangePoint& change) {
+        return change.index + reach >= kBefore && change.index <= kBefore + reach;
       });
-    }
-    EXPECT_GE(found, kSeries * 9 / 10) << before;
+    };
+    found.near += within(4) ? 1.0 / kSeries : 0;
+    found.exact += within(0) ? 1.0 / kSeries : 0;
   }
+  return found;
+}
+
+TEST(ChangePoints, StepIsFoundWithinFiveSixAndEightValues) {
+  // bench_changepoints: 94, 98 and 99 %, and 83 % at its place.
+  EXPECT_GE(found_after(5).near, 0.90);
+  EXPECT_GE(found_after(6).near, 0.95);
+  const Found eight = found_after(8);
+  EXPECT_GE(eight.near, 0.98);
+  EXPECT_GE(eight.exact, 0.78);
 }
 
 TEST(ChangePoints, SeveralChangesComeInOrderAtTheirPlaces) {
@@ -136,12 +153,15 @@ TEST(ChangePoints, ThereAndBackIsTwoChanges) {
 TEST(ChangePoints, FewValuesAfterAStepAreSuspectedFirst) {
   test::Noise noise(8);
   Values values = noise.series(60);
-  for (std::size_t i = 55; i < 60; ++i) values[i] += 10;
-  values[54] = -1;  // not by chance the largest of those before
+  for (std::size_t i = 57; i < 60; ++i) values[i] += 10;
+  values[56] = -1;  // not by chance the largest of those before
+  values[10] = 5;   // of three values the least likely draw is too likely already
+  values[11] = 3;
+  EXPECT_TRUE(change_points(Values(values.begin(), values.end() - 1)).empty());
   EXPECT_TRUE(change_points(values).empty());
   const auto suspected = suspected_change(values, {});
   ASSERT_TRUE(suspected);
-  EXPECT_EQ(suspected->index, 55u);
+  EXPECT_EQ(suspected->index, 57u);
 }
 
 TEST(ChangePoints, ConstantAndCoarseSeries) {

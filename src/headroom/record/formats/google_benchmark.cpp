@@ -10,6 +10,7 @@
 
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
+#include "headroom/record/imported_machine.h"
 #include "headroom/record/iso_time.h"
 #include "headroom/record/json_fields.h"
 #include "headroom/record/tool_json.h"
@@ -128,6 +129,7 @@ std::shared_ptr<const Environment> read_environment(const Json& document, const 
   machine.name = json_string_or(*context, "host_name", "", where);
   machine.cpu_count = record_json::read_whole_member<std::uint32_t>(*context, "num_cpus", where);
   environment->machines.push_back(machine);
+  environment->fingerprint = imported_fingerprint(environment->machines);
   environment->extra_info = plain_texts(*context);
   for (const char* key : {"date", "host_name", "num_cpus", "load_avg"}) environment->extra_info.erase(key);
   return environment;

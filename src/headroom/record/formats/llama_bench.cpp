@@ -7,6 +7,7 @@
 
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
+#include "headroom/record/imported_machine.h"
 #include "headroom/record/iso_time.h"
 #include "headroom/record/json_fields.h"
 #include "headroom/record/tool_json.h"
@@ -49,6 +50,7 @@ Environment read_environment(const Json& object, const std::string& where) {
   machine.cpu_info = text_of(object, "cpu_info");
   machine.gpu_info = text_of(object, "gpu_info");
   environment.machines.push_back(machine);
+  environment.fingerprint = imported_fingerprint(environment.machines);
   return environment;
 }
 

@@ -14,6 +14,7 @@
 #include "headroom/base/compressed_file.h"
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
+#include "headroom/record/imported_machine.h"
 #include "headroom/record/json_fields.h"
 #include "headroom/record/tool_json.h"
 #include "headroom/record/tool_record.h"
@@ -213,6 +214,7 @@ NvbenchFile read_head(const Json& document, const std::string& source) {
     machine.gpu_count = static_cast<std::uint32_t>(devices.size());
     if (!file.devices.empty()) machine.gpu_info = file.devices.begin()->second.name;
     environment->machines.push_back(machine);
+    environment->fingerprint = imported_fingerprint(environment->machines);
   }
   file.environment = environment;
   return file;

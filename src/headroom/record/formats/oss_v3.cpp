@@ -121,6 +121,7 @@ void add_upload_fields(const Environment& environment, const std::string& device
         machine.name = device;
         machine.type = machine.gpu_info;
       }
+      if (!environment.fingerprint.empty()) machine.extra_info[kFingerprintKey] = environment.fingerprint;
       runners.push_back(record_json::write_machine(machine));
     }
     json["runners"] = std::move(runners);

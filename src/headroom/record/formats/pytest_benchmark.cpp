@@ -5,6 +5,7 @@
 
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
+#include "headroom/record/imported_machine.h"
 #include "headroom/record/iso_time.h"
 #include "headroom/record/json_fields.h"
 #include "headroom/record/tool_json.h"
@@ -33,6 +34,7 @@ std::shared_ptr<const Environment> read_environment(const Json& document, const 
       machine.cpu_count = record_json::read_whole_member<std::uint32_t>(*cpu, "count", where + "/cpu");
     }
     environment->machines.push_back(machine);
+    environment->fingerprint = imported_fingerprint(environment->machines);
     for (const char* key : {"node", "machine", "cpu"}) environment->extra_info.erase(key);
   }
   if (document.contains("version")) {
