@@ -73,7 +73,7 @@ def spreads(folder, repeats, budget):
     ours, means, medians = [], [], []
     for _ in range(repeats):
         record = headroom(folder, "ab", fast, slow, "--max-time", f"{budget}s", *ENDLESS)[1]
-        ours.append(float(record["metric"]["extra_info"]["ratio"]))
+        ours.append(record["ratio"]["ratio"])
         base, other = hyperfine("--runs", runs, fast, slow)
         means.append(other["mean"] / base["mean"])
         medians.append(other["median"] / base["median"])
@@ -94,9 +94,9 @@ def false_alarms(folder, count, budget):
                                  "--min-time", "0", "--no-store", "--seed", str(seed), "--json", FILE], check=True,
                                 capture_output=True, text=True)
         wrong += "): slower" in result.stdout or "): faster" in result.stdout
-        info = [record for record in json.loads(FILE.read_text())["records"]
-                if record["metric"]["name"] == "latency"][1]["metric"]["extra_info"]
-        outside += "ratio_low" in info and not float(info["ratio_low"]) <= 1 <= float(info["ratio_high"])
+        interval = [record for record in json.loads(FILE.read_text())["records"]
+                    if record["metric"]["name"] == "latency"][1]["ratio"].get("interval")
+        outside += interval is not None and not interval["low"] <= 1 <= interval["high"]
     print(f"a command against itself, {count} times: {wrong} called faster or slower (goal: at most 5 %), "
           f"{outside} intervals without 1")
     return wrong <= 0.05 * count

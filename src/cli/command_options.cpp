@@ -29,7 +29,8 @@ constexpr const char* kExamplesOfComparing = R"(examples:
                                                  two builds of a runner, as headroom run has it
 
 Each round runs every command once, in a new random order. Sampling ends when the widest interval of the ratios to the
-first command is as narrow as --precision asks. All --setup lines are run before the first round and all --cleanup lines
+first command is as narrow as --precision asks; where that is not said, when each is told from the first or the same
+within --margin, or --max-time is over. All --setup lines are run before the first round and all --cleanup lines
 after the last: what they make must not be in each other's way. Warm-up needs no option: first runs that take longer are
 told by their trend, kept, and marked (W).
 )";
@@ -102,7 +103,9 @@ void declare_measuring(OptionTable& table, RawCommandOptions& raw, CommandOption
                   "runs of each command, exactly so many (default: until the interval is narrow)")
       .range(1, std::int64_t{1} << 40);
   table
-      .add_option("--min-rounds", raw.min_rounds, "least number of rounds (default 6: an interval needs six)")
+      .add_option("--min-rounds", raw.min_rounds,
+                  "least number of rounds (default 6, more where many are compared: so many a verdict needs; "
+                  "1 with --quick)")
       .range(1, std::int64_t{1} << 40);
   table.add_option("--max-rounds", raw.max_rounds, "most rounds (default 10000)")
       .range(1, std::int64_t{1} << 40);
@@ -135,7 +138,10 @@ void settle_rounds(const RawCommandOptions& raw, CommandOptions& options) {
   if (raw.max_rounds > 0 && raw.min_rounds > raw.max_rounds) {
     throw Error(fmt::format("--min-rounds {} is more than --max-rounds {}", raw.min_rounds, raw.max_rounds));
   }
+  if (raw.quick) options.min_rounds = 1;  // its time is what a first look is about
   if (raw.stop.num_samples > 0) options.min_rounds = raw.stop.num_samples;
+  options.exact_rounds = raw.stop.num_samples > 0;
+  options.until_decided = raw.stop.precision.empty();
   if (raw.min_rounds > 0) options.min_rounds = raw.min_rounds;
   if (raw.max_rounds > 0) options.stop.max_samples = raw.max_rounds;
 }

@@ -28,7 +28,9 @@ struct CommandOptions {
   bool random_environment = true;
   std::chrono::milliseconds timeout{-1};
   StopRule stop;
-  std::size_t min_rounds = 6;
+  std::optional<std::size_t> min_rounds;  ///< nothing: as many as a verdict needs
+  bool exact_rounds = false;              ///< --runs
+  bool until_decided = true;              ///< no --precision was asked for
   std::uint64_t seed = 1;
   double margin = 0.01;
   std::string json, oss;

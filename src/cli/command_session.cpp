@@ -17,7 +17,7 @@
 #include "headroom/base/text.h"
 #include "headroom/command/command_records.h"
 #include "headroom/command/command_rounds.h"
-#include "headroom/compare/verdict.h"
+#include "headroom/compare/round_verdict.h"
 #include "headroom/machine/fingerprint.h"
 #include "headroom/record/formats.h"
 #include "headroom/report/command_table.h"
@@ -27,10 +27,6 @@ namespace {
 
 constexpr const char* kStdoutFile = "/dev/stdout";
 constexpr std::size_t kShownTitle = 40;
-/// Level of "faster" and "slower". Sampling stops when the interval looks narrow, and a loaded machine does
-/// to commands what no interval knows of. bench/commands.py, a command against itself 100 times on two CPUs
-/// with a load of 10: 3 called different at .01 while 6 of the 95 % intervals left 1 out.
-constexpr double kAlpha = 0.01;
 
 double now_ns() {
   return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now().time_since_epoch())
@@ -135,10 +131,13 @@ std::shared_ptr<const Environment> environment_of(const std::vector<std::string>
   return std::make_shared<const Environment>(std::move(environment));
 }
 
-CommandRoundSettings settings_of(const CommandOptions& options, CommandWatch& watch) {
+CommandRoundSettings settings_of(const CommandOptions& options, std::size_t least_rounds,
+                                 CommandWatch& watch) {
   CommandRoundSettings settings;
   settings.stop = options.stop;
-  settings.min_rounds = options.min_rounds;
+  settings.min_rounds = options.min_rounds.value_or(least_rounds);
+  settings.exact_rounds = options.exact_rounds;
+  settings.margin = options.until_decided ? options.margin : 0;
   settings.ignore_failure = options.ignore_failure;
   settings.random_environment = options.random_environment;
   settings.seed = options.seed;
@@ -154,26 +153,37 @@ CommandRoundSettings settings_of(const CommandOptions& options, CommandWatch& wa
   return settings;
 }
 
+/// Records of commands that were measured in the same rounds.
+struct MeasuredGroup {
+  std::size_t commands;
+  Look look;
+};
+
 /// The latency of each command against that of the first of its group.
 std::vector<Comparison> comparisons_of(const std::vector<Record>& records,
-                                       const std::vector<std::size_t>& group_sizes, double margin) {
+                                       const std::vector<MeasuredGroup>& groups, double margin) {
   std::vector<const Record*> latencies;
   for (const Record& record : records) {
     if (record.metric.name == "latency") latencies.push_back(&record);
   }
-  std::vector<Comparison> comparisons;
+  std::vector<RoundComparison> suite;
   std::size_t first = 0;
-  for (const std::size_t size : group_sizes) {
-    for (std::size_t i = first + 1; i < first + size; ++i) {
-      comparisons.push_back(compare_records(*latencies[first], *latencies[i]));
+  for (const MeasuredGroup& group : groups) {
+    for (std::size_t i = first + 1; i < first + group.commands; ++i) {
+      suite.push_back({compare_records(*latencies[first], *latencies[i]), group.look});
     }
-    first += size;
+    first += group.commands;
   }
-  JudgeRule rule;
-  rule.margins.overall = margin;
-  rule.alpha = kAlpha;
-  judge(comparisons, rule);
+  judge_rounds(suite, margin);
+  std::vector<Comparison> comparisons;
+  for (RoundComparison& one : suite) comparisons.push_back(std::move(one.comparison));
   return comparisons;
+}
+
+std::size_t count_comparisons(const std::vector<std::vector<PlannedCommand>>& groups) {
+  std::size_t count = 0;
+  for (const std::vector<PlannedCommand>& group : groups) count += group.size() - 1;
+  return count;
 }
 
 void print_results(const std::vector<Record>& records, const std::vector<Comparison>& comparisons,
@@ -197,22 +207,24 @@ ExitCode measure_commands(const std::vector<std::vector<PlannedCommand>>& groups
   ChildCounters counters;
   const auto environment = environment_of(command, options, counters);
   std::vector<Record> records;
-  std::vector<std::size_t> group_sizes;
+  std::vector<MeasuredGroup> measured;
+  const std::size_t least_rounds = fewest_rounds(count_comparisons(groups));
   {
     TerminalProgress terminal([](const std::vector<Record>&) {});
     CommandWatch watch(terminal, options, groups.size());
     for (const std::vector<PlannedCommand>& group : groups) {
       if (interrupts > 0) break;
-      watch.begin(group_sizes.size());
-      CommandRounds rounds(group, settings_of(options, watch), counters,
+      watch.begin(measured.size());
+      CommandRounds rounds(group, settings_of(options, least_rounds, watch), counters,
                            [&](const CommandProgress& progress) { watch.show(progress); });
-      const std::vector<Record> finished = command_records(rounds.run(), environment);
+      const CommandGroup run = rounds.run();
+      const std::vector<Record> finished = command_records(run, environment);
       records.insert(records.end(), finished.begin(), finished.end());
-      group_sizes.push_back(group.size());
+      measured.push_back({group.size(), run.look});
       files.write_so_far(records);
     }
   }
-  const std::vector<Comparison> comparisons = comparisons_of(records, group_sizes, options.margin);
+  const std::vector<Comparison> comparisons = comparisons_of(records, measured, options.margin);
   // Records on standard output are for a program to read: the table makes way.
   print_results(records, comparisons, counters, options.markdown, files.uses_stdout() ? stderr : stdout);
   files.finish(records);

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import subprocess
+import time
 import unittest
 
 from command_line import FAULTY, CommandLineTest, headroom, records_of
@@ -30,6 +31,21 @@ class AbTest(CommandLineTest):
         self.assertRegex(result.stdout, r"x the time of sleep 0.01 \(95 % interval .* to .*\): slower")
         for word in ("± 95 %", "user", "system", "peak memory", "faults", "switches"):
             self.assertIn(word, result.stdout)
+
+    def test_six_rounds_decide_where_the_time_is_up(self):
+        path = self.folder / "records.json"
+        result = headroom("ab", "sleep 0.1", "sleep 0.3", "--no-store", "--max-time", "100ms", "--min-time", "0",
+                          "--json", path)
+        self.assert_exit(result, 0)
+        self.assertEqual(len(of_metric(records_of(path), "latency")[0]["samples"][0]["values"]), 6)
+        self.assertRegex(result.stdout, r"x the time of sleep 0.1 \(95 % interval .* to .*\): slower\n")
+
+    def test_a_first_look_keeps_its_time(self):
+        start = time.monotonic()
+        result = headroom("ab", "sleep 3", "sleep 4", "--quick", "--no-store")
+        self.assert_exit(result, 0)
+        self.assertLess(time.monotonic() - start, 12, "5 s, or the one round that is longer")
+        self.assertIn("too few runs to tell", result.stdout)
 
     def test_a_time_that_is_two_times_is_told(self):
         path, flag = self.folder / "records.json", self.folder / "flag"
@@ -181,6 +197,11 @@ class RunningTest(CommandLineTest):
             self.assertEqual({len(record["samples"][0]["values"]) for record in records_of(path)
                               if record["metric"]["name"] == "latency"}, {7})
 
+    def test_as_many_runs_as_asked_for_are_no_cap(self):
+        noisy = "sh -c 'sleep 0.00$(($$ % 9))'"
+        self.assertNotIn("stopped by the cap", headroom("ab", "--no-store", "true", noisy, "--runs", "8").stdout)
+        self.assertIn("stopped by the cap", headroom("ab", "--no-store", "true", noisy, "--max-rounds", "8").stdout)
+
     def test_markdown(self):
         result = headroom("ab", "--no-store", "true", "sleep 0.001", "--runs", "6", "--markdown")
         self.assert_exit(result, 0)
@@ -242,7 +263,7 @@ class ExportTest(CommandLineTest):
         self.assertTrue(ours[0]["min"] <= ours[0]["median"] <= ours[0]["max"])
         result = headroom("diff", path, path)
         self.assert_exit(result, 0)
-        self.assertIn("sleep 0.001", result.stdout)
+        self.assertIn("sleep {t} t=0.001", result.stdout)
 
     @unittest.skipUnless(shutil.which("hyperfine"), "hyperfine is not installed")
     def test_every_key_of_hyperfine_is_there(self):

@@ -51,10 +51,27 @@ class Readers(CommandLineTest):
         packed.write_bytes(gzip.compress(paths[1].read_bytes()))
         raw = json.loads(paths[0].read_text())["results"][0]
         compared = self.compared(paths[0], packed)
-        latency = compared["sh -c 'exit 0' code=0", "latency"]
+        latency = compared["sh -c 'exit {code}' code=0", "latency"]
         self.assertAlmostEqual(latency["baseline"], raw["median"], places=12)
         self.assertEqual(latency["unit"], "s")
-        self.assertIn(("sh -c 'exit 1' code=1", "latency"), compared)
+        self.assertIn(("sh -c 'exit {code}' code=1", "latency"), compared)
+
+    @unittest.skipUnless(shutil.which("hyperfine"), "hyperfine is not installed")
+    def test_hyperfines_file_and_our_own_of_the_same_command_match(self):
+        theirs, ours = self.folder / "hyperfine.json", self.folder / "headroom.json"
+        for command, parameters in (["sleep 0.002"], []), (["sleep {t}"], ["0.002,0.003"]):
+            given = [text for values in parameters for text in ("-L", "t", values)]
+            subprocess.run(["hyperfine", "-N", "--runs", "8", "--export-json", theirs, *given, *command], check=True,
+                           capture_output=True)
+            tool = "ab" if parameters else "time"
+            self.assert_exit(headroom(tool, *command, *given, "--runs", "8", "--no-store", "--json", ours), 0)
+            compared = self.compared(theirs, ours)
+            cases = [f"{command[0]} t={value}" for value in ("0.002", "0.003")] if parameters else command
+            for case in cases:
+                latency = compared[case, "latency"]
+                self.assertGreater(latency["ratio"], 0, latency)
+                self.assertEqual(latency["n"], 8)
+                self.assertIn((case, "user_time"), compared)
 
     def test_what_is_no_file_of_results(self):
         good = self.folder / "good.json"

@@ -86,6 +86,7 @@ class RunTest(CommandLineTest):
         try:
             path = self.folder / "records.json"
             result = faulty("fine", "--json", path)
+            misspelt = faulty("fien")
         finally:
             for spinner in spinners:
                 spinner.kill()
@@ -96,6 +97,8 @@ class RunTest(CommandLineTest):
         for record in records_of(path):
             self.assertTrue(any(note.startswith("busy:") for note in record["notes"]), record["notes"])
         self.assertRegex(result.stdout, r"  B  busy: other programs")
+        self.assert_refused(misspelt, "fien")
+        self.assertNotIn("busy", misspelt.stderr)
 
     def test_processes(self):
         path = self.folder / "records.json"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom/command/cache_estimate.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -14,6 +16,9 @@ namespace {
 constexpr double kConfidence = 0.95;
 /// From here on order statistics give an interval of the median.
 constexpr std::size_t kSignInterval = 6;
+/// Of first_cold_excess.
+constexpr std::size_t kFewestPairs = 3;
+constexpr double kMuchLonger = 1.25, kSpreads = 6;
 
 std::optional<Interval> interval_of_logs(std::span<const double> logs) {
   if (logs.size() >= kSignInterval) return series_median_interval(logs, {}, kConfidence);
@@ -96,7 +101,36 @@ std::optional<CacheEstimate> suite_speed_up(const CacheRun& run, Direction direc
   return estimate_of_logs(logs);
 }
 
-std::optional<double> saved_percent(const ModelRun& model) {
+std::optional<double> saved_share(const CacheEstimate& speed_up, Direction direction) {
+  if (direction != Direction::kLowerIsBetter || !(speed_up.value > 0)) return std::nullopt;
+  return 1 - 1 / speed_up.value;
+}
+
+std::optional<double> first_cold_excess(const ModelRun& model, Direction direction) {
+  if (model.pairs.size() < kFewestPairs) return std::nullopt;
+  std::vector<double> later;
+  for (auto pair = model.pairs.begin() + 1; pair != model.pairs.end(); ++pair) {
+    const auto gain = log_gain(model.pairs.front().cold, pair->cold, direction);
+    if (!gain) return std::nullopt;
+    later.push_back(*gain);
+  }
+  const double excess = median(later);
+  for (double& value : later) value = std::abs(value - excess);
+  if (excess < std::max(std::log(kMuchLonger), kSpreads * quantile(later, 0.75))) return std::nullopt;
+  return std::exp(excess);
+}
+
+std::string unnamed_cache(const ModelRun& model, Direction direction) {
+  const auto excess = first_cold_excess(model, direction);
+  if (!excess) return "";
+  return fmt::format(
+      "the first cold run was {:.3g} times as {} as the {} later ones: a cache that no layer names outlived "
+      "the "
+      "clearing between them",
+      *excess, direction == Direction::kLowerIsBetter ? "long" : "poor", model.pairs.size() - 1);
+}
+
+std::optional<double> cachebench_percent(const ModelRun& model) {
   const std::vector<double> cold = cold_values(model), warm = warm_values(model);
   const double cold_sum = std::accumulate(cold.begin(), cold.end(), 0.0);
   const double warm_sum = std::accumulate(warm.begin(), warm.end(), 0.0);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "headroom/command/cache_run.h"
@@ -36,9 +37,23 @@ std::optional<CacheEstimate> settling(const ModelRun& model, Direction direction
 /// them has a speed-up.
 std::optional<CacheEstimate> suite_speed_up(const CacheRun& run, Direction direction);
 
-/// What of the cold runs' time the warm ones do not take, in percent: (1 - sum of warm / sum of cold) * 100,
-/// as PyTorch's cachebench.py reports it. Nothing where the cold runs add up to 0.
-std::optional<double> saved_percent(const ModelRun& model);
+/// What of a cold run the warm one does not take, as a share: 1 - 1/speed-up, the same number seen from the
+/// other side, so that a table can have both. Nothing where higher is better: rates save nothing.
+std::optional<double> saved_share(const CacheEstimate& speed_up, Direction direction);
+
+/// PyTorch's cachebench.py instead sums, in percent: (1 - sum of warm / sum of cold) * 100. For its file
+/// only: of runs that differ much it says something else than the ratios of the pairs do. Nothing where the
+/// cold runs add up to 0.
+std::optional<double> cachebench_percent(const ModelRun& model);
+
+/// How many times as long as the later cold runs the first one took, where it took much longer: then
+/// something outlives the clearing of the layers between the pairs, a cache that none of them names, and only
+/// the first run was cold. Much is at least 1.25 times their median, and six times as far from it (in
+/// logarithms) as three quarters of them are. Nothing with fewer than three pairs.
+std::optional<double> first_cold_excess(const ModelRun& model, Direction direction);
+
+/// The same as a sentence without its end; empty where there is nothing to say.
+std::string unnamed_cache(const ModelRun& model, Direction direction);
 
 std::vector<double> cold_values(const ModelRun& model);
 std::vector<double> warm_values(const ModelRun& model);

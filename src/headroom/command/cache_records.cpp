@@ -62,8 +62,8 @@ class RecordMaker {
     set_values(record, model, ratios);
     set_estimate(record, *gain);
     record.metric.headline = true;
-    if (const auto saved = saved_percent(model))
-      record.metric.extra_info["saved_percent"] = fmt::format("{}", *saved);
+    if (const auto saved = saved_share(*gain, metric.direction))
+      record.metric.extra_info["saved_percent"] = fmt::format("{}", *saved * 100);
     records.push_back(std::move(record));
   }
 
@@ -116,6 +116,8 @@ class RecordMaker {
     Record record = phase_record(model, phase);
     set_values(record, model, values);
     set_estimate(record, estimate_of(values));
+    const std::string unnamed = unnamed_cache(model, request_.suite.metric.direction);
+    if (record.caches == "cold" && !unnamed.empty()) record.notes.push_back(unnamed);
     records.push_back(std::move(record));
   }
 
@@ -184,7 +186,7 @@ std::string cachebench_json(const CacheRequest& request, const CacheRun& run) {
   }
   Json records = Json::array();
   for (const ModelRun& model : run.models) {
-    const auto saved = saved_percent(model);
+    const auto saved = cachebench_percent(model);
     if (!model.failure.empty() || !saved) continue;
     const std::pair<std::string, std::vector<double>> metrics[] = {
         {phase_metric("Cold", suite.metric), cold_values(model)},

@@ -94,7 +94,7 @@ Table model_table(const CacheRequest& request, const CacheRun& run) {
     if (model.pairs.empty() || !model.failure.empty()) continue;
     const CacheEstimate cold = estimate_of(cold_values(model)), warm = estimate_of(warm_values(model));
     const auto gain = speed_up(model, metric.direction);
-    const auto saved = saved_percent(model);
+    const auto saved = gain ? saved_share(*gain, metric.direction) : std::nullopt;
     std::vector<std::string> cells{shortened(model.model),
                                    with_unit(cold.value, metric.unit),
                                    half_width(cold),
@@ -102,7 +102,7 @@ Table model_table(const CacheRequest& request, const CacheRun& run) {
                                    half_width(warm),
                                    gain ? factor(gain->value) : "",
                                    gain ? range(gain->interval) : "",
-                                   saved ? format_percent(*saved / 100) : "",
+                                   saved ? format_percent(*saved) : "",
                                    std::to_string(model.pairs.size())};
     if (const auto again = settling(model, metric.direction)) {
       cells.push_back(factor(again->value) + (again->interval ? " (" + range(again->interval) + ")" : ""));
@@ -170,6 +170,13 @@ std::string proof(const CacheRequest& request, const CacheRun& run) {
                })) {
       text += fmt::format("still filling: warm runs more than doubled what was in {}\n", layer.name);
     }
+  }
+  for (const ModelRun& model : run.models) {
+    const std::string unnamed = unnamed_cache(model, request.suite.metric.direction);
+    if (unnamed.empty() || !model.failure.empty()) continue;
+    all_cold = false;
+    text += fmt::format("NOT COLD: {}: {}; name it with --layer, or pages where it is the page cache\n",
+                        shortened(model.model), unnamed);
   }
   const bool drops_pages = std::ranges::any_of(request.suite.layers, [](const LayerSpec& layer) {
     return layer.kind == LayerSpec::Kind::kPages && layer.path.empty();

@@ -12,6 +12,7 @@
 
 #include "headroom/base/units.h"
 #include "headroom/command/hardware_counters.h"
+#include "headroom/record/stop_note.h"
 #include "headroom/stats/quantile.h"
 
 namespace headroom {
@@ -81,18 +82,19 @@ bool peak_is_ours(const CommandTrack& track) {
   });
 }
 
-std::vector<std::string> notes_of(const CommandTrack& track, StopReason stop) {
+std::vector<std::string> notes_of(const CommandTrack& track, const CommandGroup& group) {
   std::vector<std::string> notes = track.notes;
   note_failures(track, notes);
   note_steal(track, notes);
   if (const std::size_t warmup = warmup_of(track); warmup > 0) {
     notes.push_back(fmt::format("warm-up: {} leading samples are kept but not counted", warmup));
   }
-  if (stop == StopReason::kMaxTime) notes.emplace_back("time cap: stopped before the precision goal");
+  if (group.stop == StopReason::kMaxTime) notes.emplace_back("time cap: stopped before the precision goal");
+  if (group.as_many_as_asked) notes.emplace_back(kAsManyAsAsked);
   return notes;
 }
 
-Record base_record(const CommandTrack& track, StopReason stop,
+Record base_record(const CommandTrack& track, const CommandGroup& group,
                    const std::shared_ptr<const Environment>& environment) {
   Record record;
   record.environment = environment;
@@ -102,8 +104,8 @@ Record base_record(const CommandTrack& track, StopReason stop,
   record.axes.assign(track.planned.parameters.begin(), track.planned.parameters.end());
   record.device = "cpu";
   record.outcome = track.outcome;
-  if (!track.samples.empty()) record.stop = track.alive() ? stop : StopReason::kRunnerLost;
-  record.notes = notes_of(track, stop);
+  if (!track.samples.empty()) record.stop = track.alive() ? group.stop : StopReason::kRunnerLost;
+  record.notes = notes_of(track, group);
   return record;
 }
 
@@ -164,10 +166,11 @@ void append_counters(const Record& base, const CommandTrack& track, std::vector<
   }
 }
 
-std::optional<RatioToOther> ratio_to(const CommandTrack& baseline, const CommandTrack& track) {
-  const auto ratio = ratio_of(steady_series(track), steady_series(baseline));
-  if (!ratio) return std::nullopt;
-  return RatioToOther{ratio->ratio, ratio->interval, ratio->pairs, baseline.planned.title};
+std::optional<RatioToOther> ratio_to(const CommandTrack& baseline, const CommandTrack& track, Look look) {
+  const auto known = round_ratio(track, baseline, look);
+  if (!known) return std::nullopt;
+  const RatioEstimate ratio = known->estimate();
+  return RatioToOther{ratio.ratio, ratio.interval, ratio.pairs, baseline.planned.title};
 }
 
 Record empty_record(Record record, const CommandTrack& track) {
@@ -184,7 +187,7 @@ std::vector<Record> command_records(const CommandGroup& group,
                                     const std::shared_ptr<const Environment>& environment) {
   std::vector<Record> records;
   for (const CommandTrack& track : group.commands) {
-    const Record base = base_record(track, group.stop, environment);
+    const Record base = base_record(track, group, environment);
     if (track.samples.empty()) {
       records.push_back(empty_record(base, track));
       continue;
@@ -193,7 +196,7 @@ std::vector<Record> command_records(const CommandGroup& group,
     append_metrics(base, track, records);
     append_counters(base, track, records);
     const CommandTrack& baseline = group.commands.front();
-    if (&track != &baseline) records[first].ratio = ratio_to(baseline, track);
+    if (&track != &baseline) records[first].ratio = ratio_to(baseline, track, group.look);
     records[first].modes = find_modes(steady(records[first]).values);
     records[first].metric.headline = true;
     records[first].samples.front().noise = noise_of(track);

@@ -19,6 +19,7 @@ constexpr std::size_t kMaxPadding = 4096;
 constexpr std::size_t kShownSamples = 31;
 /// Steal time is counted in steps of 10 ms, and reading it takes tens of microseconds.
 constexpr double kNoiseNs = 5e6;
+constexpr std::size_t kFewestForInterval = 6;
 
 CommandSpec hook_spec(const CommandTrack& track, const std::string& line) {
   CommandSpec spec;
@@ -26,6 +27,12 @@ CommandSpec hook_spec(const CommandTrack& track, const std::string& line) {
   spec.environment = track.planned.spec.environment;
   spec.folder = track.planned.spec.folder;
   return spec;
+}
+
+/// A rule whose goal an interval that holds both 1 and an edge of the margin cannot reach.
+StopRule deciding_rule(StopRule rule, double margin) {
+  if (margin > 0) rule.precision = std::min(rule.precision, margin / 2);
+  return rule;
 }
 
 /// What one run counts as: minus the signal's number where one ended it.
@@ -41,6 +48,7 @@ CommandRounds::CommandRounds(std::vector<PlannedCommand> commands, CommandRoundS
       counters_(counters),
       report_(std::move(report)),
       stopping_(settings_.stop),
+      deciding_(deciding_rule(settings_.stop, settings_.margin)),
       random_(settings_.seed) {
   for (PlannedCommand& command : commands) {
     CommandTrack track;
@@ -57,7 +65,11 @@ CommandGroup CommandRounds::run() {
     sample_round();
     if (interrupted_ || should_end()) break;
   }
-  if (interrupted_) group_.stop = StopReason::kInterrupted;
+  if (interrupted_) {
+    group_.stop = StopReason::kInterrupted;
+    group_.look = Look::kRunning;
+  }
+  group_.as_many_as_asked = settings_.exact_rounds && group_.stop == StopReason::kMaxSamples;
   cleanup_all();
   return std::move(group_);
 }
@@ -181,29 +193,61 @@ bool CommandRounds::should_end() {
     state.relative_half_width = worst_half_width();
     progress_.half_width = state.relative_half_width;
   }
-  const auto reason = stopping_.check(state);
+  const auto reason = reason_to_end(state);
   if (!reason) return false;
   // Warm-up may have left too few samples for an interval: then up to as many rounds again.
-  const std::size_t least = settings_.min_rounds * (progress_.half_width ? 1 : 2);
-  if (*reason == StopReason::kMaxTime && round_ < least) return false;
+  const bool too_few = !progress_.half_width && settings_.min_rounds >= kFewestForInterval;
+  if (*reason == StopReason::kMaxTime && round_ < settings_.min_rounds * (too_few ? 2 : 1)) return false;
   group_.stop = *reason;
   return true;
 }
 
-std::optional<double> CommandRounds::worst_half_width() const {
-  const Series baseline = steady_series(group_.commands.front());
-  std::vector<Series> others;
+std::optional<StopReason> CommandRounds::reason_to_end(const StopState& state) {
+  const auto asked = stopping_.check(state), deciding = deciding_.check(state);
+  if (deciding || asked != StopReason::kPrecision || !decided()) return deciding;
+  group_.look = Look::kRunning;
+  return asked;
+}
+
+/// Those that are held against the first.
+std::vector<const CommandTrack*> CommandRounds::compared() const {
+  std::vector<const CommandTrack*> others;
+  if (!group_.commands.front().alive()) return others;
   for (auto track = group_.commands.begin() + 1; track != group_.commands.end(); ++track) {
-    if (track->alive()) others.push_back(steady_series(*track));
+    if (track->alive()) others.push_back(&*track);
   }
-  const bool compares = group_.commands.front().alive() && !others.empty();
+  return others;
+}
+
+bool CommandRounds::decided() const {
+  const std::vector<const CommandTrack*> others = compared();
+  const double tail = kRunningTail / static_cast<double>(std::max<std::size_t>(1, others.size()));
+  return std::ranges::all_of(others, [&](const CommandTrack* track) {
+    const auto ratio = round_ratio(*track, group_.commands.front(), Look::kRunning);
+    if (!ratio) return false;
+    const bool apart = std::min(ratio->p_above(1), ratio->p_below(1)) <= tail;
+    return apart ||
+           (ratio->p_below(1 + settings_.margin) <= tail && ratio->p_above(1 - settings_.margin) <= tail);
+  });
+}
+
+std::optional<double> CommandRounds::worst_half_width() const {
+  const CommandTrack& baseline = group_.commands.front();
+  const std::vector<const CommandTrack*> others = compared();
   double worst = 0;
-  if (!compares && group_.commands.front().alive()) worst = sampling_half_width(baseline).value_or(INFINITY);
-  for (const Series& series : others) {
-    const auto width = compares ? ratio_sampling_half_width(series, baseline) : sampling_half_width(series);
-    worst = std::max(worst, width.value_or(INFINITY));
+  for (const CommandTrack* track : others) {
+    const auto ratio = round_ratio(*track, baseline, Look::kLast);
+    const RatioEstimate estimate = ratio ? ratio->estimate() : RatioEstimate{};
+    if (!estimate.interval) return std::nullopt;
+    worst = std::max(worst, relative_half_width(*estimate.interval, estimate.ratio));
   }
-  if (!std::isfinite(worst)) return std::nullopt;
+  if (!others.empty()) return worst;
+  for (const CommandTrack& track : group_.commands) {
+    if (!track.alive()) continue;
+    const auto width = sampling_half_width(steady_series(track));
+    if (!width) return std::nullopt;
+    worst = std::max(worst, *width);
+  }
   return worst;
 }
 

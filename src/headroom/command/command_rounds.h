@@ -29,8 +29,12 @@ struct CommandProgress {
 /// How the rounds are run.
 struct CommandRoundSettings {
   StopRule stop;
+  /// Above 0, with a goal that nobody asked for: a difference up to it is none, and sampling goes on until
+  /// each command is told from the first, or is the same, or a cap is reached.
+  double margin = 0;
   std::size_t min_rounds = 6;   ///< also after the cap on time: a 95 % interval of a median needs six; twice
                                 ///< as many where warm-up leaves fewer than that
+  bool exact_rounds = false;    ///< as many rounds as StopRule::max_samples are the goal, not a cap
   bool ignore_failure = false;  ///< a run that fails is a sample, too
   bool random_environment = true;  ///< an environment of another size in each round
   std::uint64_t seed = 1;          ///< of the order and the sizes
@@ -42,8 +46,10 @@ struct CommandRoundSettings {
 
 /// Runs commands in rounds: each once, in a new random order every round, exactly one at any time, until the
 /// widest interval of a ratio to the first command (of the median, where there is but one) is as narrow as
-/// asked. All setups come before the first round, all cleanups after the last; lines that several commands
-/// share are run once. A command that fails is marked, and the others go on.
+/// asked. With a margin the goal is half of that at most, which no undecided interval can have, unless every
+/// command is told apart before: that is looked for at any moment (Look::kRunning). All setups come before
+/// the first round, all cleanups after the last; lines that several commands share are run once. A command
+/// that fails is marked, and the others go on.
 ///
 /// Each round gives every command the same environment plus a variable of a random size (HEADROOM_PADDING, 0
 /// to 4 KiB): where the stack begins changes the speed of some programs by percents, and one fixed place
@@ -71,7 +77,10 @@ class CommandRounds {
   /// False where it failed, and the command is then marked, or was interrupted.
   bool run_hook(CommandTrack& track, const Hook& hook, const std::function<bool()>& give_up);
   bool should_end();
+  std::optional<StopReason> reason_to_end(const StopState& state);
   std::optional<double> worst_half_width() const;
+  std::vector<const CommandTrack*> compared() const;
+  bool decided() const;
   bool any_alive() const;
   void announce(const std::string& command);
 
@@ -82,7 +91,8 @@ class CommandRounds {
   std::function<void(const CommandProgress&)> report_;
   CommandGroup group_;
   CommandProgress progress_;
-  Stopping stopping_;
+  Stopping stopping_;  ///< at the goal that was asked for
+  Stopping deciding_;  ///< at one that leaves nothing undecided
   std::mt19937_64 random_;
   std::uint32_t round_ = 0;
   std::size_t next_look_ = 0;

@@ -21,4 +21,9 @@ Series steady_series(const CommandTrack& track) {
   return series;
 }
 
+std::optional<RoundRatio> round_ratio(const CommandTrack& test, const CommandTrack& baseline, Look look) {
+  const SeriesPairs pairs = pairs_of(steady_series(test), steady_series(baseline));
+  return RoundRatio::of(pairs.a, pairs.b, look);
+}
+
 }  // namespace headroom

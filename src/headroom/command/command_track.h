@@ -8,6 +8,7 @@
 
 #include "headroom/command/measured_command.h"
 #include "headroom/record/record.h"
+#include "headroom/stats/round_ratio.h"
 #include "headroom/stats/series.h"
 #include "headroom/stats/stopping.h"
 
@@ -54,6 +55,8 @@ struct CommandTrack {
 struct CommandGroup {
   std::vector<CommandTrack> commands;
   StopReason stop = StopReason::kNone;
+  Look look = Look::kLast;  ///< how the ratios may be judged: what is there was chosen by them, or was not
+  bool as_many_as_asked = false;  ///< of a number of runs that was to be exactly that
 };
 
 /// How many leading samples are warm-up by the trend of their wall times.
@@ -61,5 +64,8 @@ std::size_t warmup_of(const CommandTrack& track);
 
 /// Wall times in ns after the warm-up.
 Series steady_series(const CommandTrack& track);
+
+/// Time of the one over that of the other, over the rounds that both have. Nothing where they share none.
+std::optional<RoundRatio> round_ratio(const CommandTrack& test, const CommandTrack& baseline, Look look);
 
 }  // namespace headroom

@@ -10,6 +10,8 @@
 
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
+#include "headroom/compare/round_verdict.h"
+#include "headroom/record/stop_note.h"
 #include "headroom/report/case_rows.h"
 #include "headroom/report/metric_text.h"
 #include "headroom/report/noise_marks.h"
@@ -81,8 +83,11 @@ std::string verdict_text(const Comparison& comparison) {
     case Verdict::kUnderpowered:
       return "too few runs to tell";
     default:
-      return "not told apart";
+      break;
   }
+  if (!told_apart(comparison)) return "not told apart";
+  return fmt::format("{}, perhaps by less than {}", comparison.ratio->ratio > 1 ? "slower" : "faster",
+                     format_percent(comparison.margin));
 }
 
 /// "1.031 x the time of sort a (95 % interval 1.025 to 1.037): slower".
@@ -153,7 +158,7 @@ Table command_table(const std::vector<Record>& records, std::span<const Comparis
 
 std::string command_legend(const std::vector<Record>& records) {
   // What the table says already.
-  constexpr std::array<std::string_view, 3> kMarked{"steal:", "warm-up:", "time cap:"};
+  constexpr std::array<std::string_view, 4> kMarked{"steal:", "warm-up:", "time cap:", kAsManyAsAsked};
   std::string marks, notes;
   for (const CommandRow& row : command_rows(records)) {
     marks += noise_marks(*row.latency);

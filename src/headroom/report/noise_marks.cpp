@@ -5,6 +5,7 @@
 #include <array>
 
 #include "headroom/record/disturbance.h"
+#include "headroom/record/stop_note.h"
 #include "headroom/record/target_verdict.h"
 
 namespace headroom {
@@ -27,7 +28,8 @@ bool throttled(const Record& record) {
 }
 
 bool capped(const Record& record) {
-  return record.stop == StopReason::kMaxTime || record.stop == StopReason::kMaxSamples;
+  const bool as_asked = std::ranges::find(record.notes, kAsManyAsAsked) != record.notes.end();
+  return record.stop == StopReason::kMaxTime || (record.stop == StopReason::kMaxSamples && !as_asked);
 }
 
 bool warmed_up(const Record& record) {

@@ -4,16 +4,8 @@
 #include "headroom/stats/quantile.h"
 
 namespace headroom {
-namespace {
-
-/// Values of the rounds that both series have, by process of the first.
-struct Pairs {
-  std::vector<double> a, b;
-  std::vector<std::size_t> group_sizes;
-};
-
-Pairs pairs_of(const Series& a, const Series& b) {
-  Pairs pairs;
+SeriesPairs pairs_of(const Series& a, const Series& b) {
+  SeriesPairs pairs;
   std::size_t i = 0, j = 0;
   for (const std::size_t size : a.group_sizes) {
     const std::size_t end = i + size, before = pairs.a.size();
@@ -28,8 +20,6 @@ Pairs pairs_of(const Series& a, const Series& b) {
   return pairs;
 }
 
-}  // namespace
-
 std::optional<SeriesEstimate> estimate(const Series& series) {
   if (series.values.empty()) return std::nullopt;
   return SeriesEstimate{median(series.values), series_median_interval(series.values, series.group_sizes)};
@@ -42,14 +32,14 @@ std::optional<double> sampling_half_width(const Series& series) {
 }
 
 std::optional<double> ratio_sampling_half_width(const Series& a, const Series& b) {
-  const Pairs pairs = pairs_of(a, b);
+  const SeriesPairs pairs = pairs_of(a, b);
   Series ratios{{}, {}, pairs.group_sizes};
   for (std::size_t i = 0; i < pairs.a.size(); ++i) ratios.values.push_back(pairs.a[i] / pairs.b[i]);
   return sampling_half_width(ratios);
 }
 
 std::optional<RatioEstimate> ratio_of(const Series& a, const Series& b) {
-  const Pairs pairs = pairs_of(a, b);
+  const SeriesPairs pairs = pairs_of(a, b);
   if (pairs.a.empty()) return std::nullopt;
   return paired_ratio(pairs.a, pairs.b, pairs.group_sizes);
 }

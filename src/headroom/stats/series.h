@@ -18,6 +18,13 @@ struct Series {
   std::vector<std::size_t> group_sizes;
 };
 
+/// Values of the rounds that both series have, by process of the first.
+struct SeriesPairs {
+  std::vector<double> a, b;
+  std::vector<std::size_t> group_sizes;
+};
+SeriesPairs pairs_of(const Series& a, const Series& b);
+
 struct SeriesEstimate {
   double median = 0;
   std::optional<Interval> interval;

@@ -177,10 +177,28 @@ TEST(CacheEstimate, OfPairs) {
   EXPECT_NEAR(gain->interval->low, std::exp(1.2904004 - 4.302653 * 0.1660942 / std::sqrt(3.0)), 1e-4);
   EXPECT_NEAR(gain->interval->high, std::exp(1.2904004 + 4.302653 * 0.1660942 / std::sqrt(3.0)), 1e-4);
   EXPECT_DOUBLE_EQ(speed_up(model, Direction::kHigherIsBetter)->value, 0.25);
-  EXPECT_DOUBLE_EQ(*saved_percent(model), (1 - 9.0 / 33) * 100);
+  EXPECT_DOUBLE_EQ(*saved_share(*gain, Direction::kLowerIsBetter), 0.75);
+  EXPECT_FALSE(saved_share(*gain, Direction::kHigherIsBetter));
+  EXPECT_DOUBLE_EQ(*cachebench_percent(model), (1 - 9.0 / 33) * 100);
   EXPECT_FALSE(speed_up(model_of({{0, 1}}), Direction::kLowerIsBetter));
-  EXPECT_FALSE(saved_percent(model_of({{0, 0}})));
+  EXPECT_FALSE(cachebench_percent(model_of({{0, 0}})));
   EXPECT_FALSE(speed_up(model_of({{2, 1}}), Direction::kLowerIsBetter)->interval) << "one pair has no spread";
+}
+
+TEST(CacheEstimate, AFirstColdRunThatWasMuchSlowerTellsOfACacheWithoutAName) {
+  const auto excess = [](const std::vector<double>& cold, Direction direction = Direction::kLowerIsBetter) {
+    std::vector<std::pair<double, double>> pairs;
+    for (const double value : cold) pairs.emplace_back(value, 5);
+    return first_cold_excess(model_of(pairs), direction).value_or(0);
+  };
+  EXPECT_NEAR(excess({40, 10, 10}), 4, 1e-12);
+  EXPECT_NEAR(excess({40, 10.1, 9.9, 10.2, 30, 9.8}), 40 / 10.1, 1e-12) << "a later spike hides nothing";
+  EXPECT_NEAR(excess({10, 40, 40}, Direction::kHigherIsBetter), 4, 1e-12);
+  EXPECT_EQ(excess({40, 10}), 0) << "two pairs: which of them is the odd one?";
+  EXPECT_EQ(excess({12, 10, 10}), 0) << "a fifth is what a first run costs anyway";
+  EXPECT_EQ(excess({20, 10, 15, 12, 18, 11}), 0) << "they all differ so much";
+  EXPECT_EQ(excess({10, 40, 40}), 0);
+  EXPECT_EQ(excess({0, 10, 10}), 0);
 }
 
 TEST(CacheEstimate, FromSixPairsOnIsOfOrderStatistics) {
@@ -266,6 +284,36 @@ TEST(CacheReport, ProvesThatColdWasCold) {
   text = cache_report(measured.request, measured.run);
   EXPECT_THAT(text, HasSubstr("NOT COLD: ccache before a cold run of b: it held 2 files"));
   EXPECT_THAT(text, testing::Not(HasSubstr("cold was cold")));
+}
+
+TEST(CacheReport, NoticesACacheThatNoLayerNames) {
+  Measured measured;
+  ModelRun& model = measured.run.models[0];
+  for (const double cold : {10.0, 10.1, 9.9, 10.0}) {
+    model.pairs.push_back(model.pairs.front());
+    model.pairs.back().cold = cold;
+    model.pairs.back().warm = 10.9;
+  }
+  model.pairs.erase(model.pairs.begin() + 1);
+  model.pairs.front().cold = 40;
+  const std::string text = cache_report(measured.request, measured.run);
+  EXPECT_THAT(text, HasSubstr("NOT COLD: a: the first cold run was 4 times as long as the 4 later ones"));
+  EXPECT_THAT(text, testing::Not(HasSubstr("cold was cold")));
+  const std::vector<Record> records = cache_records(measured.request, measured.run, nullptr);
+  EXPECT_THAT(records[0].notes, testing::Contains(HasSubstr("a cache that no layer names")));
+  EXPECT_THAT(records[1].notes, IsEmpty()) << "the warm one";
+}
+
+TEST(CacheReport, TheSpeedUpAndWhatIsSavedAreOneNumber) {
+  Measured measured;
+  // By sums the warm runs take 8 % longer; in four of five pairs they are faster.
+  measured.run.models[0] = model_of({{2, 1}, {2, 1}, {2, 1}, {2, 1}, {10, 15.5}});
+  measured.run.models[0].model = "a";
+  for (CachePair& pair : measured.run.models[0].pairs) pair.layers = {{{0, 0}, {3, 100}, {4, 120}, ""}};
+  EXPECT_LT(*cachebench_percent(measured.run.models[0]), 0);
+  EXPECT_THAT(cache_report(measured.request, measured.run), testing::ContainsRegex("2.00x .* 50"));
+  const std::vector<Record> records = cache_records(measured.request, measured.run, nullptr);
+  EXPECT_EQ(records[2].metric.extra_info.at("saved_percent"), "50");
 }
 
 TEST(CacheReport, SaysWhichLayersWereNotUsed) {

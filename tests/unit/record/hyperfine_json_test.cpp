@@ -49,7 +49,7 @@ TEST(HyperfineJson, ComesBackThroughTheReader) {
   const std::vector<Record> records =
       read_text(hyperfine_json({with_values("latency", "us", {3000, 1000, 2000})}, "x"));
   EXPECT_THAT(records.at(0).samples.at(0).values, ElementsAre(0.003, 0.001, 0.002));
-  EXPECT_EQ(case_name(records[0]), "sort 4 n=4");
+  EXPECT_EQ(case_name(records[0]), "sort {n} n=4") << "the record's own name";
 }
 
 TEST(HyperfineJson, WithoutATimeThereIsNothingToWrite) {

@@ -17,7 +17,8 @@ TEST(HyperfineReader, ReadsSamplesMeansAndParameters) {
   const std::vector<Record> records = read_records(reader_file("hyperfine.json"));
   EXPECT_THAT(metric_names(records),
               ElementsAre("latency", "user_time", "system_time", "latency", "user_time", "system_time"));
-  EXPECT_EQ(case_name(records[0]), "sleep 0.001 n=0.001");
+  EXPECT_EQ(case_name(records[0]), "sleep {n} n=0.001") << "as headroom ab has it";
+  EXPECT_EQ(records[0].model.extra_info.at("title"), "sleep 0.001");
   EXPECT_THAT(records[0].samples.at(0).values,
               ElementsAre(0.003784626, 0.0032136210000000003, 0.0016284810000000002));
   EXPECT_EQ(records[0].metric.value, 0.0032136210000000003);
@@ -36,6 +37,26 @@ TEST(HyperfineReader, TellsOfMemoryAndFailedRuns) {
   EXPECT_EQ(records[1].metric.unit, "B");
   EXPECT_EQ(records[2].metric.value, 1.5);
   EXPECT_TRUE(records[2].samples.empty()) << "a number without samples has none";
+}
+
+TEST(HyperfineReader, ACommandHasTheNameThatTheResultsAgreeOn) {
+  const auto names = [](const std::string& results) {
+    std::vector<std::string> found;
+    for (const Record& record : read_text(R"({"results": [)" + results + "]}"))
+      found.push_back(record.model.name);
+    return found;
+  };
+  const auto result = [](const std::string& command, const std::string& parameters) {
+    return R"({"command": ")" + command + R"(", "mean": 1, "times": [1], "parameters": {)" + parameters +
+           "}}";
+  };
+  EXPECT_THAT(names(result("a -8 10", R"("j": "8", "n": "10")")), ElementsAre("a -{j} {n}"));
+  EXPECT_THAT(names(result("a -8 18", R"("j": "8", "n": "18")")), ElementsAre("a -{j} {n}")) << "the longest";
+  EXPECT_THAT(names(result("gzip -1 f1", R"("n": "1")") + "," + result("gzip -3 f1", R"("n": "3")") + "," +
+                    result("gzip -9 f1", R"("n": "9")")),
+              ElementsAre("gzip -1 f1", "gzip -{n} f1", "gzip -{n} f1"))
+      << "nothing tells which of the two is meant";
+  EXPECT_THAT(names(result("a", "")), ElementsAre("a"));
 }
 
 TEST(HyperfineReader, RefusesWhatCannotBe) {

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "headroom/compare/verdict.h"
+#include "headroom/compare/round_verdict.h"
 
 namespace headroom {
 namespace {
@@ -49,9 +49,9 @@ std::vector<Record> two_commands(double second) {
 }
 
 std::string text_of(const std::vector<Record>& records) {
-  std::vector<Comparison> comparisons{compare_records(records[0], records[records.size() / 2])};
-  judge(comparisons, {});
-  return command_table(records, comparisons).text();
+  std::vector<RoundComparison> suite{{compare_records(records[0], records[records.size() / 2])}};
+  judge_rounds(suite, 0.01);
+  return command_table(records, std::span(&suite[0].comparison, 1)).text();
 }
 
 TEST(CommandTable, ShowsMediansWithIntervalsAndTheRatio) {
@@ -75,7 +75,11 @@ TEST(CommandTable, ShowsTheGroupsThatTimesFallInto) {
 TEST(CommandTable, SaysWhatTheIntervalAllows) {
   EXPECT_THAT(text_of(two_commands(0.0099 * 0.95)), HasSubstr("): faster"));
   EXPECT_THAT(text_of(two_commands(0.010001)), HasSubstr("): the same within 1.00 %"));
-  std::vector<Record> records = two_commands(0.0103);
+  EXPECT_THAT(text_of(two_commands(0.010105)), HasSubstr("): slower"));
+  EXPECT_THAT(text_of(two_commands(0.01)), Not(HasSubstr("perhaps")));
+  std::vector<Record> records = two_commands(0.0101);
+  EXPECT_THAT(text_of(records), HasSubstr("): slower, perhaps by less than 1.00 %"));
+  records = two_commands(0.0103);
   for (Record& record : records) record.samples[0].values.resize(3), record.samples[0].rounds.resize(3);
   EXPECT_THAT(text_of(records), HasSubstr("(too few pairs for an interval): too few runs to tell"));
 }
