@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
 #include <set>
 
@@ -146,8 +147,14 @@ RunSpreads known_spreads(const std::vector<Record>& test, const std::string& sto
                          const std::optional<double>& stated) {
   if (stated) return stated_spreads(test, *stated);
   const auto& environment = test.front().environment;
-  const RunSpreads calibrated = environment ? calibrated_spreads(environment->fingerprint) : RunSpreads{};
-  return merged(calibrated, historic_spreads(test, store));
+  // What the two sides tell alone is enough for an answer: a history that cannot be read does not cost it.
+  try {
+    const RunSpreads calibrated = environment ? calibrated_spreads(environment->fingerprint) : RunSpreads{};
+    return merged(calibrated, historic_spreads(test, store));
+  } catch (const Error& error) {
+    std::fprintf(stderr, "headroom: what earlier runs tell is left out: %s\n", error.what());
+    return {};
+  }
 }
 
 }  // namespace headroom::cli

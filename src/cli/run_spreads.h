@@ -29,7 +29,7 @@ std::string store_spreads(const std::string& fingerprint, const RunSpreads& spre
 RunSpreads historic_spreads(const std::vector<Record>& test, const std::string& store);
 
 /// All that is known beside the two sides of a comparison. `stated`: what the user says, as a share; then
-/// nothing else counts.
+/// nothing else counts. What cannot be read is left out, with a line on standard error.
 RunSpreads known_spreads(const std::vector<Record>& test, const std::string& store,
                          const std::optional<double>& stated);
 

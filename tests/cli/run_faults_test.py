@@ -256,9 +256,6 @@ class FailingCaseTest(CommandLineTest):
         notes = " ".join(record["notes"])
         self.assertIn("above its limit", notes)
         self.assertIn("accounting", result.stdout)
-        if not record.get("above_limit"):  # a machine that was disturbed may have held the limit up
-            self.assertRegex(notes, "busy:|preempted:|steal:|limit moved")
-            return
         self.assert_exit(result, 1)
         self.assertRegex(result.stderr, "[0-9] results? lies? above what this machine can do|results lie above")
 

@@ -150,7 +150,7 @@ struct Record {
   AxisValues axes;     ///< dtype included
   std::string device;  ///< "cpu", "cuda"
   std::string runner;  ///< label of the runner: "native", or its path where two have the same name
-  std::string caches;  ///< "cold" or "hot"; empty where it has no meaning
+  std::string caches;  ///< "cold" or "hot", as the inputs were; empty where it has no meaning
   int threads = 0;
   Outcome outcome;
   std::vector<ProcessSamples> samples;

@@ -60,9 +60,10 @@ bool is_above_limit(const Record& record) {
 }
 
 bool is_miscounted(const Record& record) {
-  constexpr double kNoiseOfALimit = 0.05;
-  return record.limit && record.limit->interval && record.limit->interval->low > 1 + kNoiseOfALimit &&
-         !record.limit->unstable && troubles_of(record).empty();
+  if (!record.limit || !record.limit->interval) return false;
+  constexpr double kNoiseOfALimit = 1.05, kHeldUp = 4;
+  const bool disturbed = record.limit->unstable || !troubles_of(record).empty();
+  return record.limit->interval->low > (disturbed ? kHeldUp : kNoiseOfALimit);
 }
 
 TargetVerdict target_verdict(const Record& record) {

@@ -25,8 +25,9 @@ enum class TargetVerdict {
 bool is_above_limit(const Record& record);
 
 /// Whether it is so far above that no noise of a limit explains it: the whole interval more than 5 % above a
-/// limit that held still, on a machine that was not disturbed. Then the bytes or FLOPs that were declared are not
-/// those that were moved or computed, and the number counts for nothing.
+/// limit that held still on a machine that was not disturbed, or more than four times any other limit. Then the
+/// bytes or FLOPs that were declared are not those that were moved or computed, and the number counts for
+/// nothing.
 bool is_miscounted(const Record& record);
 
 /// A share target is judged by the paired ratio to the limit, not by the metric.

@@ -167,7 +167,7 @@ Record base_record(const Track& track, const GroupResult& result, const std::vec
   const auto gpu = track.info.notes.find("gpu");
   if (gpu != track.info.notes.end()) record.benchmark.extra_info["arch"] = gpu->second;
   record.runner = labels.at(track.planned.runner);
-  record.caches = spec.caches == Caches::kCold ? "cold" : "hot";
+  record.caches = measured_caches(track) == Caches::kCold ? "cold" : "hot";
   record.threads = spec.threads;
   record.outcome = track.outcome;
   record.stop = stop_of(track, result);

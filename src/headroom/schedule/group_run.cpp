@@ -149,7 +149,7 @@ std::vector<const Track*> GroupRun::first_of_each_device() const {
 
 void GroupRun::add_limits() {
   for (const Track* first : first_of_each_device()) {
-    for (LimitTrack& limit : limit_candidates(offers_, first->planned, first->info.work)) {
+    for (LimitTrack& limit : limit_candidates(offers_, *first)) {
       result_.limits.push_back(std::move(limit));
     }
   }

@@ -57,6 +57,17 @@ std::int64_t capped_working_set(double bytes, const std::string& device) {
   return static_cast<std::int64_t>(std::min(bytes, cap));
 }
 
+/// Up to here one thread may be faster than several: waking them and waiting for the last costs microseconds.
+constexpr double kOneThreadBytes = 1 << 20;
+
+/// The thread counts at which the machine may be fastest at what `resource` bounds: those of the case, and one.
+std::vector<int> thread_counts(const PlannedCase& planned, Resource resource, const Work& work) {
+  const int threads = planned.spec.threads;
+  const bool is_memory = resource != Resource::kPeak && resource != Resource::kPingPong;
+  if (planned.device == "cpu" && is_memory && threads > 1 && work.bytes <= kOneThreadBytes) return {threads, 1};
+  return {threads};
+}
+
 /// The values of an axis of a limit for this work; none where the limit does not apply.
 std::vector<std::string> axis_values(const Axis& axis, const std::string& device, Resource resource,
                                      const Work& work) {
@@ -191,8 +202,10 @@ Traffic traffic_of(const Work& work) {
   return {work.bytes - work.bytes_written, work.bytes_written, work.flops};
 }
 
-std::vector<LimitTrack> limit_candidates(const std::vector<RunnerOffer>& offers, const PlannedCase& planned,
-                                         const Work& work) {
+std::vector<LimitTrack> limit_candidates(const std::vector<RunnerOffer>& offers, const Track& bounded) {
+  const PlannedCase& planned = bounded.planned;
+  const Work& work = bounded.info.work;
+  const Caches caches = measured_caches(bounded);
   std::vector<LimitTrack> candidates;
   for (std::size_t runner = 0; runner < offers.size() && candidates.empty(); ++runner) {
     for (const ExperimentDescription& experiment : offers[runner].experiments) {
@@ -200,14 +213,16 @@ std::vector<LimitTrack> limit_candidates(const std::vector<RunnerOffer>& offers,
       if (kind == kLimitKinds.end() || experiment.device != planned.device) continue;
       if (kind->resource == Resource::kPingPong && planned.spec.threads < 2) continue;
       for (const AxisTexts& point : points(experiment, kind->resource, work)) {
-        LimitTrack limit{kind->resource, {}};
-        limit.track.planned = {runner,
-                               {experiment.name, point, experiment.backends.front(), planned.spec.threads,
-                                planned.spec.caches, planned.spec.seed},
-                               experiment.metric,
-                               experiment.device,
-                               true};
-        candidates.push_back(std::move(limit));
+        for (const int threads : thread_counts(planned, kind->resource, work)) {
+          LimitTrack limit{kind->resource, {}};
+          limit.track.planned = {runner,
+                                 {experiment.name, point, experiment.backends.front(), threads, caches,
+                                  planned.spec.seed},
+                                 experiment.metric,
+                                 experiment.device,
+                                 true};
+          candidates.push_back(std::move(limit));
+        }
       }
     }
   }

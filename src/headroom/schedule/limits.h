@@ -12,11 +12,11 @@
 
 namespace headroom {
 
-/// The limit cases that could bound a case of this work, from the first runner that offers limits of its
-/// device: reads, writes and copies of the same working set, mode and thread count in every access pattern,
-/// the peak of its dtype, and the ping-pong latency that tells where the threads lie.
-std::vector<LimitTrack> limit_candidates(const std::vector<RunnerOffer>& offers, const PlannedCase& planned,
-                                         const Work& work);
+/// The limit cases that could bound a prepared case, from the first runner that offers limits of its
+/// device: reads, writes and copies of the same working set, as cold or hot, in every access pattern, by as many
+/// threads (and where the work is small by one, for which nobody waits), the peak of its dtype, and the
+/// ping-pong latency that tells where the threads lie.
+std::vector<LimitTrack> limit_candidates(const std::vector<RunnerOffer>& offers, const Track& bounded);
 
 /// Keeps, by the calibrated times, the candidates that may still turn out to be the limit: patterns within 15
 /// % of the best of their resource, the peak where its floor is at least an eighth of that of memory (and

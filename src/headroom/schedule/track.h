@@ -38,6 +38,11 @@ struct Track {
   bool alive() const { return outcome.kind == Outcome::Kind::kMeasured; }
 };
 
+/// How the case found its inputs: hot where its body always had the same ones, whatever was asked for.
+inline Caches measured_caches(const Track& track) {
+  return track.alive() && track.info.copies == 1 ? Caches::kHot : track.planned.spec.caches;
+}
+
 /// What a limit case tells about the machine.
 enum class Resource { kRead, kWrite, kCopy, kPeak, kPingPong };
 

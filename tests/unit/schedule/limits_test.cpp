@@ -40,6 +40,13 @@ PlannedCase planned(int threads = 1) {
   return made;
 }
 
+Track bounded(PlannedCase planned, Work work) {
+  Track made;
+  made.planned = std::move(planned);
+  made.info.work = std::move(work);
+  return made;
+}
+
 std::vector<std::string> names(const std::vector<LimitTrack>& limits) {
   std::vector<std::string> found;
   for (const LimitTrack& limit : limits) {
@@ -51,31 +58,32 @@ std::vector<std::string> names(const std::vector<LimitTrack>& limits) {
 }
 
 TEST(LimitCandidates, FollowTheTraffic) {
-  EXPECT_THAT(names(limit_candidates(offers(), planned(), {.bytes = 5000, .dtype = {}})),
+  EXPECT_THAT(names(limit_candidates(offers(), bounded(planned(), {.bytes = 5000, .dtype = {}}))),
               ElementsAre("limit.read 5000 linear", "limit.read 5000 split"));
-  EXPECT_THAT(
-      names(limit_candidates(offers(), planned(), {.bytes = 5000, .bytes_written = 5000, .dtype = {}})),
-      ElementsAre("limit.write 5000"));
-  EXPECT_THAT(
-      names(limit_candidates(offers(), planned(), {.bytes = 5000, .bytes_written = 2500, .dtype = {}})),
-      ElementsAre("limit.copy 5000"));
-  EXPECT_THAT(
-      names(limit_candidates(offers(), planned(), {.bytes = 5000, .bytes_written = 1000, .dtype = {}})),
-      ElementsAre("limit.read 3000 linear", "limit.read 3000 split", "limit.copy 2000"));
-  EXPECT_THAT(names(limit_candidates(offers(), planned(), {.bytes = 5000, .bytes_written = 20, .dtype = {}})),
+  EXPECT_THAT(names(limit_candidates(
+                  offers(), bounded(planned(), {.bytes = 5000, .bytes_written = 5000, .dtype = {}}))),
+              ElementsAre("limit.write 5000"));
+  EXPECT_THAT(names(limit_candidates(
+                  offers(), bounded(planned(), {.bytes = 5000, .bytes_written = 2500, .dtype = {}}))),
+              ElementsAre("limit.copy 5000"));
+  EXPECT_THAT(names(limit_candidates(
+                  offers(), bounded(planned(), {.bytes = 5000, .bytes_written = 1000, .dtype = {}}))),
+              ElementsAre("limit.read 3000 linear", "limit.read 3000 split", "limit.copy 2000"));
+  EXPECT_THAT(names(limit_candidates(offers(),
+                                     bounded(planned(), {.bytes = 5000, .bytes_written = 20, .dtype = {}}))),
               ElementsAre("limit.read 4960 linear", "limit.read 4960 split"))
       << "a copy of under 2 % does not count";
 }
 
 TEST(LimitCandidates, ThePeakIsOfTheWorksType) {
-  EXPECT_THAT(names(limit_candidates(offers(), planned(), {.flops = 9, .dtype = "bf16"})),
+  EXPECT_THAT(names(limit_candidates(offers(), bounded(planned(), {.flops = 9, .dtype = "bf16"}))),
               ElementsAre("limit.peak bf16"));
-  EXPECT_THAT(limit_candidates(offers(), planned(), {.flops = 9, .dtype = "f64"}), IsEmpty());
-  EXPECT_THAT(limit_candidates(offers(), planned(), {.flops = 0, .dtype = "f32"}), IsEmpty());
+  EXPECT_THAT(limit_candidates(offers(), bounded(planned(), {.flops = 9, .dtype = "f64"})), IsEmpty());
+  EXPECT_THAT(limit_candidates(offers(), bounded(planned(), {.flops = 0, .dtype = "f32"})), IsEmpty());
 }
 
 TEST(LimitCandidates, TakeTheThreadsAndCachesOfTheCase) {
-  const auto found = limit_candidates(offers(), planned(4), {.flops = 9, .dtype = "f32"});
+  const auto found = limit_candidates(offers(), bounded(planned(4), {.flops = 9, .dtype = "f32"}));
   EXPECT_THAT(names(found), ElementsAre("limit.peak f32", "limit.pingpong"));
   for (const LimitTrack& limit : found) {
     EXPECT_EQ(limit.track.planned.spec.threads, 4);
@@ -85,7 +93,29 @@ TEST(LimitCandidates, TakeTheThreadsAndCachesOfTheCase) {
   }
   PlannedCase elsewhere = planned(4);
   elsewhere.device = "cuda";
-  EXPECT_THAT(limit_candidates(offers(), elsewhere, {.flops = 9, .bytes = 5000, .dtype = "f32"}), IsEmpty());
+  EXPECT_THAT(limit_candidates(offers(), bounded(elsewhere, {.flops = 9, .bytes = 5000, .dtype = "f32"})),
+              IsEmpty());
+}
+
+TEST(LimitCandidates, OneThreadMayBeFasterThanSeveralAtLittleWork) {
+  const auto threads = [](const Work& work) {
+    std::vector<int> found;
+    for (const LimitTrack& limit : limit_candidates(offers(), bounded(planned(4), work)))
+      found.push_back(limit.track.planned.spec.threads);
+    return found;
+  };
+  EXPECT_THAT(threads({.bytes = 5000, .bytes_written = 2500, .dtype = {}}), ElementsAre(4, 1, 4))
+      << "copies by four and by one, and the ping-pong of four";
+  EXPECT_THAT(threads({.bytes = 1e9, .bytes_written = 5e8, .dtype = {}}), ElementsAre(4, 4));
+  EXPECT_THAT(threads({.flops = 9, .dtype = "f32"}), ElementsAre(4, 4));
+}
+
+TEST(LimitCandidates, WhatDoesNotRotateItsInputsIsHot) {
+  Track cold = bounded(planned(), {.bytes = 5000, .dtype = {}});
+  cold.planned.spec.caches = Caches::kCold;
+  EXPECT_EQ(limit_candidates(offers(), cold).front().track.planned.spec.caches, Caches::kHot);
+  cold.info.copies = 2;
+  EXPECT_EQ(limit_candidates(offers(), cold).front().track.planned.spec.caches, Caches::kCold);
 }
 
 TEST(LimitCandidates, AreThoseOfTheCasesDevice) {
@@ -94,21 +124,23 @@ TEST(LimitCandidates, AreThoseOfTheCasesDevice) {
   both.insert(both.begin(), {"cuda", {{"limit.read", "", "", "cuda", {bytes}, {"cuda"}, true}}, false});
   PlannedCase on_device = planned(4);
   on_device.device = "cuda";
-  const auto found = limit_candidates(both, on_device, {.bytes = 1e15, .dtype = {}});
+  const auto found = limit_candidates(both, bounded(on_device, {.bytes = 1e15, .dtype = {}}));
   EXPECT_THAT(names(found), ElementsAre("limit.read " + std::to_string(1 << 30)))
       << "neither the host's ping-pong nor a cap by the host's caches";
   EXPECT_EQ(found[0].track.planned.runner, 0U);
   EXPECT_EQ(found[0].track.planned.device, "cuda");
   std::vector<LimitTrack> all = found;
-  for (LimitTrack& limit : limit_candidates(both, planned(4), {.bytes = 5000, .dtype = {}}))
+  for (LimitTrack& limit : limit_candidates(both, bounded(planned(4), {.bytes = 5000, .dtype = {}})))
     all.push_back(limit);
   EXPECT_THAT(names(limits_of_device(all, "cpu")),
-              ElementsAre("limit.read 5000 linear", "limit.read 5000 split", "limit.pingpong"));
+              ElementsAre("limit.read 5000 linear", "limit.read 5000 linear", "limit.read 5000 split",
+                          "limit.read 5000 split", "limit.pingpong"))
+      << "by four threads and by one";
   EXPECT_THAT(limits_of_device(all, "cuda"), SizeIs(1));
 }
 
 TEST(LimitCandidates, AHugeWorkingSetIsCapped) {
-  const auto found = limit_candidates(offers(), planned(), {.bytes = 1e15, .dtype = {}});
+  const auto found = limit_candidates(offers(), bounded(planned(), {.bytes = 1e15, .dtype = {}}));
   const std::int64_t cap = std::max<std::int64_t>(4 * last_level_cache_bytes(), std::int64_t{1} << 30);
   EXPECT_EQ(found.at(0).track.planned.spec.axes.at(0).second, std::to_string(cap));
 }
@@ -198,7 +230,8 @@ TEST(Floor, SplitsReadsAndCopies) {
   const auto floor = floor_of(limits, {.bytes = 3000, .bytes_written = 1000, .dtype = {}});
   ASSERT_TRUE(floor);
   EXPECT_NEAR(floor->series.values.at(0), 2000 / 4.0 + 1000 / 10.0, 1e-9);
-  EXPECT_THAT(limit_name({floor->parts}), testing::AllOf(HasSubstr("read r"), HasSubstr("read c"), HasSubstr(" + ")));
+  EXPECT_THAT(limit_name({floor->parts}),
+              testing::AllOf(HasSubstr("read r"), HasSubstr("read c"), HasSubstr(" + ")));
 }
 
 TEST(Floor, GoesByTheBestPattern) {
