@@ -53,7 +53,7 @@ class RunTest(CommandLineTest):
         self.assertEqual(record["metric"]["name"], "memory_bandwidth(GB/s)")
         self.assertGreater(record["limit"]["fraction"], 0)
         self.assertTrue(record["verified"])
-        self.assertGreater(len(record["samples"][0]["values"]), 5)
+        self.assertGreater(sum(len(process["values"]) for process in record["samples"]), 5)
         latency = next(r for r in records_of(path) if r["metric"]["name"] == "latency")
         # The two metrics are the same samples: bytes / time. (Their medians are not, between two samples far apart.)
         for rates, times in zip(record["samples"], latency["samples"]):

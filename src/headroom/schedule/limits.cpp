@@ -57,14 +57,15 @@ std::int64_t capped_working_set(double bytes, const std::string& device) {
   return static_cast<std::int64_t>(std::min(bytes, cap));
 }
 
-/// Up to here one thread may be faster than several: waking them and waiting for the last costs microseconds.
+/// Up to here data lie in the caches of one core, where one thread may be faster than several that share it.
 constexpr double kOneThreadBytes = 1 << 20;
 
 /// The thread counts at which the machine may be fastest at what `resource` bounds: those of the case, and one.
-std::vector<int> thread_counts(const PlannedCase& planned, Resource resource, const Work& work) {
+std::vector<int> thread_counts(const PlannedCase& planned, Caches caches, Resource resource, const Work& work) {
   const int threads = planned.spec.threads;
   const bool is_memory = resource != Resource::kPeak && resource != Resource::kPingPong;
-  if (planned.device == "cpu" && is_memory && threads > 1 && work.bytes <= kOneThreadBytes) return {threads, 1};
+  const bool is_near = caches == Caches::kHot && work.bytes <= kOneThreadBytes;
+  if (planned.device == "cpu" && is_memory && is_near && threads > 1) return {threads, 1};
   return {threads};
 }
 
@@ -213,7 +214,7 @@ std::vector<LimitTrack> limit_candidates(const std::vector<RunnerOffer>& offers,
       if (kind == kLimitKinds.end() || experiment.device != planned.device) continue;
       if (kind->resource == Resource::kPingPong && planned.spec.threads < 2) continue;
       for (const AxisTexts& point : points(experiment, kind->resource, work)) {
-        for (const int threads : thread_counts(planned, kind->resource, work)) {
+        for (const int threads : thread_counts(planned, caches, kind->resource, work)) {
           LimitTrack limit{kind->resource, {}};
           limit.track.planned = {runner,
                                  {experiment.name, point, experiment.backends.front(), threads, caches,

@@ -14,7 +14,7 @@ namespace headroom {
 
 /// The limit cases that could bound a prepared case, from the first runner that offers limits of its
 /// device: reads, writes and copies of the same working set, as cold or hot, in every access pattern, by as many
-/// threads (and where the work is small by one, for which nobody waits), the peak of its dtype, and the
+/// threads (and by one, where the data are hot and fit the caches of one core), the peak of its dtype, and the
 /// ping-pong latency that tells where the threads lie.
 std::vector<LimitTrack> limit_candidates(const std::vector<RunnerOffer>& offers, const Track& bounded);
 

@@ -97,7 +97,7 @@ TEST(LimitCandidates, TakeTheThreadsAndCachesOfTheCase) {
               IsEmpty());
 }
 
-TEST(LimitCandidates, OneThreadMayBeFasterThanSeveralAtLittleWork) {
+TEST(LimitCandidates, OneThreadMayBeFasterThanSeveralInItsCaches) {
   const auto threads = [](const Work& work) {
     std::vector<int> found;
     for (const LimitTrack& limit : limit_candidates(offers(), bounded(planned(4), work)))
@@ -106,6 +106,10 @@ TEST(LimitCandidates, OneThreadMayBeFasterThanSeveralAtLittleWork) {
   };
   EXPECT_THAT(threads({.bytes = 5000, .bytes_written = 2500, .dtype = {}}), ElementsAre(4, 1, 4))
       << "copies by four and by one, and the ping-pong of four";
+  Track cold = bounded(planned(4), {.bytes = 5000, .dtype = {}});
+  cold.planned.spec.caches = Caches::kCold;
+  cold.info.copies = 2;
+  EXPECT_THAT(limit_candidates(offers(), cold), SizeIs(3)) << "two patterns by four, and the ping-pong";
   EXPECT_THAT(threads({.bytes = 1e9, .bytes_written = 5e8, .dtype = {}}), ElementsAre(4, 4));
   EXPECT_THAT(threads({.flops = 9, .dtype = "f32"}), ElementsAre(4, 4));
 }
