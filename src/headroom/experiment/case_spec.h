@@ -26,7 +26,7 @@ struct CaseSpec {
   Caches caches = Caches::kCold;
   std::uint64_t seed = 1;
   std::string variant{};  ///< one of Experiment::variants of this backend; empty: the implementation decides
-  bool keep_wrong = false;  ///< a wrong answer does not end the case: it is timed, and marked
+  bool keep_wrong = false;     ///< a wrong answer does not end the case: it is timed, and marked
   std::size_t most_bytes = 0;  ///< a case that needs more memory is skipped; 0: what the machine has counts
 };
 
@@ -40,11 +40,16 @@ struct Work {
 
 /// A number that a case reports beside its time.
 struct ReportedMetric {
+  enum class Kind {
+    kValue,  ///< amount
+    kRate,   ///< amount / time of an iteration
+    kColumn  ///< what each sample has in its columns, per iteration
+  };
   std::string name;  ///< "token_per_sec"
   std::string unit;  ///< "tokens/s"
   Direction direction = Direction::kHigherIsBetter;
-  double amount = 0;     ///< per iteration for a rate; the value itself otherwise
-  bool is_rate = false;  ///< amount / time of an iteration
+  Kind kind = Kind::kValue;
+  double amount = 0;  ///< of a value, or per iteration of a rate
 };
 
 /// What a case says of itself once it is ready to be sampled.

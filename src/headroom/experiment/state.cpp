@@ -86,11 +86,16 @@ void State::require_memory(std::size_t bytes) const {
 }
 
 void State::rate(const std::string& name, double amount, const std::string& unit) {
-  info_.metrics.push_back({name, unit, Direction::kHigherIsBetter, amount, true});
+  info_.metrics.push_back({name, unit, Direction::kHigherIsBetter, ReportedMetric::Kind::kRate, amount});
 }
 
 void State::value(const std::string& name, double value, const std::string& unit, Direction direction) {
-  info_.metrics.push_back({name, unit, direction, value, false});
+  info_.metrics.push_back({name, unit, direction, ReportedMetric::Kind::kValue, value});
+}
+
+Column State::column(const std::string& name, const std::string& unit, Direction direction) {
+  info_.metrics.push_back({name, unit, direction, ReportedMetric::Kind::kColumn, 0});
+  return Column(column_sums_.emplace_back(0));
 }
 
 void State::wrong_answer(const std::string& reason) {
@@ -195,13 +200,27 @@ void State::require_sound_numbers() const {
 
 void State::surrounded(const SampleRequest& request, const std::function<void()>& run) {
   (*request.surround)(run);
-  source_.deliver({0, request.iterations, {}});
+  source_.deliver({0, request.iterations, {}, {}, {}});
 }
 
 DeviceNoise State::device_since(const DeviceNoise& before) const {
   DeviceNoise now = device_now();
   now.throttle |= before.throttle;
   return now;
+}
+
+void State::clear_columns() {
+  std::ranges::fill(column_sums_, 0);
+}
+
+std::vector<double> State::columns_of(std::uint64_t iterations) const {
+  std::vector<double> columns;
+  for (const double sum : column_sums_) {
+    columns.push_back(sum / static_cast<double>(iterations));
+    if (std::isfinite(columns.back())) continue;
+    throw std::runtime_error(fmt::format("experiment {} measured {} in a column", spec_.experiment, sum));
+  }
+  return columns;
 }
 
 void State::deliver(const Sample& sample) {

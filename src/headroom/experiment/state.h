@@ -4,6 +4,7 @@
 #include <chrono>
 #include <concepts>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -44,7 +45,19 @@ struct Sample {
   double elapsed_ns = 0;  ///< of all iterations together
   std::uint64_t iterations = 1;
   SampleNoise noise;
-  DeviceNoise device{};  ///< by State::watch_device
+  DeviceNoise device{};           ///< by State::watch_device
+  std::vector<double> columns{};  ///< per iteration, in the order in which State::column declared them
+};
+
+/// A number that an experiment measures in each iteration, beside its time: State::column.
+class Column {
+ public:
+  explicit Column(double& sum) : sum_(&sum) {}
+  /// What this iteration adds: the nanoseconds of a phase, bytes, events.
+  void add(double amount) { *sum_ += amount; }
+
+ private:
+  double* sum_;
 };
 
 /// The side of a case that asks for samples: a runner's protocol, or a test.
@@ -120,6 +133,11 @@ class State {
   void rate(const std::string& name, double amount, const std::string& unit);
   /// Reports a value that does not depend on time.
   void value(const std::string& name, double value, const std::string& unit, Direction direction);
+  /// Reports what the body measures itself in each iteration, with samples and an interval as the time has:
+  /// `Column forward = state.column("forward", "ns");`, and in the body `forward.add(ns)`. A sample has the
+  /// mean over its iterations; it must be finite. The column lives as long as this.
+  Column column(const std::string& name, const std::string& unit,
+                Direction direction = Direction::kLowerIsBetter);
 
   [[noreturn]] void skip(const std::string& reason) const { throw SkipCase{reason}; }
 
@@ -163,12 +181,13 @@ class State {
       }
       const DeviceNoise before = device_now();
       copy = repeat(body, request->lead_in, copy, info_.copies);
+      clear_columns();
       noise_.start();
       const auto start = std::chrono::steady_clock::now();
       copy = repeat(body, request->iterations, copy, info_.copies);
       const auto stop = std::chrono::steady_clock::now();
       deliver({std::chrono::duration<double, std::nano>(stop - start).count(), request->iterations,
-               noise_.stop(), device_since(before)});
+               noise_.stop(), device_since(before), columns_of(request->iterations)});
     }
   }
 
@@ -185,9 +204,11 @@ class State {
       }
       const DeviceNoise before = device_now();
       if (request->lead_in > 0) batch(request->lead_in);
+      clear_columns();
       noise_.start();
       const double elapsed_ns = batch(request->iterations);
-      deliver({elapsed_ns, request->iterations, noise_.stop(), device_since(before)});
+      deliver({elapsed_ns, request->iterations, noise_.stop(), device_since(before),
+               columns_of(request->iterations)});
     }
   }
 
@@ -212,6 +233,8 @@ class State {
   void require_sound_numbers() const;
   std::optional<SampleRequest> next() { return source_.next(); }
   void deliver(const Sample& sample);
+  void clear_columns();
+  std::vector<double> columns_of(std::uint64_t iterations) const;
   DeviceNoise device_now() const { return read_device_ ? read_device_() : DeviceNoise{}; }
   DeviceNoise device_since(const DeviceNoise& before) const;
   void surrounded(const SampleRequest& request, const std::function<void()>& run);
@@ -228,6 +251,7 @@ class State {
   NoiseMeter noise_;
   std::optional<std::size_t> cache_bytes_;
   std::function<DeviceNoise()> read_device_;
+  std::deque<double> column_sums_;  ///< each Column has the address of its own
   bool measured_ = false;
 };
 

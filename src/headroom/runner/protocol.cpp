@@ -4,6 +4,7 @@
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
 #include "headroom/runner/json_integer.h"
+#include "headroom/runner/json_numbers.h"
 
 namespace headroom {
 namespace {
@@ -37,11 +38,13 @@ StringMap string_map(const Json& json, const char* key) {
 Json to_json(const CaseInfo& info) {
   Json metrics = Json::array();
   for (const ReportedMetric& metric : info.metrics) {
-    metrics.push_back({{"name", metric.name},
-                       {"unit", metric.unit},
-                       {"higher_is_better", metric.direction == Direction::kHigherIsBetter},
-                       {"amount", metric.amount},
-                       {"is_rate", metric.is_rate}});
+    Json told{{"name", metric.name},
+              {"unit", metric.unit},
+              {"higher_is_better", metric.direction == Direction::kHigherIsBetter},
+              {"amount", metric.amount},
+              {"is_rate", metric.kind == ReportedMetric::Kind::kRate}};
+    if (metric.kind == ReportedMetric::Kind::kColumn) told["is_column"] = true;
+    metrics.push_back(std::move(told));
   }
   Json json{{"flops", info.work.flops},
             {"bytes", info.work.bytes},
@@ -67,6 +70,18 @@ std::optional<Precision> sums_in(const Json& json, const std::string& where) {
   return found;
 }
 
+ReportedMetric reported_metric(const Json& json, const std::string& where) {
+  ReportedMetric metric;
+  metric.name = json_string(json, "name", where);
+  metric.unit = json_string(json, "unit", where);
+  if (!json_bool(json, "higher_is_better", where)) metric.direction = Direction::kLowerIsBetter;
+  metric.amount = json_number(json, "amount", where);
+  if (json_bool(json, "is_rate", where)) metric.kind = ReportedMetric::Kind::kRate;
+  if (json.contains("is_column") && json_bool(json, "is_column", where))
+    metric.kind = ReportedMetric::Kind::kColumn;
+  return metric;
+}
+
 CaseInfo case_info(const Json& json) {
   const std::string where = "/info";
   CaseInfo info;
@@ -78,14 +93,8 @@ CaseInfo case_info(const Json& json) {
   info.tolerance = json_number(json, "tolerance", where);
   info.sums_in = sums_in(json, where);
   info.wrong = json_string_or(json, "wrong", "", where);
-  for (const Json& metric : json_array(json, "metrics", where)) {
-    info.metrics.push_back(
-        {json_string(metric, "name", where + "/metrics"), json_string(metric, "unit", where + "/metrics"),
-         json_bool(metric, "higher_is_better", where + "/metrics") ? Direction::kHigherIsBetter
-                                                                   : Direction::kLowerIsBetter,
-         json_number(metric, "amount", where + "/metrics"),
-         json_bool(metric, "is_rate", where + "/metrics")});
-  }
+  for (const Json& metric : json_array(json, "metrics", where))
+    info.metrics.push_back(reported_metric(metric, where + "/metrics"));
   info.inputs = string_map(json, "inputs");
   info.notes = string_map(json, "notes");
   return info;
@@ -229,6 +238,7 @@ Json to_json(const SampleReply& reply) {
                       {"temperature_c", device.temperature_c},
                       {"throttle", device.throttle}};
   }
+  if (!reply.sample.columns.empty()) json["columns"] = reply.sample.columns;
   return json;
 }
 
@@ -249,6 +259,7 @@ SampleReply sample_reply_from_json(const Json& json) {
         json_number(device, "power_w", "/device"), json_number(device, "temperature_c", "/device"),
         json_integer<std::uint32_t>(device, "throttle", "/device")};
   }
+  if (json.contains("columns")) reply.sample.columns = json_numbers(json, "columns", "");
   return reply;
 }
 

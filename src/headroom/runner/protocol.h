@@ -29,7 +29,9 @@ namespace headroom {
 ///                                                                or "skipped" / "failed" with a "reason"
 ///   {"do": "sample", "case": 7, "iterations": 100, "lead_in": 1} -> {"elapsed_ns": ..., "noise": {...},
 ///                                                                   "device": {...} where a driver tells of
-///                                                                   one}
+///                                                                   one, "columns": [...] where "info" has
+///                                                                   metrics with "is_column": as many, in
+///                                                                   that order, each per iteration}
 ///                                                                or {"failed": "reason"}
 ///   {"do": "trace", "case": 7, "file": "/full/path.json"}     -> {"traced": "/full/path.json"}
 ///                                                                or {"untraced": "reason"}

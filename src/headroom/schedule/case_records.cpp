@@ -20,11 +20,11 @@ namespace {
 /// Quartiles further apart than this share of the median make a limit unstable.
 constexpr double kUnstableSpread = 0.10;
 
-/// How a metric follows from the time of an iteration.
+/// How a metric follows from a sample.
 struct MetricForm {
   std::string name, unit;
   Direction direction = Direction::kLowerIsBetter;
-  std::function<double(double ns, std::uint32_t round)> value;
+  std::function<double(const Reading&)> value;
   bool follows_time = true;  ///< a limit of the time says nothing about a metric that does not
 };
 
@@ -49,35 +49,47 @@ MetricForm flops_utilization(const Work& work, const Floor& floor) {
   }
   const double typical = median(floor.peak_flops.values);
   return {kFlopsUtilization, "1", Direction::kHigherIsBetter,
-          [peaks, typical, flops = work.flops](double ns, std::uint32_t round) {
-            const auto found = peaks.find(round);
-            return flops / (ns * 1e-9) / (found == peaks.end() ? typical : found->second);
+          [peaks, typical, flops = work.flops](const Reading& reading) {
+            const auto found = peaks.find(reading.round);
+            return flops / (reading.ns * 1e-9) / (found == peaks.end() ? typical : found->second);
           },
           true};
+}
+
+/// `column`: its place among the columns, where it is one.
+std::function<double(const Reading&)> value_of(const ReportedMetric& metric, std::size_t column) {
+  switch (metric.kind) {
+    case ReportedMetric::Kind::kRate:
+      return [amount = metric.amount](const Reading& reading) { return amount / (reading.ns * 1e-9); };
+    case ReportedMetric::Kind::kColumn:
+      return [column](const Reading& reading) { return reading.columns.at(column); };
+    case ReportedMetric::Kind::kValue:
+      break;
+  }
+  return [amount = metric.amount](const Reading&) { return amount; };
 }
 
 std::vector<MetricForm> metric_forms(const Track& track, const std::optional<Floor>& floor) {
   const Work work = track.info.work;
   std::vector<MetricForm> forms;
   forms.push_back({kLatency, "us", Direction::kLowerIsBetter,
-                   [](double ns, std::uint32_t) { return ns / kNsPerUs; }, true});
+                   [](const Reading& reading) { return reading.ns / kNsPerUs; }, true});
   if (work.bytes > 0) {
     forms.push_back({kBandwidth, "GB/s", Direction::kHigherIsBetter,
-                     [work](double ns, std::uint32_t) { return work.bytes / ns; }, true});
+                     [work](const Reading& reading) { return work.bytes / reading.ns; }, true});
   }
   if (work.flops > 0) {
     forms.push_back({kFlops, "GFLOP/s", Direction::kHigherIsBetter,
-                     [work](double ns, std::uint32_t) { return work.flops / ns; }, true});
+                     [work](const Reading& reading) { return work.flops / reading.ns; }, true});
   }
   if (work.flops > 0 && floor && !floor->peak_flops.values.empty()) {
     forms.push_back(flops_utilization(work, *floor));
   }
+  std::size_t columns = 0;
   for (const ReportedMetric& metric : track.info.metrics) {
-    forms.push_back({metric.name, metric.unit, metric.direction,
-                     [metric](double ns, std::uint32_t) {
-                       return metric.is_rate ? metric.amount / (ns * 1e-9) : metric.amount;
-                     },
-                     metric.is_rate});
+    forms.push_back({metric.name, metric.unit, metric.direction, value_of(metric, columns),
+                     metric.kind == ReportedMetric::Kind::kRate});
+    if (metric.kind == ReportedMetric::Kind::kColumn) ++columns;
   }
   // Tables show the first one that is marked: the headline before those that stand beside it.
   const auto declared = std::ranges::find(forms, track.planned.metric, &MetricForm::name);
@@ -99,7 +111,7 @@ std::vector<ProcessSamples> samples_of(const Track& track, const MetricForm& for
       process.warmup = warmups[processes.size()];
       processes.push_back(std::move(process));
     }
-    processes.back().values.push_back(form.value(reading.ns, reading.round));
+    processes.back().values.push_back(form.value(reading));
     processes.back().rounds.push_back(reading.round);
     processes.back().noise.push_back(reading.noise);
     processes.back().device.push_back(reading.device);

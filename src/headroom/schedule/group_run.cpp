@@ -20,8 +20,14 @@ constexpr double kLeadInNs = 1e6;
 constexpr int kFirstTuningId = 100'000;
 /// Of the time that a group may take; a second is enough.
 constexpr double kTuningShare = 0.25;
+constexpr const char* kOtherColumns = "a sample has more or fewer columns than the case declared";
 constexpr const char* kNoTime =
     "a sample took no time at all: its work was optimised away, or its clock stands still";
+
+std::size_t column_count(const CaseInfo& info) {
+  return static_cast<std::size_t>(
+      std::ranges::count(info.metrics, ReportedMetric::Kind::kColumn, &ReportedMetric::kind));
+}
 
 }  // namespace
 
@@ -251,11 +257,16 @@ void GroupRun::sample(Track& track) {
   tracks_.guarded(track, [&](Worker& worker) {
     const SampleReply reply = worker.sample(track.id, {track.iterations, track.lead_in});
     if (!reply.failure.empty()) return PreparedTracks::fail(track, worker, reply.failure);
-    Reading reading{round_, tracks_.epoch(),
+    Reading reading{round_,
+                    tracks_.epoch(),
                     reply.sample.elapsed_ns / static_cast<double>(reply.sample.iterations),
-                    reply.sample.noise, reply.sample.device};
+                    reply.sample.noise,
+                    reply.sample.device,
+                    reply.sample.columns};
     // Ratios need a time that is positive, and no honest sample takes none.
     if (!(reading.ns > 0)) return PreparedTracks::fail(track, worker, kNoTime);
+    if (reading.columns.size() != column_count(track.info))
+      return PreparedTracks::fail(track, worker, kOtherColumns);
     // Where the host's threads lie says nothing about a device.
     if (track.planned.device == "cpu") reading.noise.placement_ns = placement_ns_;
     track.readings.push_back(reading);

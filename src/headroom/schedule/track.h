@@ -19,6 +19,7 @@ struct Reading {
   double ns = 0;            ///< per iteration
   SampleNoise noise;
   DeviceNoise device{};
+  std::vector<double> columns{};  ///< per iteration: those of the metrics of its case that are columns
 };
 
 /// A case in the rounds of its group, and everything that it gave.

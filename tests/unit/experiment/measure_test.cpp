@@ -204,11 +204,46 @@ TEST_F(Measure, WhatTheCaseSaysIsInItsInfo) {
   EXPECT_EQ(info.inputs.at("x"), "f32[3]");
   EXPECT_EQ(info.notes.at("isa"), "avx2");
   ASSERT_EQ(info.metrics.size(), 2U);
-  EXPECT_TRUE(info.metrics[0].is_rate);
+  EXPECT_EQ(info.metrics[0].kind, ReportedMetric::Kind::kRate);
   EXPECT_EQ(info.metrics[0].direction, Direction::kHigherIsBetter);
-  EXPECT_FALSE(info.metrics[1].is_rate);
+  EXPECT_EQ(info.metrics[1].kind, ReportedMetric::Kind::kValue);
   EXPECT_EQ(info.metrics[1].amount, 0.5);
   EXPECT_FALSE(info.verified);
+}
+
+TEST_F(Measure, ColumnsAreMeansOverTheTimedIterations) {
+  State state(spec_of(), source, shared);
+  Column even = state.column("even", "1"), bytes = state.column("bytes", "B", Direction::kHigherIsBetter);
+  int calls = 0;
+  state.measure([&] {
+    even.add(calls % 2);
+    bytes.add(100);
+    ++calls;
+  });
+  const CaseInfo& info = source.infos.at(0);
+  ASSERT_EQ(info.metrics.size(), 2U);
+  EXPECT_EQ(info.metrics[1].kind, ReportedMetric::Kind::kColumn);
+  EXPECT_EQ(info.metrics[1].direction, Direction::kHigherIsBetter);
+  EXPECT_THAT(source.samples.at(0).columns, ElementsAre(1.0 / 3, 100))
+      << "the two before the clock do not count";
+  EXPECT_THAT(source.samples.at(1).columns, ElementsAre(3.0 / 5, 100));
+}
+
+TEST_F(Measure, ColumnsStandBesideAClockOfTheCasesOwn) {
+  State state(spec_of(), source, shared);
+  Column launched = state.column("launched", "1");
+  state.measure_batches([&](std::uint64_t iterations) {
+    launched.add(2 * static_cast<double>(iterations));
+    return 10.0 * static_cast<double>(iterations);
+  });
+  EXPECT_THAT(source.samples.at(0).columns, ElementsAre(2));
+}
+
+TEST_F(Measure, AColumnThatIsNoNumberFailsTheCase) {
+  State state(spec_of(), source, shared);
+  Column ratio = state.column("ratio", "1");
+  EXPECT_THROW(state.measure([&] { ratio.add(std::numeric_limits<double>::quiet_NaN()); }),
+               std::runtime_error);
 }
 
 TEST_F(Measure, NumbersThatCannotBeAreRefusedBeforeTheFirstSample) {

@@ -133,7 +133,7 @@ TEST(Protocol, CaseInfoComesBack) {
         make.number(),
         make.number(),
         {{make.text(), make.text(), make.coin() ? Direction::kLowerIsBetter : Direction::kHigherIsBetter,
-          make.number(), make.coin()}},
+          make.coin() ? ReportedMetric::Kind::kRate : ReportedMetric::Kind::kColumn, make.number()}},
         make.map(),
         make.map()};
     if (make.coin()) info.sums_in = make.coin() ? Precision::kBf16 : Precision::kF64;
@@ -157,7 +157,7 @@ TEST(Protocol, CaseInfoComesBack) {
     EXPECT_EQ(back.info.metrics[0].unit, info.metrics[0].unit);
     EXPECT_EQ(back.info.metrics[0].direction, info.metrics[0].direction);
     EXPECT_EQ(back.info.metrics[0].amount, info.metrics[0].amount);
-    EXPECT_EQ(back.info.metrics[0].is_rate, info.metrics[0].is_rate);
+    EXPECT_EQ(back.info.metrics[0].kind, info.metrics[0].kind);
   }
 }
 

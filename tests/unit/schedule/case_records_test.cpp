@@ -174,8 +174,9 @@ TEST(CaseRecords, FlopsUtilizationIsFlopsOverTimeOverPeak) {
 TEST(CaseRecords, TheCasesOwnMetrics) {
   GroupResult result;
   result.cases = {track_of("native", 1e6, kWork)};
-  result.cases[0].info.metrics = {{"token_per_sec", "tokens/s", Direction::kHigherIsBetter, 4, true},
-                                  {"loss", "1", Direction::kLowerIsBetter, 0.5, false}};
+  result.cases[0].info.metrics = {
+      {"token_per_sec", "tokens/s", Direction::kHigherIsBetter, ReportedMetric::Kind::kRate, 4},
+      {"loss", "1", Direction::kLowerIsBetter, ReportedMetric::Kind::kValue, 0.5}};
   result.limits = {limit_of(Resource::kRead, 1e6, 1e5)};
   const auto records = records_of(result);
   EXPECT_NEAR(named(records, "token_per_sec").metric.value, 4000, 1e-6);
@@ -184,14 +185,38 @@ TEST(CaseRecords, TheCasesOwnMetrics) {
   EXPECT_FALSE(named(records, "loss").limit) << "no limit of the time bounds it";
 }
 
+TEST(CaseRecords, ColumnsHaveSamplesOfTheirOwn) {
+  GroupResult result;
+  result.cases = {track_of("native", 1e6, kWork)};
+  using Kind = ReportedMetric::Kind;
+  result.cases[0].info.metrics = {{"forward", "ns", Direction::kLowerIsBetter, Kind::kColumn, 0},
+                                  {"loss", "1", Direction::kLowerIsBetter, Kind::kValue, 0.5},
+                                  {"hits", "1", Direction::kHigherIsBetter, Kind::kColumn, 0}};
+  for (Reading& reading : result.cases[0].readings)
+    reading.columns = {reading.ns / 4, 7.0 + reading.round % 3};
+  result.limits = {limit_of(Resource::kRead, 1e6, 1e5)};
+  const auto records = records_of(result);
+  const Record& forward = named(records, "forward");
+  EXPECT_NEAR(forward.metric.value, 2.5e5, 1);
+  EXPECT_EQ(forward.metric.unit, "ns");
+  ASSERT_TRUE(forward.interval);
+  EXPECT_LT(forward.interval->high, 2.51e5);
+  ASSERT_THAT(forward.samples, SizeIs(2));
+  EXPECT_EQ(forward.samples[1].rounds.front(), 20U);
+  EXPECT_FALSE(forward.limit);
+  EXPECT_EQ(named(records, "hits").metric.value, 8);
+  EXPECT_EQ(named(records, "hits").metric.direction, Direction::kHigherIsBetter);
+}
+
 TEST(CaseRecords, MetricsThatStandBesideTheHeadlineAreMarkedBehindIt) {
   GroupResult result;
   result.cases = {track_of("native", 1e6, kWork)};
   result.cases[0].planned.metric = "token_per_sec";
   result.cases[0].planned.also_metrics = {"memory_bandwidth(GB/s)", "compilation_time(s)"};
   result.cases[0].planned.model = "Llama";
-  result.cases[0].info.metrics = {{"token_per_sec", "tokens/s", Direction::kHigherIsBetter, 1, true},
-                                  {"compilation_time(s)", "s", Direction::kLowerIsBetter, 9, false}};
+  result.cases[0].info.metrics = {
+      {"token_per_sec", "tokens/s", Direction::kHigherIsBetter, ReportedMetric::Kind::kRate, 1},
+      {"compilation_time(s)", "s", Direction::kLowerIsBetter, ReportedMetric::Kind::kValue, 9}};
   std::vector<std::string> marked;
   for (const Record& record : records_of(result)) {
     EXPECT_EQ(record.model.type, "OSS model");

@@ -30,7 +30,9 @@ struct FakeCase {
   std::string untraced{};                           ///< why it cannot be recorded
   bool lost_in_trace = false;                       ///< recording kills the runner
   std::optional<Precision> sums_in{};               ///< that it declares
-  bool wrong = false;                               ///< fails, or is timed where the scheduler asks for that
+  std::vector<double> columns{};                    ///< of each sample; the case declares `declared_columns`
+  std::size_t declared_columns = 0;
+  bool wrong = false;  ///< fails, or is timed where the scheduler asks for that
 };
 
 struct FakeEvent {
@@ -92,6 +94,9 @@ class FakeWorkers final : public Workers {
       reply.info.sums_in = fake.sums_in;
       if (fake.wrong) reply.info.wrong = "wrong answer";
       reply.info.work = fake.work;
+      for (std::size_t i = 0; i < fake.declared_columns; ++i)
+        reply.info.metrics.push_back(
+            {"column", "1", Direction::kLowerIsBetter, ReportedMetric::Kind::kColumn, 0});
       return reply;
     }
     SampleReply sample(int id, const SampleRequest& request) override {
@@ -106,6 +111,7 @@ class FakeWorkers final : public Workers {
       SampleReply reply;
       reply.sample.iterations = request.iterations;
       reply.sample.elapsed_ns = fake.ns * factor * static_cast<double>(request.iterations);
+      reply.sample.columns = fake.columns;
       all.clock_ns += reply.sample.elapsed_ns;
       return reply;
     }

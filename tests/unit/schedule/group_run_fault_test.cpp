@@ -145,6 +145,17 @@ TEST(GroupRunFaults, ASampleOfNoTimeFailsTheCase) {
   EXPECT_GE(result.cases[1].readings.size(), 30U);
 }
 
+TEST(GroupRunFaults, OtherColumnsThanDeclaredFailTheCase) {
+  GroupFixture fixture(1);
+  fixture.workers.cases["dot/a@0"].declared_columns = 1;
+  fixture.workers.cases["dot/a@0"].columns = {7};
+  fixture.workers.cases["dot/b@0"].declared_columns = 1;
+  const GroupResult result = fixture.run({planned_case("a"), planned_case("b")});
+  EXPECT_EQ(result.cases[0].outcome.kind, kMeasured);
+  EXPECT_THAT(result.cases[0].readings.front().columns, ElementsAre(7));
+  EXPECT_THAT(result.cases[1].outcome.reason, HasSubstr("columns"));
+}
+
 TEST(GroupRunFaults, ARunnerLostInPrepareLosesOnlyThatCase) {
   GroupFixture fixture(1);
   fixture.workers.cases["dot/b@0"].lost_in_prepare = 1;
