@@ -58,11 +58,15 @@ std::vector<const Record*> both_of(const std::vector<Record>& records, const Rec
   return found;
 }
 
-/// Whether it is said to have regressed, or looks like it and cannot be told.
+/// Whether it is said to have regressed, or looks like it, by its modes or by their shares, and cannot be
+/// told.
 bool is_suspect(const Comparison& comparison) {
   if (comparison.verdict == Verdict::kRegression) return true;
-  return comparison.verdict == Verdict::kInconclusive && comparison.ratio &&
-         worsening(*comparison.ratio, comparison.baseline->metric.direction).ratio > 1 + comparison.margin;
+  const auto looks_worse = [&](const std::optional<RatioEstimate>& ratio) {
+    return ratio && worsening(*ratio, comparison.baseline->metric.direction).ratio > 1 + comparison.margin;
+  };
+  return comparison.verdict == Verdict::kInconclusive &&
+         (looks_worse(comparison.ratio) || (comparison.modes && looks_worse(comparison.modes->share_effect)));
 }
 
 }  // namespace
@@ -80,6 +84,7 @@ std::vector<std::string> confirm_regressions(std::span<Comparison> comparisons, 
     // Side by side counts more than apart, whatever it says.
     comparison.ratio = again.front().ratio;
     comparison.estimator = again.front().estimator;
+    comparison.modes = again.front().modes;
     comparison.samples = again.front().samples;
     comparison.verdict = again.front().verdict;
     comparison.p_value = again.front().p_value;

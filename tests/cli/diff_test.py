@@ -131,6 +131,37 @@ class DiffTest(CommandLineTest):
         self.assertIn("no samples: one number each; nothing can tell this difference from noise", lone.stdout)
         self.assertNotRegex(lone.stdout, "x D=64 .*regression")
 
+    def modes(self, name, factor, slow_share, count=100, seed=1):
+        """10 us, or 13 us in that share of the samples, in random order."""
+        source = random.Random(seed)
+        values = [value * (1.3 if source.random() < slow_share else 1)
+                  for value in samples(10 * factor, seed, count)]
+        return self.write(name, [record("gemv", values)])
+
+    def test_modes_are_compared_each_with_its_like(self):
+        before, after = self.modes("before.json", 1, 0.5), self.modes("after.json", 1.03, 0.5, seed=2)
+        result = told("--gate", "1%", before, after)
+        self.assert_exit(result, 1)
+        self.assertRegex(result.stdout, r"gemv D=64 .* 1\.0[23]\d .* regression +100 modes")
+        self.assertRegex(result.stdout, r"modes: 10\.0 µs, now 10\.3 µs \(1\.0(29|30|31)\), in \d+, now \d+ % of the samples")
+
+    def test_a_change_of_the_shares_of_modes_is_a_change(self):
+        before, after = self.modes("before.json", 1, 0.2), self.modes("after.json", 1, 0.6, seed=2)
+        result = told("--gate", "1%", "--json", self.folder / "diff.json", before, after)
+        self.assert_exit(result, 1)
+        self.assertIn("their shares alone make the mean 1.", result.stdout)
+        modes = json.loads((self.folder / "diff.json").read_text())["comparisons"][0]["modes"]
+        self.assertEqual([len(modes[side]["groups"]) for side in ("baseline", "test")], [2, 2])
+        self.assertGreater(modes["share_effect"]["low"], 1.01)
+        self.assertGreater(modes["matched"][1]["share_change_low"], 0)
+        self.assertLess(modes["matched"][0]["share_change_high"], 0)
+
+    def test_modes_of_one_side_are_never_the_same(self):
+        before, after = self.modes("before.json", 1, 0), self.modes("after.json", 1, 0.3, seed=2)
+        result = told("--gate", "10%", before, after)
+        self.assert_exit(result, 3)
+        self.assertRegex(result.stdout, r"modes: the baseline is one group, the test \S+ µs in \d+ % of the samples, 13\.0 µs")
+
     def test_a_gate_on_the_tail_finds_what_the_median_does_not_show(self):
         source = random.Random(5)
         slow = [value * (10 if source.random() < 0.1 else 1) for value in samples(10, 4, count=400)]

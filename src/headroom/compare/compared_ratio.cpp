@@ -74,6 +74,8 @@ const char* to_string(Estimator estimator) {
       return "paired";
     case Estimator::kUnpaired:
       return "unpaired";
+    case Estimator::kModes:
+      return "modes";
     case Estimator::kShares:
       return "shares";
     case Estimator::kNone:
@@ -99,7 +101,14 @@ ComparedRatio::ComparedRatio(const Record& baseline, const Record& test, double 
   baseline_ = runs_of(baseline);
   test_ = runs_of(test);
   value_spread_ = if_known(pooled(spread_of(baseline_, test_, &RunValue::value), known.values));
+  modes_ = ModeSeries::of(steady(baseline), steady(test, test_factor));
+  if (modes_ && by_modes(kConfidence).interval) estimator_ = Estimator::kModes;
   look_at_shares(baseline, test, known);
+}
+
+void ComparedRatio::expect_correlation(double rho) {
+  series_.expect_correlation(rho);
+  if (modes_) modes_->expect_correlation(rho);
 }
 
 void ComparedRatio::look_at_shares(const Record& baseline, const Record& test, const RunKnowledge& known) {
@@ -111,15 +120,39 @@ void ComparedRatio::look_at_shares(const Record& baseline, const Record& test, c
   const double difference = mean_log_fraction(baseline_) - mean_log_fraction(test_);
   share_ratio_log_ = baseline.metric.direction == Direction::kLowerIsBetter ? difference : -difference;
   share_error_ = std::hypot(error_of_mean(baseline_), error_of_mean(test_));
-  if (log_width(by_shares(kConfidence)) < log_width(by_samples(kConfidence))) estimator_ = Estimator::kShares;
+  if (log_width(by_shares(kConfidence)) < log_width(at(kConfidence))) estimator_ = Estimator::kShares;
 }
 
 RatioEstimate ComparedRatio::at(double confidence) const {
-  return estimator_ == Estimator::kShares ? by_shares(confidence) : by_samples(confidence);
+  if (estimator_ == Estimator::kShares) return by_shares(confidence);
+  return estimator_ == Estimator::kModes ? by_modes(confidence) : by_samples(confidence);
+}
+
+std::optional<ModeComparison> ComparedRatio::modes() const {
+  if (!modes_) return std::nullopt;
+  ModeComparison comparison = modes_->at(kConfidence);
+  comparison.share_effect = share_effect(kConfidence);
+  return comparison;
+}
+
+std::optional<RatioEstimate> ComparedRatio::share_effect(double confidence) const {
+  std::optional<RatioEstimate> effect = modes_ ? modes_->share_effect(confidence) : std::nullopt;
+  if (!effect) return std::nullopt;
+  effect->pairs = series_.at(confidence).pairs;
+  return allowing_for_runs(*effect, confidence);
 }
 
 RatioEstimate ComparedRatio::by_samples(double confidence) const {
-  RatioEstimate estimate = series_.at(confidence);
+  return allowing_for_runs(series_.at(confidence), confidence);
+}
+
+RatioEstimate ComparedRatio::by_modes(double confidence) const {
+  RatioEstimate estimate = modes_->ratio_at(confidence);
+  estimate.pairs = series_.at(confidence).pairs;
+  return allowing_for_runs(estimate, confidence);
+}
+
+RatioEstimate ComparedRatio::allowing_for_runs(RatioEstimate estimate, double confidence) const {
   if (!estimate.interval || !value_spread_) return estimate;
   const double half = run_half_width(*value_spread_, baseline_.size(), test_.size(), confidence);
   estimate.interval->low = std::min(estimate.interval->low, estimate.ratio * std::exp(-half));

@@ -78,7 +78,7 @@ void compare_numbers(Comparison& result) {
 
 /// Of two that were measured apart.
 void raise_doubts(Comparison& result) {
-  if (!result.run_spread) {
+  if (lacks_run_spread(result)) {
     result.doubts.emplace_back(
         "measured apart, and too few runs tell how far runs of it lie apart");
   }
@@ -142,6 +142,7 @@ Comparison compare_records(const Record& baseline, const Record& test, const Run
   const ComparedRatio ratio(baseline, test, result.test_factor, known);
   result.estimator = ratio.estimator();
   result.ratio = ratio.at(kConfidence);
+  result.modes = ratio.modes();
   result.neighbour_correlation = ratio.neighbour_correlation();
   result.known = known;
   result.run_spread = ratio.run_spread();
@@ -149,7 +150,14 @@ Comparison compare_records(const Record& baseline, const Record& test, const Run
   result.samples = result.ratio->pairs;
   result.verdict = Verdict::kInconclusive;
   result.more_pairs = advised_pairs(*result.ratio);
+  if (result.modes && result.modes->share_effect)
+    result.more_pairs = std::max(result.more_pairs, advised_pairs(*result.modes->share_effect));
   return result;
+}
+
+bool lacks_run_spread(const Comparison& comparison) {
+  const bool apart = comparison.estimator != Estimator::kNone && comparison.estimator != Estimator::kPaired;
+  return apart && !comparison.run_spread;
 }
 
 RatioEstimate worsening(const RatioEstimate& ratio, Direction direction) {

@@ -51,6 +51,9 @@ struct Comparison {
   double test_factor = 1;              ///< from the test's unit to the baseline's
   std::optional<RatioEstimate> ratio;  ///< test over baseline
   Estimator estimator = Estimator::kNone;
+  /// The groups that the samples of either side fall into, where they were measured apart and are not one
+  /// group.
+  std::optional<ModeComparison> modes;
   std::size_t samples = 0;           ///< pairs, or the samples of the side that has fewer
   RunKnowledge known;                ///< how far runs lie apart, beside what the two sides tell
   std::optional<RunSpread> run_spread;  ///< that the interval allows for; nothing where they were paired
@@ -72,6 +75,9 @@ struct Comparison {
 /// where the two were measured apart and nothing tells how far runs lie apart, or a record tells of trouble
 /// (troubles_of).
 Comparison compare_records(const Record& baseline, const Record& test, const RunKnowledge& known = {});
+
+/// Whether the two were measured apart and nothing tells how far runs lie apart.
+bool lacks_run_spread(const Comparison& comparison);
 
 /// The ratio turned so that more than 1 is worse.
 RatioEstimate worsening(const RatioEstimate& ratio, Direction direction);

@@ -48,9 +48,7 @@ GateAnswer gate_answer(std::span<const Comparison> judged, std::size_t missing) 
     answer.exit = ExitCode::kInconclusive;
     answer.sentence = fmt::format("no regression was shown, but {} of {} cases are undecided",
                                   judged.size() - fine, judged.size());
-    const auto unknown = std::ranges::count_if(judged, [](const Comparison& c) {
-      return c.estimator == Estimator::kUnpaired && !c.run_spread;
-    });
+    const auto unknown = std::ranges::count_if(judged, lacks_run_spread);
     if (unknown > 0) answer.sentence += fmt::format(" ({} because nothing tells how far runs lie apart)", unknown);
     if (missing > 0) answer.sentence += fmt::format(" and {} of the baseline are missing", missing);
   } else {

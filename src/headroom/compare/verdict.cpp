@@ -2,7 +2,9 @@
 #include "headroom/compare/verdict.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <optional>
 #include <vector>
 
 #include "headroom/stats/multiplicity.h"
@@ -14,14 +16,43 @@ bool has_samples(const Comparison& comparison) {
   return comparison.estimator != Estimator::kNone;
 }
 
-/// What the 95 % interval says by itself.
-Verdict claim_of(const Comparison& comparison) {
-  const RatioEstimate worse = worsening(*comparison.ratio, comparison.baseline->metric.direction);
+/// What an interval says by itself.
+Verdict claim_of(const Comparison& comparison, const RatioEstimate& ratio) {
+  const RatioEstimate worse = worsening(ratio, comparison.baseline->metric.direction);
   if (worse.interval->low > 1 + comparison.margin) return Verdict::kRegression;
   if (worse.interval->high < 1 - comparison.margin) return Verdict::kImprovement;
   const bool inside =
       worse.interval->low >= 1 - comparison.margin && worse.interval->high <= 1 + comparison.margin;
   return inside ? Verdict::kSame : Verdict::kInconclusive;
+}
+
+bool is_change(Verdict verdict) {
+  return verdict == Verdict::kRegression || verdict == Verdict::kImprovement;
+}
+
+/// Whether the two lie wholly on different sides of 1.
+bool disagree(const RatioEstimate& a, const RatioEstimate& b) {
+  return (a.interval->low > 1 && b.interval->high < 1) || (a.interval->high < 1 && b.interval->low > 1);
+}
+
+/// What the ratio and the change of the shares of modes say together. `shares`: nothing where it is not
+/// known.
+Verdict claim_of(const Comparison& comparison, const RatioEstimate& ratio,
+                 const std::optional<RatioEstimate>& shares) {
+  const Verdict by_ratio = claim_of(comparison, ratio);
+  if (!comparison.modes) return by_ratio;
+  if (!shares) return is_change(by_ratio) ? by_ratio : Verdict::kInconclusive;
+  const Verdict by_shares = claim_of(comparison, *shares);
+  if (disagree(ratio, *shares) && (is_change(by_ratio) || is_change(by_shares))) {
+    // Only a ratio mode by mode has nothing of the shares in it.
+    if (comparison.estimator != Estimator::kModes) return Verdict::kInconclusive;
+    const Verdict both =
+        claim_of(comparison, weighted_product(std::array{ratio, *shares}, std::array{1.0, 1.0}));
+    return is_change(both) ? both : Verdict::kInconclusive;
+  }
+  if (is_change(by_ratio)) return by_ratio;
+  if (is_change(by_shares)) return by_shares;
+  return by_ratio == by_shares && all_bounded(*comparison.modes) ? by_ratio : Verdict::kInconclusive;
 }
 
 /// By how much neighbouring rounds are correlated over the whole suite: what the machine does to one case it
@@ -42,9 +73,14 @@ double shared_correlation(std::span<const Comparison* const> suite) {
 
 /// Whether the interval at confidence 1 - 2p still makes the claim.
 bool holds_at(const Comparison& comparison, const ComparedRatio& ratio, Verdict claim, double p) {
-  Comparison at = comparison;
-  at.ratio = ratio.at(1 - 2 * p);
-  return at.ratio->interval && claim_of(at) == claim;
+  const double confidence = 1 - 2 * p;
+  const RatioEstimate at = ratio.at(confidence);
+  return at.interval && claim_of(comparison, at, ratio.share_effect(confidence)) == claim;
+}
+
+/// How many intervals could have made the claim: with modes that of the ratio and that of their shares.
+double looks_of(const Comparison& comparison) {
+  return comparison.modes && comparison.modes->share_effect ? 2 : 1;
 }
 
 /// The smallest p at which the claim holds, to within 2 %; it holds at .025 unless the neighbours are
@@ -73,7 +109,10 @@ std::vector<double> adjusted(const std::vector<double>& p_values, Multiplicity m
 void correct(std::span<Comparison* const> suite, Verdict claim, double correlation, const JudgeRule& rule) {
   std::vector<double> p_values;
   for (const Comparison* comparison : suite) {
-    p_values.push_back(comparison->verdict == claim ? p_value_of(*comparison, claim, correlation) : 1);
+    const double p = comparison->verdict == claim
+                         ? looks_of(*comparison) * p_value_of(*comparison, claim, correlation)
+                         : 1;
+    p_values.push_back(std::min(1.0, p));
   }
   const std::vector<double> corrected = adjusted(p_values, rule.multiplicity);
   for (std::size_t i = 0; i < suite.size(); ++i) {
@@ -95,8 +134,11 @@ void judge(std::span<Comparison> comparisons, const JudgeRule& rule) {
   const double hardest = rule.alpha / static_cast<double>(std::max<std::size_t>(1, suite.size()));
   for (Comparison* comparison : suite) {
     const bool reachable = std::exp2(-static_cast<double>(comparison->samples)) <= hardest;
-    comparison->verdict =
-        reachable && comparison->ratio->interval ? claim_of(*comparison) : Verdict::kUnderpowered;
+    const std::optional<RatioEstimate> shares =
+        comparison->modes ? comparison->modes->share_effect : std::nullopt;
+    comparison->verdict = reachable && comparison->ratio->interval
+                              ? claim_of(*comparison, *comparison->ratio, shares)
+                              : Verdict::kUnderpowered;
   }
   const double correlation = shared_correlation(suite);
   correct(suite, Verdict::kRegression, correlation, rule);

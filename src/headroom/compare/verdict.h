@@ -31,8 +31,14 @@ struct JudgeRule {
 /// of its own, and all of them together cost nothing where there is none. Claims that do not survive the
 /// correction, over all comparisons of the suite that have samples and for each of the two directions, are
 /// inconclusive. Cases in which no n samples of this number could reach alpha over the number of cases (2^-n
-/// is the smallest p of a sign test) are underpowered, never the same. Where a comparison has doubts, nothing
-/// is claimed.
+/// is the smallest p of a sign test) are underpowered, never the same.
+///
+/// Where the samples of two that were measured apart fall into groups (Comparison::modes), what the change of
+/// their shares makes of the mean is held against the margin as the ratio is, and either makes a claim (its
+/// p-value is doubled: two intervals could have made it). Where the two lie on different sides of 1, only
+/// both taken together make one, and only where the ratio is one mode by mode. The same needs both within the
+/// margin; where groups cannot be matched or their shares tell nothing, nothing is the same. Where a
+/// comparison has doubts, nothing is claimed.
 ///
 /// SIM (bench_gate_false_alarms, 2,000 suites of 50 cases, 1 % noise, Holm): suites with a false regression
 /// at a margin of 0: 2.5 % with 30 pairs, 4.3 % with 100, 1.9 % with spikes, 4.7 % with 8 processes that

@@ -205,12 +205,6 @@ RatioToOther read_ratio(const Json& object, const std::string& where) {
   return ratio;
 }
 
-Json write_modes(const Modes& modes) {
-  Json groups = Json::array();
-  for (const Mode& group : modes.groups) groups.push_back({{"median", group.median}, {"share", group.share}});
-  return {{"groups", std::move(groups)}, {"changes", modes.changes}, {"in_stretches", modes.in_stretches}};
-}
-
 Modes read_modes(const Json& object, const std::string& where) {
   Modes modes;
   for (const Json& group : json_array(object, "groups", where)) {
@@ -223,6 +217,12 @@ Modes read_modes(const Json& object, const std::string& where) {
 }
 
 }  // namespace
+
+Json write_modes(const Modes& modes) {
+  Json groups = Json::array();
+  for (const Mode& group : modes.groups) groups.push_back({{"median", group.median}, {"share", group.share}});
+  return {{"groups", std::move(groups)}, {"changes", modes.changes}, {"in_stretches", modes.in_stretches}};
+}
 
 Json write_record(const Record& record) {
   Json axes = Json::object();

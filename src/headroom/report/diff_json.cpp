@@ -5,6 +5,7 @@
 
 #include "headroom/base/json.h"
 #include "headroom/compare/percentile_comparison.h"
+#include "headroom/record/record_json.h"
 #include "headroom/report/interval_json.h"
 
 namespace headroom {
@@ -54,6 +55,27 @@ Json percentiles_json(const DiffReport& report, const Comparison& comparison) {
   return list;
 }
 
+Json modes_json(const std::optional<ModeComparison>& modes) {
+  if (!modes) return nullptr;
+  Json matched = Json::array();
+  for (const MatchedMode& mode : modes->matched) {
+    matched.push_back({{"ratio", mode.ratio.ratio},
+                       {"low", low_of(mode.ratio.interval)},
+                       {"high", high_of(mode.ratio.interval)},
+                       {"share_change", mode.share_change},
+                       {"share_change_low", mode.share_change_interval.low},
+                       {"share_change_high", mode.share_change_interval.high}});
+  }
+  const auto& effect = modes->share_effect;
+  return {{"baseline", record_json::write_modes(modes->baseline)},
+          {"test", record_json::write_modes(modes->test)},
+          {"matched", matched},
+          {"share_effect", effect ? Json{{"ratio", effect->ratio},
+                                         {"low", low_of(effect->interval)},
+                                         {"high", high_of(effect->interval)}}
+                                  : Json(nullptr)}};
+}
+
 Json tails_json(const Comparison& comparison) {
   Json list = Json::array();
   for (const TailVerdict& tail : comparison.tails) {
@@ -95,6 +117,7 @@ Json comparison_json(const DiffReport& report, const Comparison& comparison) {
           {"margin", comparison.margin},
           {"verdict", to_string(comparison.verdict)},
           {"p", or_null(comparison.p_value)},
+          {"modes", modes_json(comparison.modes)},
           {"tails", tails_json(comparison)},
           {"more_pairs", comparison.more_pairs},
           {"problem", comparison.problem},

@@ -16,12 +16,16 @@ namespace headroom {
 ///      "comparisons": [{"test": index, "case", "backend", "metric", "unit", "lower_is_better", "baseline",
 ///      "test_value",
 ///                       "ratio", "low", "high", "estimator", "n", "margin", "verdict", "p", "more_pairs",
-///                       "problem", "percentiles": [...]}],
+///                       "problem", "percentiles": [...],
+///                       "modes": {"baseline": MODES, "test": MODES, "matched": [{"ratio", "low", "high",
+///                       "share_change", "share_change_low", "share_change_high"}],
+///                       "share_effect": {"ratio", "low", "high"} or null} or null}],
 ///      "correction": "holm" or "benjamini-hochberg",
 ///      "gate": {"exit", "sentence", "missing", "counts": {verdict: number}} or null}
 ///
-/// Ratios are test over baseline of the metric; numbers that there are not are null. Handed to `write` piece
-/// by piece, one comparison on each line: there may be very many.
+/// MODES as in a record ("groups" is empty where the samples are one group), medians in the unit of the
+/// comparison. Ratios are test over baseline of the metric; numbers that there are not are null. Handed to
+/// `write` piece by piece, one comparison on each line: there may be very many.
 void write_diff_json(const DiffReport& report, const std::function<void(std::string_view)>& write);
 
 }  // namespace headroom

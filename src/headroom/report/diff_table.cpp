@@ -11,6 +11,7 @@
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
 #include "headroom/compare/percentile_comparison.h"
+#include "headroom/report/mode_comparison_text.h"
 #include "headroom/report/value_text.h"
 #include "headroom/stats/interval.h"
 
@@ -160,9 +161,10 @@ void append_row(Table& table, const DiffReport& report, const DiffRow& row, bool
   for (const Comparison* comparison : row) append_cells(cells, comparison);
   table.row(cells);
   for (std::size_t i = 0; i < row.size(); ++i) {
-    const std::string text = row[i] == nullptr ? "" : remark(*row[i], common);
-    if (text.empty()) continue;
-    table.line("    " + (row.size() > 1 ? report.tests[i].label + ": " : "") + text);
+    if (row[i] == nullptr) continue;
+    for (const std::string& text : {mode_comparison_text(*row[i]), remark(*row[i], common)}) {
+      if (!text.empty()) table.line("    " + (row.size() > 1 ? report.tests[i].label + ": " : "") + text);
+    }
   }
 }
 
@@ -218,10 +220,14 @@ void append_explanations(std::string& out, const DiffReport& report) {
   const std::string known = spread_sources(report);
   if (any([](const Comparison& c) { return c.estimator == Estimator::kUnpaired; }))
     out += "unpaired: measured apart, compared by the samples" + known + "\n";
+  if (any([](const Comparison& c) { return c.estimator == Estimator::kModes; })) {
+    out += fmt::format("modes: measured apart, each group of samples compared with its like{}\n", known) +
+           "  a change of their shares is a change too; the same needs both within the margin\n";
+  }
   if (any([](const Comparison& c) { return c.estimator == Estimator::kShares; })) {
     out += "shares: measured apart, compared by the shares of the limit that each run measured" + known + "\n";
   }
-  if (any([](const Comparison& c) { return c.estimator == Estimator::kUnpaired && !c.run_spread; })) {
+  if (any(lacks_run_spread)) {
     out += kHowToLearnTheSpread;
   }
   if (any([](const Comparison& c) { return c.verdict == Verdict::kNoSamples; })) {

@@ -71,19 +71,22 @@ std::string share_with_interval(double share, const std::optional<Interval>& int
   return fmt::format("{} ({:.3g}–{})", format_percent(share), 100 * interval->low, format_percent(interval->high));
 }
 
-std::string modes_text(const Record& record) {
+std::string groups_text(const std::vector<Mode>& groups, const std::string& unit, const std::string& metric) {
   std::vector<std::string> parts;
-  for (const Mode& group : record.modes.groups) {
-    parts.push_back(fmt::format("{} in {:.0f} %{}",
-                                value_text(group.median, record.metric.unit, record.metric.name),
-                                100 * group.share, parts.empty() ? " of the samples" : ""));
+  for (const Mode& group : groups) {
+    parts.push_back(fmt::format("{} in {:.0f} %{}", value_text(group.median, unit, metric), 100 * group.share,
+                                parts.empty() ? " of the samples" : ""));
   }
-  if (parts.empty()) return "";
+  return join(parts, ", ");
+}
+
+std::string modes_text(const Record& record) {
+  if (record.modes.groups.empty()) return "";
   const std::size_t changes = record.modes.changes;
-  parts.push_back(record.modes.in_stretches
-                      ? fmt::format("in stretches ({} change{})", changes, changes == 1 ? "" : "s")
-                      : "mixed");
-  return "modes: " + join(parts, ", ");
+  return fmt::format(
+      "modes: {}, {}", groups_text(record.modes.groups, record.metric.unit, record.metric.name),
+      record.modes.in_stretches ? fmt::format("in stretches ({} change{})", changes, changes == 1 ? "" : "s")
+                                : "mixed");
 }
 
 }  // namespace headroom

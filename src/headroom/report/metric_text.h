@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "headroom/record/record.h"
 
@@ -23,6 +24,8 @@ std::string spread_text(const Record& record);
 /// "92.5 % ±0.8", both in percent; "92.5 % (48.6–101 %)" where the interval is not even.
 std::string share_with_interval(double share, const std::optional<Interval>& interval);
 
+/// "10.0 ms in 52 % of the samples, 14.0 ms in 48 %", medians in `unit`.
+std::string groups_text(const std::vector<Mode>& groups, const std::string& unit, const std::string& metric);
 /// "modes: 10.0 ms in 52 % of the samples, 14.0 ms in 48 %, mixed" of a record that holds a time; empty where
 /// its times are one group.
 std::string modes_text(const Record& record);

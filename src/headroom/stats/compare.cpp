@@ -65,6 +65,28 @@ void RatioSeries::expect_correlation(double rho) {
   if (below_) below_->expect_correlation(rho);
 }
 
+RatioEstimate weighted_product(std::span<const RatioEstimate> ratios, std::span<const double> weights) {
+  if (ratios.empty() || ratios.size() != weights.size())
+    throw std::invalid_argument("a product needs a weight for each ratio");
+  double sum = 0, down = 0, up = 0, confidence = 0;
+  bool bounded = true;
+  std::size_t pairs = ratios.front().pairs;
+  for (std::size_t i = 0; i < ratios.size(); ++i) {
+    sum += weights[i] * std::log(ratios[i].ratio);
+    pairs = std::min(pairs, ratios[i].pairs);
+    bounded = bounded && ratios[i].interval;
+    if (!bounded) continue;
+    const double below = weights[i] * std::log(ratios[i].ratio / ratios[i].interval->low);
+    const double above = weights[i] * std::log(ratios[i].interval->high / ratios[i].ratio);
+    down = std::hypot(down, weights[i] < 0 ? above : below);
+    up = std::hypot(up, weights[i] < 0 ? below : above);
+    confidence = ratios[i].interval->confidence;
+  }
+  RatioEstimate product{std::exp(sum), std::nullopt, pairs};
+  if (bounded) product.interval = Interval{std::exp(sum - down), std::exp(sum + up), confidence};
+  return product;
+}
+
 RatioEstimate paired_ratio(std::span<const double> a, std::span<const double> b,
                            std::span<const std::size_t> group_sizes, double confidence) {
   return RatioSeries::paired(a, b, group_sizes).at(confidence);

@@ -40,6 +40,11 @@ class RatioSeries {
       : above_(std::move(above)), below_(std::move(below)), pairs_(pairs) {}
 };
 
+/// exp(sum of weights[i] ln ratios[i]) of independent estimates, as many as weights. The intervals, of one
+/// confidence, are put together by their recovered variances (MOVER: Zou and Donner 2008); nothing where one
+/// has none. Pairs: the fewest.
+RatioEstimate weighted_product(std::span<const RatioEstimate> ratios, std::span<const double> weights);
+
 /// a[i] and b[i] come from the same round. ratio = exp(median(ln a - ln b)); interval from
 /// series_median_interval of the log ratios. All values > 0 and as many of each; std::invalid_argument
 /// otherwise.

@@ -74,13 +74,6 @@ Interval effective_interval(const std::vector<double>& sorted, double effective,
   return {at_rank(sorted, scaled), at_rank(sorted, count + 1 - scaled), confidence};
 }
 
-/// Student's t on what each process came to, laid around what all of them came to.
-Interval student_interval(const std::vector<double>& each, double center, double confidence) {
-  const double half_width = student_t_quantile(0.5 + 0.5 * confidence, each.size() - 1) *
-                            standard_deviation(each) / std::sqrt(static_cast<double>(each.size()));
-  return {center - half_width, center + half_width, confidence};
-}
-
 /// What the medians of the processes say by themselves: with six or more, their sign interval; with fewer,
 /// Student's t.
 Interval between_interval(const std::vector<double>& medians, double center, double confidence) {
@@ -119,6 +112,12 @@ double relative_half_width(const Interval& interval, double estimate) {
   const double half_width = 0.5 * (interval.high - interval.low);
   if (half_width == 0) return 0;
   return half_width / std::abs(estimate);
+}
+
+Interval student_interval(std::span<const double> each, double center, double confidence) {
+  const double half_width = student_t_quantile(0.5 + 0.5 * confidence, each.size() - 1) *
+                            standard_deviation(each) / std::sqrt(static_cast<double>(each.size()));
+  return {center - half_width, center + half_width, confidence};
 }
 
 std::optional<Interval> quantile_interval(std::span<const double> values, double p, double confidence) {

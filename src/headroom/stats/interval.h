@@ -106,4 +106,8 @@ std::optional<Interval> sampling_interval(std::span<const double> values,
 /// mean square within, on ranks). For showing; series_median_interval treats the processes as told there.
 double effective_sample_size(std::span<const double> values, std::span<const std::size_t> group_sizes = {});
 
+/// Student's t on what each of several processes came to (two at least), laid around what all of them came
+/// to.
+Interval student_interval(std::span<const double> each, double center, double confidence);
+
 }  // namespace headroom

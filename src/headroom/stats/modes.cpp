@@ -66,73 +66,104 @@ void append_cuts(std::span<const double> sorted, std::size_t begin, std::size_t 
   if (right) append_cuts(sorted, *cut, end, smallest, cuts);
 }
 
-/// Medians of the groups that `cuts` make; cuts between medians too close to each other are taken out.
-std::vector<double> distinct_medians(std::span<const double> sorted, std::vector<std::size_t>& cuts) {
-  std::vector<double> medians;
+/// Takes out cuts between groups whose medians lie too close to each other.
+void take_out_close(std::span<const double> sorted, std::vector<std::size_t>& cuts) {
+  double below = 0;  // the median of the group before
   std::size_t begin = 0;
   for (std::size_t i = 0; i <= cuts.size(); ++i) {
     const std::size_t end = i < cuts.size() ? cuts[i] : sorted.size();
+    if (begin == end) return;  // no values at all
     const double middle = median(sorted.subspan(begin, end - begin));
-    if (!medians.empty() && middle < medians.back() * (1 + kSmallestDistance)) {
+    if (i > 0 && middle < below * (1 + kSmallestDistance)) {
       cuts.erase(cuts.begin() + static_cast<std::ptrdiff_t>(i - 1));
-      return distinct_medians(sorted, cuts);
+      return take_out_close(sorted, cuts);
     }
-    medians.push_back(middle);
+    below = middle;
     begin = end;
   }
-  return medians;
 }
 
-/// Changes between groups in a random order of `n` values with so many in each group: mean and variance
-/// (those of the number of runs, less one).
-struct ChanceChanges {
+/// Changes between groups: those seen, and mean and variance of those of a random order.
+struct Changes {
+  std::size_t seen = 0;
   double mean = 0, variance = 0;
 };
 
-ChanceChanges chance_changes(std::span<const Mode> groups, double n) {
+/// Adds those of one process, whose values lie in the groups `places`. In a random order there are as many as
+/// there are runs, less one.
+void add_changes(std::span<const std::size_t> places, std::size_t groups, Changes& changes) {
+  if (places.size() < 2) return;
+  std::vector<double> counts(groups);
+  for (const std::size_t place : places) ++counts[place];
+  const double n = static_cast<double>(places.size());
   double squares = 0, cubes = 0;
-  for (const Mode& group : groups) {
-    const double count = group.share * n;
+  for (const double count : counts) {
     squares += count * count;
     cubes += count * count * count;
   }
-  return {n - squares / n,
-          (squares * (squares + n * (n + 1)) - 2 * n * cubes - n * n * n) / (n * n * (n - 1))};
+  for (std::size_t i = 1; i < places.size(); ++i) changes.seen += places[i] != places[i - 1] ? 1 : 0;
+  changes.mean += n - squares / n;
+  changes.variance += (squares * (squares + n * (n + 1)) - 2 * n * cubes - n * n * n) / (n * n * (n - 1));
+}
+
+bool fewer_than_by_chance(const Changes& changes) {
+  const double deviations = kChanceDeviations * std::sqrt(std::max(0.0, changes.variance));
+  return static_cast<double>(changes.seen) <
+         std::min(kStretchesShare * changes.mean, changes.mean - deviations);
 }
 
 }  // namespace
 
-Modes find_modes(std::span<const double> values) {
+std::vector<double> mode_bounds(std::span<const double> values) {
   if (!std::ranges::all_of(values, [](double value) { return std::isfinite(value); }))
     throw std::invalid_argument("modes of values that are not finite");
-  Modes modes;
-  const double n = static_cast<double>(values.size());
   std::vector<double> sorted(values.begin(), values.end());
   std::ranges::sort(sorted);
-  sorted = spread_over_grain(sorted);
-  const auto smallest = std::max(kSmallestGroup, static_cast<std::size_t>(std::ceil(kSmallestShare * n)));
+  const std::vector<double> spread = spread_over_grain(sorted);
+  const auto smallest =
+      std::max(kSmallestGroup,
+               static_cast<std::size_t>(std::ceil(kSmallestShare * static_cast<double>(values.size()))));
   std::vector<std::size_t> cuts;
-  append_cuts(sorted, 0, sorted.size(), smallest, cuts);
-  if (cuts.empty()) return modes;
-  const std::vector<double> medians = distinct_medians(sorted, cuts);
-  if (medians.size() < 2) return modes;
+  append_cuts(spread, 0, spread.size(), smallest, cuts);
+  std::erase_if(
+      cuts, [&](std::size_t cut) { return sorted[cut - 1] == sorted[cut]; });  // no two groups of one reading
+  take_out_close(spread, cuts);
+  std::vector<double> bounds;
+  for (const std::size_t cut : cuts) bounds.push_back(0.5 * (sorted[cut - 1] + sorted[cut]));
+  return bounds;
+}
 
-  std::vector<double> bounds;  // between groups
-  std::size_t begin = 0;
-  for (std::size_t i = 0; i < medians.size(); ++i) {
-    const std::size_t end = i < cuts.size() ? cuts[i] : sorted.size();
-    modes.groups.push_back({medians[i], static_cast<double>(end - begin) / n});
-    if (end < sorted.size()) bounds.push_back(0.5 * (sorted[end - 1] + sorted[end]));
-    begin = end;
+std::size_t mode_of(double value, std::span<const double> bounds) {
+  return static_cast<std::size_t>(std::ranges::upper_bound(bounds, value) - bounds.begin());
+}
+
+Modes modes_between(std::span<const double> values, std::span<const double> bounds,
+                    std::span<const std::size_t> group_sizes) {
+  Modes modes;
+  if (bounds.empty()) return modes;
+  std::vector<std::size_t> places;
+  std::vector<std::vector<double>> members(bounds.size() + 1);
+  for (const double value : values) {
+    places.push_back(mode_of(value, bounds));
+    members[places.back()].push_back(value);
   }
-  const auto group_of = [&](double value) { return std::ranges::upper_bound(bounds, value); };
-  for (std::size_t i = 1; i < values.size(); ++i)
-    modes.changes += group_of(values[i]) != group_of(values[i - 1]) ? 1 : 0;
-  const ChanceChanges chance = chance_changes(modes.groups, n);
-  const double most = std::min(kStretchesShare * chance.mean,
-                               chance.mean - kChanceDeviations * std::sqrt(std::max(0.0, chance.variance)));
-  modes.in_stretches = static_cast<double>(modes.changes) < most;
+  const double n = static_cast<double>(values.size());
+  for (const std::vector<double>& group : members)
+    modes.groups.push_back({median(group), static_cast<double>(group.size()) / n});
+  const std::size_t whole[] = {values.size()};
+  Changes changes;
+  std::size_t start = 0;
+  for (const std::size_t size : group_sizes.empty() ? std::span<const std::size_t>(whole) : group_sizes) {
+    add_changes(std::span(places).subspan(start, size), members.size(), changes);
+    start += size;
+  }
+  modes.changes = changes.seen;
+  modes.in_stretches = fewer_than_by_chance(changes);
   return modes;
+}
+
+Modes find_modes(std::span<const double> values) {
+  return modes_between(values, mode_bounds(values));
 }
 
 }  // namespace headroom

@@ -38,4 +38,15 @@ struct Modes {
 /// 10 %, 300: 87 %.
 Modes find_modes(std::span<const double> values);
 
+/// What lies between the groups of find_modes, ascending: one value less than there are groups; empty where
+/// the values are one group.
+std::vector<double> mode_bounds(std::span<const double> values);
+/// Which of the groups between `bounds` a value belongs to: 0 is the lowest.
+std::size_t mode_of(double value, std::span<const double> bounds);
+/// The groups between these bounds, none of which may be empty (std::invalid_argument); find_modes with its
+/// own bounds. With `group_sizes` (values that each process gave) changes are those within processes, and so
+/// is the chance that they are held against.
+Modes modes_between(std::span<const double> values, std::span<const double> bounds,
+                    std::span<const std::size_t> group_sizes = {});
+
 }  // namespace headroom

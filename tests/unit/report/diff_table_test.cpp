@@ -71,6 +71,31 @@ TEST_F(DiffReportTest, ListsWhatHasNoPartner) {
   EXPECT_THAT(text, HasSubstr("Benjamini-Hochberg"));
 }
 
+TEST_F(DiffReportTest, TellsModesAndTheirShares) {
+  const auto slow_in_every = [](Record record, std::size_t period) {
+    std::vector<double>& values = record.samples[0].values;
+    for (std::size_t i = 0; i < values.size(); i += period) values[i] *= 1.3;
+    return record;
+  };
+  before_ = {slow_in_every(timed("slow", 100, 150), 5)};
+  after_ = {slow_in_every(timed("slow", 102, 150), 2)};
+  EXPECT_THAT(
+      diff_table(report()).text(),
+      HasSubstr("    modes: 100 µs, now 102 µs (1.020), in 80, now 50 % of the samples; 130 µs, now 133 µs "
+                "(1.021), in 20, now 50 %; their shares alone make the mean 1.085 ("));
+  EXPECT_THAT(diff_table(report()).text(), HasSubstr("150 modes"));
+  EXPECT_THAT(diff_summary(report()), HasSubstr("modes: measured apart, each group of samples compared"));
+  std::string text;
+  write_diff_json(report(), [&](std::string_view piece) { text += piece; });
+  EXPECT_THAT(text, HasSubstr("\"share_effect\""));
+  before_ = {timed("slow", 100, 150)};
+  EXPECT_THAT(
+      diff_table(report()).text(),
+      HasSubstr(
+          "    modes: the baseline is one group, the test 102 µs in 50 % of the samples, 133 µs in 50 %: "
+          "never the same, and compared by all samples"));
+}
+
 TEST_F(DiffReportTest, SaysThatMachinesDiffer) {
   auto one = std::make_shared<Environment>(), other = std::make_shared<Environment>();
   one->fingerprint = "alpha";

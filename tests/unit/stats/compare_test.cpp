@@ -80,5 +80,19 @@ TEST(UnpairedRatio, NeedsEnoughOfBoth) {
   EXPECT_THROW(unpaired_ratio(Values{}, Values{1}), std::invalid_argument);
 }
 
+TEST(WeightedProduct, PutsIntervalsTogether) {
+  const RatioEstimate up{std::exp(0.2), Interval{std::exp(0.17), std::exp(0.24), 0.9}, 9};
+  const RatioEstimate down{std::exp(0.1), Interval{std::exp(0.06), std::exp(0.13), 0.9}, 7};
+  const RatioEstimate ratio = weighted_product(std::vector{up, down}, std::vector{1.0, -1.0});
+  EXPECT_NEAR(std::log(ratio.ratio), 0.1, 1e-12);
+  EXPECT_NEAR(std::log(ratio.interval->low), 0.1 - std::hypot(0.03, 0.03), 1e-12);
+  EXPECT_NEAR(std::log(ratio.interval->high), 0.1 + std::hypot(0.04, 0.04), 1e-12);
+  EXPECT_EQ(ratio.interval->confidence, 0.9);
+  EXPECT_EQ(ratio.pairs, 7U);
+  const RatioEstimate open{2, std::nullopt, 3};
+  EXPECT_FALSE(weighted_product(std::vector{up, open}, std::vector{0.5, 0.5}).interval);
+  EXPECT_THROW((void)weighted_product({}, {}), std::invalid_argument);
+}
+
 }  // namespace
 }  // namespace headroom

@@ -52,6 +52,15 @@ TEST(FindModes, TakesTheReadingsOfACoarseClockForOneGroup) {
   }
 }
 
+TEST(FindModes, NeverPartsEqualReadings) {
+  Noise noise(12);
+  for (int i = 0; i < 2000; ++i) {
+    Values values(60);
+    for (double& value : values) value = 5 + std::floor(3 * noise.uniform() * noise.uniform());
+    EXPECT_NO_THROW((void)find_modes(values));
+  }
+}
+
 TEST(FindModes, SeldomSeesGroupsWhereNeighboursAreAlike) {
   Noise noise(7);
   for (const std::size_t count : {20U, 100U}) {
@@ -112,6 +121,17 @@ TEST(FindModes, TellsAStepFromChance) {
   ASSERT_EQ(step.groups.size(), 2U);
   EXPECT_TRUE(step.in_stretches);
   EXPECT_EQ(step.changes, 1U);
+}
+
+TEST(ModesBetween, CountsChangesWithinProcesses) {
+  const Values values{1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2};
+  const Values bounds{1.5};
+  EXPECT_TRUE(modes_between(values, bounds).in_stretches);
+  const Modes within = modes_between(values, bounds, std::vector<std::size_t>{6, 6});
+  EXPECT_FALSE(within.in_stretches);
+  EXPECT_EQ(within.changes, 0U);
+  EXPECT_DOUBLE_EQ(within.groups[1].share, 0.5);
+  EXPECT_THROW((void)modes_between(values, Values{3}), std::invalid_argument);
 }
 
 TEST(FindModes, NothingOfFewOrEqualOrNearlyEqualValues) {
