@@ -104,6 +104,36 @@ TEST(NvbenchReader, RefusesASidecarOfAnotherSize) {
               HasSubstr("0.bin: holds 5 samples where"));
 }
 
+std::string nvbench_state(const std::string& summaries) {
+  return R"({"meta": {"version": {"nvbench": {}}}, "devices": [{"id": 0, "name": "GPU"}], "benchmarks": [{"name":)"
+         R"( "parse", "states": [{"device": null, "axis_values": [], "summaries": [)" +
+         summaries + "]}]}]}";
+}
+
+std::string nvbench_number(const std::string& tag, const std::string& value) {
+  return R"({"tag": ")" + tag + R"(", "data": [{"name": "value", "value": ")" + value + R"("}]})";
+}
+
+TEST(NvbenchReader, ReadsBenchmarksOfTheCpuAlone) {
+  const std::string numbers = nvbench_number("nv/cpu_only/sample_size", "5") + "," +
+                              nvbench_number("nv/cpu_only/time/cpu/mean", "0.002") + "," +
+                              nvbench_number("nv/cpu_only/time/cpu/stdev/relative", "0.05") + "," +
+                              nvbench_number("nv/cpu_only/bw/item_rate", "7000");
+  const std::vector<Record> records = read_text(nvbench_state(numbers));
+  EXPECT_THAT(metric_names(records), ElementsAre("latency", "items_per_second"));
+  for (const Record& record : records) EXPECT_EQ(record.device, "cpu");
+  EXPECT_EQ(records[0].metric.value, 0.002);
+  EXPECT_THAT(records[0].notes, ElementsAre()) << "nobody expects a GPU time";
+  EXPECT_EQ(records[1].metric.value, 7000);
+
+  const std::string samples =
+      R"({"tag": "nv/json/bin:nv/cpu_only/sample_times", "data": [{"name": "filename", "value":)"
+      R"( "nvbench.json-bin/0.bin"}, {"name": "size", "value": "5"}]})";
+  const std::vector<Record> sampled =
+      records_from_text(PaddedText(nvbench_state(numbers + "," + samples)), reader_file("x.json"));
+  EXPECT_EQ(sampled.at(0).samples.at(0).values.size(), 5U);
+}
+
 TEST(PytestBenchmarkReader, ReadsSamplesAndParameters) {
   const std::vector<Record> records = read_records(reader_file("pytest_benchmark.json"));
   ASSERT_EQ(records.size(), 2U);

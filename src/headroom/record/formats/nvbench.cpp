@@ -144,17 +144,26 @@ Record read_case(const std::string& benchmark, const Json& state, const NvbenchF
   return record;
 }
 
-/// GPU time of single launches: the samples where they are, else what nvbench makes of them.
-void set_gpu_time(Record& record, const Summaries& summaries, const NvbenchFile& file,
-                  const std::string& where) {
-  std::vector<double> samples = read_samples(summaries, "nv/json/bin:", file.path, record.notes);
+/// What the summaries of single launches are called: a benchmark that is CPU-only has those of its own.
+constexpr std::string_view kLaunches = "nv/cold", kCpuOnly = "nv/cpu_only";
+
+bool is_cpu_only(const Summaries& summaries) {
+  return std::ranges::any_of(summaries, [](const auto& entry) { return entry.first.starts_with(kCpuOnly); });
+}
+
+/// Time of single launches: the samples where they are, else what nvbench makes of them. Of the GPU where it was
+/// at work.
+void set_time(Record& record, const Summaries& summaries, std::string_view kind, const NvbenchFile& file,
+              const std::string& where) {
+  std::vector<double> samples =
+      read_samples(summaries, fmt::format("nv/json/bin:{}/", kind), file.path, record.notes);
   if (!samples.empty()) return set_samples(record, std::move(samples));
-  for (const char* tag : {"nv/cold/time/gpu/median", "nv/cold/time/gpu/mean", "nv/cold/time/cpu/mean"}) {
-    if (const auto seconds = time_of(summaries, tag, where)) {
-      if (std::string_view(tag).ends_with("cpu/mean"))
-        record.notes.emplace_back("A CPU time: there is no GPU time.");
-      return set_value(record, *seconds);
-    }
+  for (const char* name : {"gpu/median", "gpu/mean", "cpu/median", "cpu/mean"}) {
+    const auto seconds = time_of(summaries, fmt::format("{}/time/{}", kind, name), where);
+    if (!seconds) continue;
+    if (kind == kLaunches && std::string_view(name).starts_with("cpu"))
+      record.notes.emplace_back("A CPU time: there is no GPU time.");
+    return set_value(record, *seconds);
   }
   record.outcome = {Outcome::Kind::kFailed, "the file holds no time of this state"};
 }
@@ -169,7 +178,10 @@ void add_state(const std::string& benchmark, const Json& state, const NvbenchFil
     return;
   }
   const Summaries summaries = read_summaries(state, where);
-  const auto add_other = [&](const char* tag, const char* metric, const char* unit, double factor,
+  const bool cpu_only = is_cpu_only(summaries);
+  const std::string_view kind = cpu_only ? kCpuOnly : kLaunches;
+  if (cpu_only) record.device = "cpu";
+  const auto add_other = [&](const std::string& tag, const char* metric, const char* unit, double factor,
                              Direction direction) {
     const std::optional<double> value = number(summaries, tag);
     if (!value) return;
@@ -181,13 +193,13 @@ void add_state(const std::string& benchmark, const Json& state, const NvbenchFil
     set_value(other, *value * factor);
     records.push_back(std::move(other));
   };
-  set_gpu_time(record, summaries, file, where);
+  set_time(record, summaries, kind, file, where);
   records.push_back(record);
   static_cast<void>(time_of(summaries, "nv/batch/time/gpu/mean", where));
   add_other("nv/batch/time/gpu/mean", "batch_latency", "s", 1, Direction::kLowerIsBetter);
-  add_other("nv/cold/bw/global/bytes_per_second", "memory_bandwidth(GB/s)", "GB/s", 1e-9,
+  add_other(fmt::format("{}/bw/global/bytes_per_second", kind), "memory_bandwidth(GB/s)", "GB/s", 1e-9,
             Direction::kHigherIsBetter);
-  add_other("nv/cold/bw/item_rate", "items_per_second", "1/s", 1, Direction::kHigherIsBetter);
+  add_other(fmt::format("{}/bw/item_rate", kind), "items_per_second", "1/s", 1, Direction::kHigherIsBetter);
 }
 
 NvbenchFile read_head(const Json& document, const std::string& source) {
