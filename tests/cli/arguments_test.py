@@ -48,6 +48,16 @@ class ArgumentsTest(CommandLineTest):
         self.assert_refused(headroom("time", "true", "--runs", "20", "--max-rounds", "10"), "--runs says exactly how many")
         self.assert_refused(headroom("machine", "--topology", "--json", self.folder / "m.json"), "--topology measures nothing")
 
+    def test_a_share_that_is_more_than_all_of_it(self):
+        for command in (["run", "gemv"], ["time", "true"], ["ab", "true", "echo"], ["dispatch", "--op", "add"],
+                        ["ddp", "--collectives"]):
+            with self.subTest(command):
+                self.assert_refused(headroom(*command, "--precision", "3"),
+                                    "--precision: '3' is more than all of it: 3 % or 0.03?")
+                self.assert_refused(headroom(*command, "--precision", "150%"), "--precision 150%: must be above 0 and")
+                self.assert_refused(headroom(*command, "--precision", "0"), "--precision 0: must be above 0 and below")
+        self.assert_refused(headroom("diff", "--gate", "3", "a", "b"), "'3' is more than all of it: 3 % or 0.03?")
+
     def test_one_file_for_two_outputs(self):
         path = self.folder / "both.json"
         self.assert_refused(headroom("time", "true", "--json", path, "--oss", path), "--json and --oss name the same file")

@@ -127,7 +127,7 @@ class CommandFaultsTest(CommandLineTest):
         self.assert_refused(headroom("ab"), "give a command")
         self.assert_refused(headroom("time", "true", "false"), "headroom ab compares several")
         self.assert_refused(headroom("time", ""), "there is no command in it")
-        self.assert_refused(headroom("time", "true", "--precision", "0"), "--precision must be above 0")
+        self.assert_refused(headroom("time", "true", "--precision", "0"), "--precision 0: must be above 0")
         self.assert_refused(headroom("time", "true", "--timeout", "0"), "--timeout must be above 0")
         self.assert_refused(headroom("time", "true", "--json", "/proc/no/file.json"), "/proc/no")
         self.assertEqual(headroom("ab", "true", "false", "--no-such-option").returncode, 2)

@@ -20,7 +20,8 @@ std::string format_percent(double share);
 
 /// "500ms", "2s", "1.5 min", "10us", a bare number is seconds. Returns nanoseconds. Throws Error.
 double parse_time_ns(std::string_view text);
-/// "1%", "0.5 %", a bare number is a share (0.01). Returns the share. Throws Error.
+/// "1%", "0.5 %", a bare number is a share (0.01) and no more than 1: whoever writes 3 means 3 %. Returns the
+/// share. Throws Error.
 double parse_share(std::string_view text);
 /// "64K", "32MiB", "1G", "4096": binary multiples. Throws Error.
 std::int64_t parse_bytes(std::string_view text);
