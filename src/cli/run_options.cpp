@@ -60,7 +60,8 @@ void declare_selection(OptionTable& table, RawRunOptions& raw, RunOptions& optio
   table.add_option("-a,--axis", raw.axes, "axis=values: a,b,c or first-last*factor or first-last+step")
       .repeated()
       .completed_by(Completes::kAxis);
-  table.add_option("--backend", raw.backends, "backends to compare, the first is the baseline")
+  table.add_option("--backend", raw.backends, "backends to compare, the first is the baseline (default: the first of each experiment; of a --runner "
+                   "named alone all)")
       .take_all()
       .delimiter(',')
       .completed_by(Completes::kBackend);
@@ -183,7 +184,9 @@ void fill_request(const RawRunOptions& raw, SessionRequest& request) {
   for (const std::string& axis : raw.axes) selection.axes.push_back(parse_axis_request(axis));
   for (AxisRequest& one : axis_requests(raw.model)) selection.axes.push_back(std::move(one));
   selection.backends = raw.backends;
-  if (raw.all_backends) selection.backends = {"all"};
+  // A runner that is named alone is there for what it holds.
+  const bool is_alone = raw.runners.size() == 1 && raw.backends.empty();
+  if (raw.all_backends || is_alone) selection.backends = {"all"};
   if (!raw.modules.modules.empty()) select_modules(selection);
   selection.threads = raw.threads > 0 ? raw.threads : static_cast<int>(allowed_cpus().size());
   selection.caches = raw.hot ? Caches::kHot : Caches::kCold;

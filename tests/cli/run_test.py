@@ -164,6 +164,25 @@ class RunTest(CommandLineTest):
         self.assert_exit(result, 0)
         self.assertIn("fine", result.stdout)
 
+    def test_a_runner_named_alone_is_measured_with_all_its_backends(self):
+        path = self.folder / "records.json"
+        options = ["fine", "sums_in_bf16", "--no-limits", *BRIEF, "--json", path]
+        result = subprocess.run([FAULTY, *options], capture_output=True, text=True, timeout=60)
+        self.assert_exit(result, 1)  # the one that adds in bf16 and does not say so is wrong
+        both = [("fine", "native"), ("sums_in_bf16", "declared"), ("sums_in_bf16", "undeclared")]
+        self.assertEqual(self.backends(path), both)
+        self.assertNotIn("first backend", result.stderr)
+        self.assert_exit(headroom("run", "--runner", FAULTY, *options, "--backend", "native,declared"), 0)
+        self.assertEqual(self.backends(path), both[:2])
+        two = headroom("run", "--runner", FAULTY, "--runner", FAULTY, *options)
+        self.assert_exit(two, 0)
+        self.assertEqual(self.backends(path), both[:2])
+        self.assertIn("only the first backend of each experiment; --backend takes others (undeclared)", two.stderr)
+
+    @staticmethod
+    def backends(path):
+        return sorted({(r["model"]["name"], r["model"]["backend"]) for r in records_of(path)})
+
     @unittest.skipIf(pathlib.Path("/usr/local/bin/headroom-native").exists(), "headroom is installed in its default prefix")
     def test_limits_that_cannot_be_sampled_are_told(self):
         # A program that was moved away from headroom-native, and a PATH without one.

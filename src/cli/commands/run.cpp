@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <iterator>
 #include <memory>
+#include <set>
 
 #include "cli/busy_warning.h"
 #include "cli/interrupt.h"
@@ -149,6 +150,24 @@ void tell_missing_limits(const SessionRequest& request) {
     std::fprintf(stderr, "headroom: %s\n", sentence.c_str());
 }
 
+/// Of several runners that are compared the first backend of each experiment is measured: says which others there are.
+void tell_left_out_backends(const SessionRequest& request, const std::vector<Group>& groups,
+                            const std::vector<RunnerOffer>& offers) {
+  if (request.runners.size() < 2 || !request.selection.backends.empty()) return;
+  std::set<std::string> left_out;
+  for (const Group& group : groups) {
+    for (const RunnerOffer& offer : offers) {
+      const auto experiment =
+          std::ranges::find(offer.experiments, group.cases.front().spec.experiment, &ExperimentDescription::name);
+      if (offer.only_limits || experiment == offer.experiments.end()) continue;
+      left_out.insert(experiment->backends.begin() + 1, experiment->backends.end());
+    }
+  }
+  if (left_out.empty()) return;
+  std::fprintf(stderr, "headroom: only the first backend of each experiment; --backend takes others (%s), --all-backends all\n",
+               join(std::vector<std::string>(left_out.begin(), left_out.end()), ", ").c_str());
+}
+
 /// `--calibrate-noise`: the whole run several times, one after the other, each with runners of its own.
 ExitCode calibrate(const Arguments& arguments, const RunOptions& options, const std::atomic<bool>& interrupted) {
   constexpr int kRuns = 5;
@@ -188,6 +207,7 @@ ExitCode measure(const Arguments& arguments, const RunOptions& options,
   }
   tell_missing_limits(options.request);
   const std::vector<Group> groups = session.groups();
+  tell_left_out_backends(options.request, groups, session.offers());
   const std::string& traces = options.request.traces;
   if (!traces.empty()) require_traces(traces, groups, session.offers());
   const auto busy = warn_when_busy(options.request.selection.threads);
