@@ -45,6 +45,14 @@ class RooflineTest(CommandLineTest):
         self.assert_exit(last, 0)
         self.assertEqual(json.loads(last.stdout), told)
 
+    def test_a_size_that_is_no_power_of_two(self):
+        path = self.folder / "g.json"
+        self.assert_exit(headroom("run", "gemv", "-a", "D=3000", "-a", "dtype=int8", *BRIEF, "--no-store", "--json", path), 0)
+        result = headroom("roofline", path)
+        self.assert_exit(result, 0)
+        self.assertIn("gemv D=3000", result.stdout)
+        self.assertNotIn("no roofs", result.stdout)
+
     def test_without_limits_it_says_so(self):
         path, _ = self.run_cases("--no-limits", "--only", "gemv")
         told = json.loads(path.read_text())

@@ -40,11 +40,10 @@ bool is_whole(const Json& value, bool negative, std::uint64_t max);
 
 /// A whole number of type Integer; `where` is the path of the value itself.
 template <typename Integer>
-Integer read_whole(const Json& value, const std::string& where) {
+Integer read_whole(const Json& value, const std::string& where, bool negative = std::is_signed_v<Integer>) {
   constexpr auto kMax = static_cast<std::uint64_t>(std::numeric_limits<Integer>::max());
-  if (!is_whole(value, std::is_signed_v<Integer>, kMax)) {
-    throw Error(where + ": expected a whole number" + (std::is_signed_v<Integer> ? "" : " from 0") +
-                " up to " + std::to_string(kMax));
+  if (!is_whole(value, negative, kMax)) {
+    throw Error(where + ": expected a whole number" + (negative ? "" : " from 0") + " up to " + std::to_string(kMax));
   }
   return value.get<Integer>();
 }
@@ -54,6 +53,13 @@ template <typename Integer>
 Integer read_whole_member(const Json& object, const char* key, const std::string& where) {
   const Json* member = optional_member(object, key, where);
   return member == nullptr ? Integer{0} : read_whole<Integer>(*member, where + "/" + key);
+}
+
+/// The member as a number of things, never below 0; 0 where it is absent.
+template <typename Integer>
+Integer read_count_member(const Json& object, const char* key, const std::string& where) {
+  const Json* member = optional_member(object, key, where);
+  return member == nullptr ? Integer{0} : read_whole<Integer>(*member, where + "/" + key, false);
 }
 
 }  // namespace headroom::record_json

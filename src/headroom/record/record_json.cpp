@@ -89,9 +89,9 @@ Json write_limit(const Limit& limit) {
 }
 
 LimitPart read_limit_part(const Json& object, const std::string& where) {
-  return {json_string(object, "kind", where), read_whole_member<std::int64_t>(object, "bytes", where),
+  return {json_string(object, "kind", where), read_count_member<std::int64_t>(object, "bytes", where),
           json_string_or(object, "pattern", "", where), json_string_or(object, "dtype", "", where),
-          read_whole_member<int>(object, "threads", where)};
+          read_count_member<int>(object, "threads", where)};
 }
 
 Limit::Rounds read_limit_rounds(const Json& object, const std::string& where) {
@@ -174,7 +174,8 @@ Json write_axis_value(const AxisValue& axis) {
 AxisValue read_axis_value(const Json& value, const std::string& where) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_number()) return dump_json(value);
-  if (value.is_object()) return AxisValue::Size{read_whole_member<std::int64_t>(value, "bytes", where)};
+  if (value.is_object())
+    return AxisValue::Size{read_whole<std::int64_t>(json_member(value, "bytes", where), where + "/bytes", false)};
   throw Error(where + ": expected a number, a text, or a size as {\"bytes\": N}");
 }
 
@@ -274,7 +275,7 @@ Record read_record(const Json& object, const std::string& where) {
   record.device = json_string_or(object, "device", "", where);
   record.runner = json_string_or(object, "runner", "", where);
   record.caches = json_string_or(object, "caches", "", where);
-  record.threads = read_whole_member<int>(object, "threads", where);
+  record.threads = read_count_member<int>(object, "threads", where);
   const Json& outcome = json_member(object, "outcome", where);
   record.outcome = {read_choice(outcome, "kind", kOutcomes, where + "/outcome"),
                     json_string_or(outcome, "reason", "", where + "/outcome")};
@@ -302,6 +303,8 @@ Record read_record(const Json& object, const std::string& where) {
     record.sums_in = read_choice(object, "sums_in", kPrecisions, where);
   }
   record.kept_wrong = read_bool_or(object, "kept_wrong", false, where);
+  // What it says follows from the limit: is_miscounted().
+  static_cast<void>(read_bool_or(object, "above_limit", false, where));
   if (optional_member(object, "busy_cpus", where) != nullptr)
     record.busy_cpus = json_number(object, "busy_cpus", where);
   record.notes = read_strings(object, "notes", where);

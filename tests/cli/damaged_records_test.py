@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files of records of every schema in which one member is not what it should be: refused by its path, or read as told."""
+import copy
+import json
+import pathlib
+import re
+import unittest
+
+from command_line import CommandLineTest, headroom
+
+DATA = pathlib.Path(__file__).parent.parent / "data"
+GONE = object()
+# Python writes these as NaN and Infinity, which JSON does not have.
+NAN, INFINITY = float("nan"), float("inf")
+# Written as 1e999: JSON, but beyond the doubles.
+BEYOND = "<beyond>"
+INTERVAL = {"low": 0.9, "high": 1.1, "confidence": 0.95}
+
+NUMBERS = ["x", [], {}, True]
+COUNTS = [*NUMBERS, -1, 1.5]
+TEXTS = [1, [], {}, True]
+FLAGS = [1, "yes", [], {}]
+OBJECTS = [1, "x", True, []]
+# Members of the first record that schema 3 brought, with what each of them cannot be.
+NEW_MEMBERS = [
+    ("metric/headline", FLAGS),
+    ("metric/target_share", NUMBERS),
+    ("axes/D", [[], True, None]),
+    ("axes/bytes/bytes", [GONE, None, *COUNTS]),
+    ("limit/parts", [1, "x", {}, [1]]),
+    ("limit/parts/0/kind", [GONE, None, *TEXTS]),
+    ("limit/parts/0/bytes", COUNTS),
+    ("limit/parts/0/pattern", TEXTS),
+    ("limit/parts/0/dtype", TEXTS),
+    ("limit/parts/0/threads", COUNTS),
+    ("limit/rounds", OBJECTS),
+    ("limit/rounds/count", COUNTS),
+    ("limit/rounds/lower_quartile", [GONE, None, *NUMBERS]),
+    ("limit/rounds/upper_quartile", [GONE, None, *NUMBERS]),
+    ("ratio", OBJECTS),
+    ("ratio/to", [GONE, None, *TEXTS]),
+    ("ratio/ratio", [GONE, None, *NUMBERS]),
+    ("ratio/pairs", COUNTS),
+    ("ratio/interval", OBJECTS),
+    ("ratio/interval/low", [GONE, None, *NUMBERS]),
+    ("modes", OBJECTS),
+    ("modes/groups", [GONE, None, 1, "x", {}, [1]]),
+    ("modes/groups/0/median", [GONE, None, *NUMBERS]),
+    ("modes/groups/0/share", [GONE, None, *NUMBERS]),
+    ("modes/changes", COUNTS),
+    ("modes/in_stretches", FLAGS),
+    ("error_bound", ["x", [], {}, True]),
+    ("sums_in", ["f8", 1, [], {}]),
+    ("kept_wrong", FLAGS),
+    ("above_limit", FLAGS),
+    ("busy_cpus", NUMBERS),
+]
+
+
+def schema3():
+    """The example of docs/record-format.md with every member that schema 3 knows."""
+    document = json.loads((DATA / "record_example.json").read_text())
+    record = document["records"][0]
+    record["axes"]["bytes"] = {"bytes": 1 << 25}
+    record["limit"]["parts"][0]["dtype"] = ""
+    record["limit"]["rounds"] = {"count": 4, "lower_quartile": 0.9, "upper_quartile": 0.95}
+    record["ratio"] = {"to": "native@native", "ratio": 1.1, "pairs": 4, "interval": INTERVAL}
+    record["modes"] = {"groups": [{"median": 10.0, "share": 0.5}, {"median": 14.0, "share": 0.5}], "changes": 3,
+                       "in_stretches": False}
+    record.update(kept_wrong=False, above_limit=False, busy_cpus=0.5)
+    return document
+
+
+def changed(document, path, value):
+    """A copy with that at the path, or without what is there."""
+    document = copy.deepcopy(document)
+    *parents, last = (int(step) if step.isdigit() else step for step in path.split("/"))
+    place = document
+    for step in parents:
+        place = place[step]
+    if value is GONE:
+        del place[last]
+    else:
+        place[last] = value
+    return document
+
+
+def paths(value, above=""):
+    """Of every member, and of the first element of each array."""
+    entries = value.items() if isinstance(value, dict) else enumerate(value[:1]) if isinstance(value, list) else ()
+    for step, part in entries:
+        yield f"{above}{step}"
+        yield from paths(part, f"{above}{step}/")
+
+
+class DamagedRecordsTest(CommandLineTest):
+    def setUp(self):
+        super().setUp()
+        self.path = self.folder / "bad.json"
+
+    def read(self, document):
+        self.path.write_text(json.dumps(document).replace(f'"{BEYOND}"', "1e999"))
+        return headroom("diff", self.path, self.path, "--all-metrics", "--json", "-")
+
+    def test_what_is_whole_is_read(self):
+        self.assert_exit(self.read(schema3()), 0)
+
+    def test_members_new_in_schema_3_are_refused_by_their_path(self):
+        for path, values in NEW_MEMBERS:
+            for value in values:
+                with self.subTest(f"{path} = {'gone' if value is GONE else value}"):
+                    result = self.read(changed(schema3(), f"records/0/{path}", value))
+                    self.assert_refused(result, "bad.json", f"/records/0/{path}")
+        for value in TEXTS:
+            self.assert_refused(self.read(changed(schema3(), "environments/0/session", value)),
+                                "bad.json", "/environments/0/session: expected a string")
+
+    def test_members_that_may_be_absent(self):
+        for path in ("metric/headline", "metric/target_share", "limit/parts", "limit/rounds", "ratio", "modes",
+                     "error_bound", "sums_in", "kept_wrong", "above_limit", "busy_cpus"):
+            for value in (GONE, None):
+                with self.subTest(path, value=value):
+                    self.assert_exit(self.read(changed(schema3(), f"records/0/{path}", value)), 0)
+        self.assert_exit(self.read(changed(schema3(), "environments/0/session", GONE)), 0)
+
+    def test_numbers_that_json_does_not_have_are_refused_by_their_byte(self):
+        for path, values in NEW_MEMBERS:
+            for value in (NAN, INFINITY, -INFINITY, BEYOND) if "x" in values else ():
+                with self.subTest(path, value=value):
+                    self.assert_refused(self.read(changed(schema3(), f"records/0/{path}", value)), "not JSON at byte")
+
+    def test_any_member_of_any_schema_is_refused_by_its_name_or_read(self):
+        documents = [schema3(), *(json.loads((DATA / f"record_schema{number}.json").read_text()) for number in (1, 2))]
+        for document in documents:
+            schema = document["headroom"]["schema"]
+            for path in paths(document):
+                for value in (GONE, None, "x", -1, [], BEYOND):
+                    with self.subTest(f"schema {schema}, {path} = {'gone' if value is GONE else value}"):
+                        result = self.read(changed(document, path, value))
+                        self.assertIn(result.returncode, (0, 2), result.stderr)
+                        if result.returncode == 0:
+                            json.loads(result.stdout)
+                            continue
+                        self.assertRegex(result.stderr, r"^headroom: .*bad\.json")
+                        if re.search("not JSON at byte" if value == BEYOND else "holds no results", result.stderr):
+                            continue
+                        named = [step for step in path.split("/") if not step.isdigit()][-1]
+                        parent = path.rpartition("/")[0]
+                        self.assertTrue(named in result.stderr or f"/{parent}" in result.stderr, result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

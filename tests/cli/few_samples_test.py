@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""No verdict from fewer samples than its interval needs: the median has one from six on."""
+import json
+import unittest
+
+from command_line import CommandLineTest, faulty, headroom, records_of
+
+FEWEST = 6
+CLAIMS = {"regression", "improvement", "same"}
+
+
+def record(name, values):
+    return {"benchmark": {"name": "headroom"}, "model": {"name": name},
+            "metric": {"name": "latency", "unit": "us", "direction": "lower", "value": values[len(values) // 2]},
+            "outcome": {"kind": "measured"}, "environment": 0,
+            "samples": [{"pid": 1, "values": values, "rounds": list(range(len(values)))}]}
+
+
+class FewSamplesTest(CommandLineTest):
+    def write(self, name, factor, counts):
+        """A case for each of `counts`, of so many samples."""
+        records = [record(f"case{i}", [factor * (10 + 0.001 * (j * 7 % 5)) for j in range(count)])
+                   for i, count in enumerate(counts)]
+        path = self.folder / name
+        path.write_text(json.dumps({"headroom": {"schema": 3}, "environments": [{"fingerprint": "m", "session": name}],
+                                    "records": records}))
+        return path
+
+    def compared(self, factor, before, after, *options):
+        told = headroom("diff", "--run-spread", "0%", "--json", "-", *options, self.write("before.json", 1, before),
+                        self.write("after.json", factor, after))
+        return told.returncode, json.loads(told.stdout)["comparisons"]
+
+    def test_diff(self):
+        for count in range(1, FEWEST + 1):
+            for factor in (1, 3, 1 / 3):
+                for before, after in (([count], [count]), ([count], [100]), ([100], [count])):
+                    with self.subTest(count=count, factor=factor, before=before):
+                        code, [entry] = self.compared(factor, before, after, "--gate", "3%")
+                        if count < FEWEST:
+                            self.assertEqual(code, 3)
+                            self.assertNotIn(entry["verdict"], CLAIMS)
+                        if entry["low"] is None:
+                            self.assertNotIn(entry["verdict"], CLAIMS)
+
+    def test_diff_of_several_cases_needs_more_of_each(self):
+        """A claim on one of many cases is held at a higher confidence, which takes more samples."""
+        code, entries = self.compared(3, [FEWEST] * 20, [FEWEST] * 20, "--gate", "3%")
+        self.assertEqual(code, 3)
+        self.assertEqual({entry["verdict"] for entry in entries}, {"underpowered"})
+
+    def test_a_gate_on_a_tail(self):
+        for count in range(1, FEWEST + 1):
+            code, [entry] = self.compared(3, [count], [count], "--gate", "50%,p95 5%")
+            self.assertNotIn(entry["tails"][0]["verdict"], CLAIMS, count)
+            _, [entry] = self.compared(3, [count], [count], "--shift")
+            claimed = {point["percentile"] for point in entry["shift"] if point["verdict"] in CLAIMS}
+            self.assertEqual(claimed, set(), count)
+
+    def test_ab(self):
+        for count in range(1, FEWEST + 1):
+            with self.subTest(count):
+                result = headroom("ab", "sleep 0.001", "sleep 0.05", "--no-store", "--runs", count)
+                self.assert_exit(result, 0)
+                told = [line for line in result.stdout.splitlines() if "x the time of sleep 0.001" in line]
+                self.assertEqual(len(told), 1)
+                if count < FEWEST:
+                    self.assertNotRegex(told[0], r"slower|faster|same")
+                    self.assertIn("too few runs to tell", told[0])
+
+    def test_targets_of_a_run(self):
+        targets, path = self.folder / "targets.toml", self.folder / "records.json"
+        for value, verdict in ((1e-9, "ok"), (1e9, "missed")):
+            targets.write_text(f'[[target]]\nexperiment = "fine"\nmetric = "GFLOP/s"\ndevice = "cpu"\nvalue = {value}\n')
+            for count in range(1, FEWEST + 1):
+                with self.subTest(count, verdict=verdict):
+                    result = faulty("fine", "--num-samples", count, "--targets", targets, "--fail-below-target",
+                                    "--json", path)
+                    [rate] = [r for r in records_of(path) if r["metric"].get("headline")]
+                    self.assertIn("target", rate["metric"])
+                    if "interval" in rate:
+                        self.assert_exit(result, 0 if verdict == "ok" else 1)
+                    else:
+                        self.assert_exit(result, 3)
+                        self.assertNotRegex(result.stdout, rf"\b{verdict}\b")
+                        self.assertIn("unclear", result.stdout)
+                    if count < FEWEST:
+                        self.assertNotIn("interval", rate)
+
+
+if __name__ == "__main__":
+    unittest.main()
