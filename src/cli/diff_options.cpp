@@ -22,6 +22,7 @@ constexpr const char* kDiffFooter =
     "  headroom diff --gate '3%,p95 10%' old/ new/          a tail that grew is a regression, too\n"
     "  headroom diff --gate-file gate.toml before/ after/   margins by case\n"
     "  headroom diff --metric latency --filter 'gemv.*int8' --sort ratio a.json b.json\n"
+    "  headroom diff --shift --filter 'gemv D=64' a.json b.json   did the slowest tenth move, or all of it?\n"
     "  headroom diff @git:1a2b3c @last                      two runs of the history\n"
     "  headroom diff --format ddp a.json b.json             as PyTorch's DDP diff.py prints it\n"
     "exit codes with a gate: 0 the same or better, 1 a regression, 3 inconclusive, 2 cannot compare";
@@ -106,11 +107,11 @@ void understand(DiffOptions& options, const Texts& texts) {
     throw Error("--confirm reruns what a gate flags: give --gate too");
   if (!options.ddp_form) return;
   if (options.tests.size() != 1) throw Error("--format ddp compares two files, not more");
-  if (options.gate || !options.json.empty() || options.markdown || !options.percentiles.empty()) {
+  if (options.gate || !options.json.empty() || options.markdown || !options.percentiles.empty() || options.shift) {
     throw Error(
         "--format ddp prints what PyTorch's diff.py prints and nothing else: leave --gate, --json, "
-        "--markdown "
-        "and --percentile away, or leave the format away");
+        "--markdown, "
+        "--percentile and --shift away, or leave the format away");
   }
 }
 
@@ -137,6 +138,8 @@ std::optional<DiffOptions> parse_diff_options(const Arguments& arguments, ExitCo
                   "name, ratio (worst first) or time (longest first); default: as in BASELINE")
       .one_of({"name", "ratio", "time"});
   table.add_option("--percentile", texts.percentiles, "also compare these percentiles: 50,75,95");
+  table.add_flag("--shift", options.shift,
+                 "also compare all deciles of each case: whether all of it moved, or only the slowest part");
   table.add_option("--gate", texts.gate, "exit 1 where a case got slower by more than this: 3%; 'p95 5%' gates a tail, '3%,p95 5%' both");
   table.add_option("--gate-file", texts.gate_file, "margins by case, in TOML")
       .completed_by(Completes::kFile)

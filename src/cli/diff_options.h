@@ -21,6 +21,7 @@ struct DiffOptions {
   std::string filter;  ///< regular expression on the name of the case; empty: all
   enum class Sort { kNone, kName, kRatio, kTime } sort = Sort::kNone;
   std::vector<double> percentiles;
+  bool shift = false;
   bool gate = false;
   std::vector<TailMargin> tails;  ///< of the gate
   JudgeRule judge;

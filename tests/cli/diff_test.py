@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import subprocess
 import unittest
 
@@ -107,6 +108,14 @@ class DiffTest(CommandLineTest):
         after = self.write("bb.json", [record("gemv", values)], session="2", command=["headroom", "time", "x"])
         self.assertIn("40 unpaired", headroom("diff", before, after).stdout)
 
+    def test_one_command_timed_twice_in_a_second_is_no_session(self):
+        before, after = self.folder / "a.json", self.folder / "b.json"
+        for path in (before, after):
+            self.assert_exit(headroom("time", "true", "--runs", "6", "--no-store", "--json", path), 0)
+        told = headroom("diff", before, after)
+        self.assertIn("6 unpaired", told.stdout)
+        self.assertNotIn(" paired", told.stdout)
+
     def test_gate_on_a_failed_case(self):
         before, _ = self.sides(1)
         after = self.write("after.json", [record("gemv", [], outcome="failed", reason="killed by signal 9"),
@@ -172,10 +181,37 @@ class DiffTest(CommandLineTest):
         self.assert_exit(result, 1)
         self.assertRegex(result.stdout, r"gemv D=64 +latency +p95 .* regression \(margin 5.00 %\)")
         self.assertIn("the tails of 1", result.stdout)
+        alone = told("--gate", "p95 5%", before, after)
+        self.assert_exit(alone, 1)
+        self.assertNotRegex(alone.stdout, r"p95 .* same \(margin")
         self.assert_exit(told("--gate", "p95 5%", before, before), 0)
         self.assert_exit(told("--gate", "3%,p99 5%", *self.sides(1)), 3)
         for text in ("p95", "p0 5%", "p200 5%", "px 5%", "p95 x"):
             self.assert_refused(told("--gate", text, before, after), "")
+
+    def test_the_shift_function_tells_which_part_moved(self):
+        source = random.Random(6)
+        slow = [value * (4 if source.random() < 0.2 else 1) for value in samples(10, 4, count=300)]
+        before = self.write("before.json", [record("gemv", samples(10, 1, count=300)), record("x", [], lone=1)])
+        after = self.write("after.json", [record("gemv", slow), record("x", [], lone=1)])
+        result = told("--shift", before, after)
+        self.assert_exit(result, 0)
+        self.assertRegex(result.stdout, r"gemv D=64, latency: the slowest tenth is [34]\.\d\dx slower \([34]\.\d\d to [34]\.\d\d\), "
+                                        r"the median the same\n")
+        self.assertEqual(len(re.findall(r"^ *p\d0 ", result.stdout, re.M)), 9)
+        comparisons = json.loads(told("--shift", "--json", "-", before, after).stdout)["comparisons"]
+        shift = comparisons[0]["shift"]
+        self.assertEqual([point["percentile"] for point in shift], list(range(10, 100, 10)))
+        self.assertEqual([shift[i]["verdict"] for i in (0, 4, 8)], ["same", "same", "regression"])
+        self.assertLessEqual(shift[8]["low"], shift[8]["ratio"])
+        self.assertEqual(comparisons[1]["shift"], [])
+        apart = headroom("diff", "--shift", before, after).stdout
+        self.assertIn("the slowest tenth is undecided, the median undecided", apart)
+        again = self.write("before_.json", [record("gemv", slow)])  # of the same second and machine: one session
+        paired = headroom("diff", "--shift", self.write("before2.json", [record("gemv", samples(10, 1, count=300))]), again)
+        self.assertIn("300 paired", paired.stdout)
+        self.assertRegex(paired.stdout, r"the slowest tenth is [34]\.\d\dx slower")
+        self.assertNotIn("decile", told(before, after).stdout)
 
     def test_gate_file(self):
         gate = self.folder / "gate.toml"

@@ -112,6 +112,7 @@ DiffReport make_report(const Side& baseline, const std::vector<Side>& tests, con
   DiffReport report;
   report.baseline = baseline.label;
   report.percentiles = options.percentiles;
+  report.shift = options.shift;
   report.multiplicity = options.judge.multiplicity;
   std::size_t missing = 0;
   for (std::size_t i = 0; i < tests.size(); ++i) {
@@ -156,6 +157,7 @@ void print_report(const DiffReport& report, bool markdown) {
   show(diff_table(report));
   show(scaling_table(report));
   show(percentile_table(report));
+  show(shift_table(report));
   print(diff_summary(report));
 }
 

@@ -60,6 +60,8 @@ class ComparedRatio {
   const std::optional<RunSpread>& run_spread() const {
     return estimator_ == Estimator::kShares ? share_spread_ : value_spread_;
   }
+  /// Of the values themselves, whatever is taken.
+  const std::optional<RunSpread>& value_spread() const { return value_spread_; }
 
   /// See SeriesMedian.
   double neighbour_correlation() const { return series_.neighbour_correlation(); }

@@ -146,6 +146,7 @@ Comparison compare_records(const Record& baseline, const Record& test, const Run
   result.neighbour_correlation = ratio.neighbour_correlation();
   result.known = known;
   result.run_spread = ratio.run_spread();
+  result.value_spread = ratio.value_spread();
   if (result.estimator != Estimator::kPaired) raise_doubts(result);
   result.samples = result.ratio->pairs;
   result.verdict = Verdict::kInconclusive;

@@ -57,6 +57,7 @@ struct Comparison {
   std::size_t samples = 0;           ///< pairs, or the samples of the side that has fewer
   RunKnowledge known;                ///< how far runs lie apart, beside what the two sides tell
   std::optional<RunSpread> run_spread;  ///< that the interval allows for; nothing where they were paired
+  std::optional<RunSpread> value_spread;  ///< likewise, for what compares values and not shares of a limit
   /// Why no claim may rest on this, however narrow the interval is; each a few words.
   std::vector<std::string> doubts;
   std::string problem;               ///< why there is no ratio; a sentence

@@ -39,14 +39,18 @@ std::optional<Interval> ratio_interval(const Comparison& comparison, const LogSi
   const double difference = after.quantile - before.quantile;
   double down = std::hypot(after.quantile - after.interval->low, before.interval->high - before.quantile);
   double up = std::hypot(after.interval->high - after.quantile, before.quantile - before.interval->low);
-  if (comparison.run_spread) {
-    const double runs =
-        run_half_width(*comparison.run_spread, runs_of(*comparison.baseline).size(),
-                       runs_of(*comparison.test).size(), confidence);
+  if (comparison.value_spread) {
+    const double runs = run_half_width(*comparison.value_spread, runs_of(*comparison.baseline).size(),
+                                       runs_of(*comparison.test).size(), confidence);
     down = std::max(down, runs);
     up = std::max(up, runs);
   }
   return Interval{std::exp(difference - down), std::exp(difference + up), confidence};
+}
+
+/// Whether its percentiles have intervals that hold from run to run.
+bool allows_for_runs(const Comparison& comparison) {
+  return comparison.estimator == Estimator::kPaired || comparison.value_spread;
 }
 
 }  // namespace
@@ -88,7 +92,7 @@ void judge_tails(std::span<Comparison> comparisons, const std::vector<TailMargin
 Verdict tail_verdict(const Comparison& comparison, double margin, const std::optional<Interval>& shown,
                      const std::optional<Interval>& strict) {
   if (!shown) return Verdict::kUnderpowered;
-  if (!comparison.doubts.empty()) return Verdict::kInconclusive;
+  if (!comparison.doubts.empty() || !allows_for_runs(comparison)) return Verdict::kInconclusive;
   const auto worse = [&](const Interval& interval) {
     return worsening({1, interval, 0}, comparison.baseline->metric.direction).interval.value();
   };
@@ -96,6 +100,19 @@ Verdict tail_verdict(const Comparison& comparison, double margin, const std::opt
   if (strict && worse(*strict).high < 1 - margin) return Verdict::kImprovement;
   const Interval inside = worse(*shown);
   return inside.high <= 1 + margin && inside.low >= 1 - margin ? Verdict::kSame : Verdict::kInconclusive;
+}
+
+std::vector<DecileShift> shift_function(const Comparison& comparison) {
+  constexpr int kDeciles = 9;
+  constexpr double kEach = 1 - (1 - kConfidence) / kDeciles;
+  std::vector<DecileShift> shifts;
+  for (int decile = 1; decile <= kDeciles; ++decile) {
+    const auto found = compare_percentile(comparison, 10.0 * decile, kEach);
+    if (!found) return {};
+    const auto& interval = found->ratio_interval;
+    shifts.push_back({*found, tail_verdict(comparison, comparison.margin, interval, interval)});
+  }
+  return shifts;
 }
 
 }  // namespace headroom

@@ -33,4 +33,15 @@ void judge_tails(std::span<Comparison> comparisons, const std::vector<TailMargin
 Verdict tail_verdict(const Comparison& comparison, double margin, const std::optional<Interval>& shown,
                      const std::optional<Interval>& strict);
 
+/// One point of a shift function.
+struct DecileShift {
+  PercentileComparison decile;
+  Verdict verdict = Verdict::kNotCompared;  ///< against the margin of the comparison
+};
+
+/// The shift function: how each of the deciles from 10 to 90 % stands to the same of the baseline. All nine intervals
+/// hold together at 95 % (Bonferroni). Empty for a comparison without samples. Source: Doksum, Empirical probability
+/// plots and statistical inference for nonlinear models in the two-sample case, 1974.
+std::vector<DecileShift> shift_function(const Comparison& comparison);
+
 }  // namespace headroom

@@ -40,17 +40,30 @@ Json test_json(const DiffReport& report, std::size_t index) {
           {"only_test", cases(test.only_test)}};
 }
 
+Json percentile_json(const PercentileComparison& found) {
+  return {{"percentile", found.percentile},
+          {"baseline", found.baseline},
+          {"test", found.test},
+          {"ratio", found.ratio},
+          {"low", low_of(found.ratio_interval)},
+          {"high", high_of(found.ratio_interval)}};
+}
+
 Json percentiles_json(const DiffReport& report, const Comparison& comparison) {
   Json list = Json::array();
   for (const double percentile : report.percentiles) {
-    const auto found = compare_percentile(comparison, percentile);
-    if (!found) continue;
-    list.push_back({{"percentile", percentile},
-                    {"baseline", found->baseline},
-                    {"test", found->test},
-                    {"ratio", found->ratio},
-                    {"low", low_of(found->ratio_interval)},
-                    {"high", high_of(found->ratio_interval)}});
+    if (const auto found = compare_percentile(comparison, percentile)) list.push_back(percentile_json(*found));
+  }
+  return list;
+}
+
+Json shift_json(const DiffReport& report, const Comparison& comparison) {
+  Json list = Json::array();
+  if (!report.shift) return list;
+  for (const auto& [decile, verdict] : shift_function(comparison)) {
+    Json json = percentile_json(decile);
+    json["verdict"] = to_string(verdict);
+    list.push_back(std::move(json));
   }
   return list;
 }
@@ -121,7 +134,8 @@ Json comparison_json(const DiffReport& report, const Comparison& comparison) {
           {"tails", tails_json(comparison)},
           {"more_pairs", comparison.more_pairs},
           {"problem", comparison.problem},
-          {"percentiles", percentiles_json(report, comparison)}};
+          {"percentiles", percentiles_json(report, comparison)},
+          {"shift", shift_json(report, comparison)}};
 }
 
 Json gate_json(const GateAnswer& gate) {

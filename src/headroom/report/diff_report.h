@@ -27,6 +27,7 @@ struct DiffReport {
   std::vector<Comparison> comparisons;  ///< judged; of all tests, in the order in which they are shown
   Multiplicity multiplicity = Multiplicity::kBenjaminiHochberg;
   std::vector<double> percentiles;  ///< from 0 to 100; empty: not asked for
+  bool shift = false;               ///< show the shift function of each case
   std::optional<GateAnswer> gate;
 };
 

@@ -12,6 +12,7 @@
 #include "headroom/base/units.h"
 #include "headroom/compare/percentile_comparison.h"
 #include "headroom/report/mode_comparison_text.h"
+#include "headroom/report/shift_sentence.h"
 #include "headroom/report/value_text.h"
 #include "headroom/stats/interval.h"
 
@@ -87,6 +88,16 @@ std::string remark(const Comparison& comparison, const std::vector<std::string>&
   rough = std::ceil(rough / unit) * unit;
   return fmt::format("about {:.0f} more {} for ±1 %", rough,
                      comparison.estimator == Estimator::kPaired ? "pairs" : "samples of each");
+}
+
+/// The case, and the test where there are several.
+std::string compared_pair(const DiffReport& report, const Comparison& comparison, const DiffersIn& differ) {
+  const std::string name = compared_case(*comparison.baseline, differ);
+  return report.tests.size() > 1 ? name + " against " + report.tests[comparison.test_index].label : name;
+}
+
+std::string percentile_interval_text(const PercentileComparison& found) {
+  return found.ratio_interval ? ratio_interval_text(found.ratio_interval) : "undefined: too few samples";
 }
 
 /// The verdict of a gate on that percentile; empty where there is none.
@@ -273,14 +284,33 @@ Table percentile_table(const DiffReport& report) {
     for (const double percentile : report.percentiles) {
       const auto found = compare_percentile(comparison, percentile);
       if (!found) continue;
-      std::string name = compared_case(*comparison.baseline, differ);
-      if (report.tests.size() > 1) name += " against " + report.tests[comparison.test_index].label;
-      table.row({name, comparison.baseline->metric.name, fmt::format("p{}", percentile),
+      table.row({compared_pair(report, comparison, differ), comparison.baseline->metric.name, fmt::format("p{}", percentile),
                  value_cell(found->baseline, comparison), value_cell(found->test, comparison),
-                 fmt::format("{:.3f}", found->ratio),
-                 found->ratio_interval ? ratio_interval_text(found->ratio_interval)
-                                       : "undefined: too few samples",
+                 fmt::format("{:.3f}", found->ratio), percentile_interval_text(*found),
                  tail_text(comparison, percentile)});
+    }
+  }
+  return table;
+}
+
+Table shift_table(const DiffReport& report) {
+  Table table({{"decile", Align::kRight},
+               {"baseline", Align::kRight},
+               {"test", Align::kRight},
+               {"ratio", Align::kRight},
+               {"95 % interval, all nine"},
+               {"verdict"}});
+  if (!report.shift) return table;
+  const DiffersIn differ = differences(report);
+  for (const Comparison& comparison : report.comparisons) {
+    const std::vector<DecileShift> shifts = shift_function(comparison);
+    if (shifts.empty()) continue;
+    table.line(fmt::format("{}, {}: {}", compared_pair(report, comparison, differ), comparison.baseline->metric.name,
+                           shift_sentence(comparison, shifts)));
+    for (const auto& [decile, verdict] : shifts) {
+      table.row({fmt::format("p{}", decile.percentile), value_cell(decile.baseline, comparison),
+                 value_cell(decile.test, comparison), fmt::format("{:.3f}", decile.ratio),
+                 percentile_interval_text(decile), to_string(verdict)});
     }
   }
   return table;

@@ -117,6 +117,48 @@ TEST_F(DiffReportTest, ShowsPercentilesOrThatThereAreNone) {
   EXPECT_THAT(text, Not(HasSubstr("lone")));
 }
 
+/// 100, of which every sixth is `slow` instead.
+Record with_slow_ones(double slow) {
+  Record record = timed("tail", 100, 240);
+  std::vector<double>& values = record.samples[0].values;
+  for (std::size_t i = 0; i < values.size(); i += 6) values[i] *= slow / 100;
+  return record;
+}
+
+TEST_F(DiffReportTest, ShowsTheShiftOfEachCaseBelowASentence) {
+  before_ = {timed("tail", 100, 240), timed("lone", 5, 0), timed("few", 7, 3)};
+  after_ = {with_slow_ones(320), timed("lone", 6, 0), timed("few", 7, 3)};
+  DiffReport asked = report();
+  EXPECT_EQ(shift_table(asked).size(), 0u);
+  asked.shift = true;
+  const std::string text = shift_table(asked).text();
+  EXPECT_THAT(text, ::testing::ContainsRegex("tail, latency: the slowest tenth is 3\\.1.x slower \\(3\\... to 3\\...\\), "
+                                             "the median the same\n"));
+  EXPECT_THAT(text, ::testing::ContainsRegex("p10 +\\S+ µs +\\S+ µs +1\\.000 +\\S+ to \\S+ +same\n"));
+  EXPECT_THAT(text, ::testing::ContainsRegex("p90 +\\S+ µs +\\S+ µs +3\\.... +\\S+ to \\S+ +regression\n"));
+  EXPECT_THAT(text, HasSubstr("few, latency: the slowest tenth is unknown (too few samples), the median unknown"));
+  EXPECT_THAT(text, Not(HasSubstr("lone")));
+}
+
+TEST_F(DiffReportTest, AShiftOfRatesIsToldAtItsSlowEnd) {
+  before_ = {with_slow_ones(30)};
+  after_ = {timed("tail", 100, 240)};
+  for (Record* record : {&before_[0], &after_[0]})
+    record->metric = {"memory_bandwidth(GB/s)", "GB/s", Direction::kHigherIsBetter, 100, {}, {}};
+  DiffReport asked = report();
+  asked.shift = true;
+  EXPECT_THAT(shift_table(asked).text(), ::testing::ContainsRegex("the slowest tenth is 3\\.3.x faster .*, the median the same"));
+  for (Record* record : {&before_[0], &after_[0]}) record->metric = {"peak_memory", "B", Direction::kLowerIsBetter, 100, {}, {}};
+  after_ = {timed("tail", 105, 240)};
+  after_[0].metric = before_[0].metric;
+  before_ = {timed("tail", 100, 240)};
+  before_[0].metric = after_[0].metric;
+  asked = report();
+  asked.shift = true;
+  EXPECT_THAT(shift_table(asked).text(),
+              ::testing::ContainsRegex("the worst tenth is 5\\.0. % worse \\(\\S+ to \\S+ %\\), the median 5\\.0. % worse"));
+}
+
 TEST_F(DiffReportTest, IsJsonWithNullsForWhatThereIsNot) {
   std::string text;
   write_diff_json(report(), [&text](std::string_view piece) { text += piece; });
