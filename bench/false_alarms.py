@@ -24,9 +24,9 @@ def compare(folder, seed, cold, path):
                "--seed", str(seed), "-a", "D=" + ",".join(map(str, SIZES[:2] if cold else SIZES)), "--json", str(path)]
     subprocess.run(command + ([] if cold else ["--hot"]), check=True, capture_output=True)
     for record in json.loads(path.read_text())["records"]:
-        info = record["metric"]["extra_info"]
-        if record["metric"]["name"] == "latency" and "ratio" in info:
-            yield (float(info["ratio"]), float(info.get("ratio_low", "-inf")), float(info.get("ratio_high", "inf")))
+        if record["metric"]["name"] == "latency" and "ratio" in record:
+            interval = record["ratio"].get("interval", {})
+            yield (record["ratio"]["ratio"], interval.get("low", -math.inf), interval.get("high", math.inf))
 
 
 def main():

@@ -30,8 +30,8 @@ def headroom_ratio(folder, kernel, seconds):
         _, wall = timed([f"{folder}/bench_kernels_headroom", kernel, "--all-backends", "--hot", "--threads", "1",
                          "--no-limits", "--no-store", "--precision", "0.0001%", "--max-time", f"{seconds}s", "--json", str(path)])
         for record in json.loads(path.read_text())["records"]:
-            if "ratio" in record["metric"]["extra_info"]:
-                return float(record["metric"]["extra_info"]["ratio"]), wall
+            if "ratio" in record:
+                return record["ratio"]["ratio"], wall
     raise SystemExit("no ratio in headroom's records")
 
 

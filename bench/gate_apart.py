@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Suites measured apart: how often does `headroom diff --gate` accuse one in which nothing changed?
+
+Each suite is `headroom run` of the nine cases of bench_gate_cases twice, one run after the other, compared by the gate.
+What differs from run to run it knows from --earlier runs that are in the history. --load keeps CPUs busy during one of
+the two; --planted 10% makes one case of the second do so much more, and counts how often the gate finds it.
+Prints the shares with their 95 % intervals (Wilson). Takes about a minute a suite: for a machine that does nothing else.
+
+  bench/gate_apart.py build/release/bin [--suites 100] [--load 1] [--planted 10%] [--gate 3%] [-- --quick]
+
+What stands after -- is for headroom run.
+"""
+import argparse
+import json
+import math
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+
+CASES = [f"{name} n={n}" for name, sizes in (("chain", (4096, 16384, 65536)), ("total", (4096, 65536, 4194304)),
+                                             ("copied", (4096, 65536, 4194304))) for n in sizes]
+
+
+def share(text):
+    """10% and 0.1 are the same."""
+    return float(text.rstrip("%")) / 100 if text.endswith("%") else float(text)
+
+
+def wilson(count, of):
+    """95 % interval of a share (Wilson 1927)."""
+    z = 1.959964
+    middle = (count + z * z / 2) / (of + z * z)
+    half = z / (of + z * z) * math.sqrt(count * (of - count) / of + z * z / 4)
+    return max(0, middle - half), min(1, middle + half)
+
+
+class Bench:
+    def __init__(self, arguments, scratch):
+        self.programs, self.options, self.gate = arguments.folder, arguments.options, arguments.gate
+        self.scratch = pathlib.Path(scratch)
+        self.history = self.scratch / "history.sqlite"
+        # Nor does what the user's machine was calibrated with help.
+        self.environment = {**os.environ, "XDG_DATA_HOME": scratch, "HEADROOM_STORE": str(self.history)}
+
+    def run(self, *more, planted=None):
+        environment = {**self.environment, **({"HEADROOM_PLANTED": planted} if planted else {})}
+        command = [f"{self.programs}/headroom", "run", "--runner", f"{self.programs}/bench_gate_cases", "--no-limits", "--hot",
+                   "--threads", "1", *self.options, *map(str, more)]
+        subprocess.run(command, check=True, capture_output=True, env=environment)
+
+    def side(self, name, hogs, planted=None):
+        path = self.scratch / name
+        busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(hogs)]
+        try:
+            self.run("--no-store", "--json", path, planted=planted)
+        finally:
+            for hog in busy:
+                hog.kill()
+                hog.wait()
+        return path
+
+    def compare(self, load, planted):
+        """Two runs, of which a random one is under load, and what the gate says of them."""
+        loaded = random.randrange(2)
+        sides = [self.side(f"side{i}.json", load if i == loaded else 0, planted if i == 1 else None) for i in range(2)]
+        told = subprocess.run([f"{self.programs}/headroom", "diff", "--gate", self.gate, "--json", "-", *map(str, sides)],
+                              capture_output=True, text=True, env=self.environment)
+        if told.returncode == 2:
+            raise SystemExit(f"gate_apart: the gate could not compare: {told.stderr}")
+        return json.loads(told.stdout)
+
+
+def line(what, count, of):
+    low, high = wilson(count, of)
+    print(f"{what}: {count} of {of}, {100 * count / of:.1f} % (95 % interval {100 * low:.1f} to {100 * high:.1f} %)")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder")
+    parser.add_argument("--suites", type=int, default=100)
+    parser.add_argument("--earlier", type=int, default=12, help="runs in the history before the first suite")
+    parser.add_argument("--load", type=int, default=0, help="busy CPUs during one of the two runs")
+    parser.add_argument("--planted", default="", help="how much slower one case of the second run is: 10%%")
+    parser.add_argument("--gate", default="3%")
+    own, options = sys.argv[1:], []
+    if "--" in own:
+        own, options = own[:own.index("--")], own[own.index("--") + 1:]
+    arguments = parser.parse_args(own, argparse.Namespace(options=options))
+    alarms = undecided = found = 0
+    with tempfile.TemporaryDirectory() as scratch:
+        bench = Bench(arguments, scratch)
+        for _ in range(arguments.earlier):
+            bench.run("--store", bench.history)
+        for _ in range(arguments.suites):
+            slow = random.choice(CASES) if arguments.planted else None
+            answer = bench.compare(arguments.load, f"{slow}:{share(arguments.planted)}" if slow else None)
+            accused = {entry["case"] for entry in answer["comparisons"] if entry["verdict"] == "regression"}
+            alarms += bool(accused - {slow})
+            found += slow in accused
+            undecided += answer["gate"]["exit"] == 3
+    line("suites with a case accused in which nothing changed", alarms, arguments.suites)
+    line("suites that the gate left undecided", undecided, arguments.suites)
+    if arguments.planted:
+        line(f"planted slowdowns of {arguments.planted} found", found, arguments.suites)
+
+
+if __name__ == "__main__":
+    main()
