@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nine cases whose work is known, for gate_apart.py: HEADROOM_PLANTED="chain n=4096:0.1" makes that one do 10 % more.
+// Nine cases whose work is known, for gate_apart.py: HEADROOM_PLANTED="chain n=4096:0.1" makes that one do a
+// tenth more.
 #include <algorithm>
 #include <cstdlib>
 #include <string>
