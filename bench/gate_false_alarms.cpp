@@ -59,11 +59,14 @@ int main(int argc, char** argv) {
       {"40 pairs, margin 1 %", {.rounds = 40, .slowdown = 0.03}, 0.01},
       {"unpaired, 30 of each, margin 0.5 %", {.slowdown = 0.03, .paired = false}, 0.005},
       {"10 % slower, runs off by 1 %, 12 earlier runs, margin 3 %",
-       {.slowdown = 0.10, .paired = false, .run_noise = 0.01, .earlier_runs = 12}, 0.03},
+       {.slowdown = 0.10, .paired = false, .run_noise = 0.01, .earlier_runs = 12},
+       0.03},
       {"10 % slower, runs off by 1 %, 5 runs of each side, margin 3 %",
-       {.slowdown = 0.10, .paired = false, .run_noise = 0.01, .runs = 5}, 0.03},
+       {.slowdown = 0.10, .paired = false, .run_noise = 0.01, .runs = 5},
+       0.03},
       {"10 % slower, 9 cases, runs off by 1 %, 12 earlier, 3 %",
-       {.cases = 9, .slowdown = 0.10, .paired = false, .run_noise = 0.01, .earlier_runs = 12}, 0.03},
+       {.cases = 9, .slowdown = 0.10, .paired = false, .run_noise = 0.01, .earlier_runs = 12},
+       0.03},
   };
   std::printf("%zu suites of 50 cases each, 1 %% noise, alpha .05 (Holm)\n\n", suites);
   std::printf("nothing differs: suites with a false regression\n");

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two implementations of one thing over a range of sizes, which are interleaved: the second one's ratio to the first
-// has an interval. `--backend lanes` takes one of them; `-a n=1024-65536*4` asks for other sizes; without --hot the inputs rotate through
-// more copies than the caches hold, which is why the body takes the index of a copy.
+// Two implementations of one thing over a range of sizes, which are interleaved: the second one's ratio to
+// the first has an interval. `--backend lanes` takes one of them; `-a n=1024-65536*4` asks for other sizes;
+// without --hot the inputs rotate through more copies than the caches hold, which is why the body takes the
+// index of a copy.
 #include <numeric>
 #include <vector>
 

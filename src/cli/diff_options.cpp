@@ -83,7 +83,8 @@ void understand_gate(DiffOptions& options, const Texts& texts) {
       options.judge.margins.overall = parse_margin(text);
     }
   }
-  const bool only_tails = !options.tails.empty() && texts.gate.find(',') == std::string::npos && texts.gate_file.empty();
+  const bool only_tails =
+      !options.tails.empty() && texts.gate.find(',') == std::string::npos && texts.gate_file.empty();
   if (only_tails) options.judge.margins.overall = options.tails.front().margin;
   for (const TailMargin& tail : options.tails) {
     if (std::ranges::find(options.percentiles, tail.percentile) == options.percentiles.end())
@@ -107,7 +108,8 @@ void understand(DiffOptions& options, const Texts& texts) {
     throw Error("--confirm reruns what a gate flags: give --gate too");
   if (!options.ddp_form) return;
   if (options.tests.size() != 1) throw Error("--format ddp compares two files, not more");
-  if (options.gate || !options.json.empty() || options.markdown || !options.percentiles.empty() || options.shift) {
+  if (options.gate || !options.json.empty() || options.markdown || !options.percentiles.empty() ||
+      options.shift) {
     throw Error(
         "--format ddp prints what PyTorch's diff.py prints and nothing else: leave --gate, --json, "
         "--markdown, "
@@ -140,13 +142,16 @@ std::optional<DiffOptions> parse_diff_options(const Arguments& arguments, ExitCo
   table.add_option("--percentile", texts.percentiles, "also compare these percentiles: 50,75,95");
   table.add_flag("--shift", options.shift,
                  "also compare all deciles of each case: whether all of it moved, or only the slowest part");
-  table.add_option("--gate", texts.gate, "exit 1 where a case got slower by more than this: 3%; 'p95 5%' gates a tail, '3%,p95 5%' both");
+  table.add_option(
+      "--gate", texts.gate,
+      "exit 1 where a case got slower by more than this: 3%; 'p95 5%' gates a tail, '3%,p95 5%' both");
   table.add_option("--gate-file", texts.gate_file, "margins by case, in TOML")
       .completed_by(Completes::kFile)
       .type_name("FILE");
-  table.add_option("--run-spread", texts.run_spread,
-                   "how far runs of one case lie apart on this machine, as a standard deviation: 1% (default: "
-                   "learned from several runs of a side, the history and --calibrate-noise)");
+  table.add_option(
+      "--run-spread", texts.run_spread,
+      "how far runs of one case lie apart on this machine, as a standard deviation: 1% (default: "
+      "learned from several runs of a side, the history and --calibrate-noise)");
   table.add_flag("--across-machines", options.across_machines,
                  "compare what two machines measured all the same");
   table

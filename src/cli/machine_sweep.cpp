@@ -114,7 +114,8 @@ std::filesystem::path stored_sweep(const std::string& fingerprint) {
 std::vector<SweepPoint> sweep_points(const std::vector<Record>& records) {
   std::vector<SweepPoint> points;
   for (const Record& record : records) {
-    if (!record.metric.headline || record.samples.empty() || !record.model.name.starts_with(kPrefix)) continue;
+    if (!record.metric.headline || record.samples.empty() || !record.model.name.starts_with(kPrefix))
+      continue;
     SweepPoint point;
     point.device = record.device.empty() ? kCpu : record.device;
     point.limit = record.model.name.substr(std::string_view(kPrefix).size());

@@ -60,8 +60,11 @@ void declare_selection(OptionTable& table, RawRunOptions& raw, RunOptions& optio
   table.add_option("-a,--axis", raw.axes, "axis=values: a,b,c or first-last*factor or first-last+step")
       .repeated()
       .completed_by(Completes::kAxis);
-  table.add_option("--backend", raw.backends, "backends to compare, the first is the baseline (default: the first of each experiment; of a --runner "
-                   "named alone all)")
+  table
+      .add_option("--backend", raw.backends,
+                  "backends to compare, the first is the baseline (default: the first of each experiment; of "
+                  "a --runner "
+                  "named alone all)")
       .take_all()
       .delimiter(',')
       .completed_by(Completes::kBackend);
@@ -90,9 +93,9 @@ void declare_measuring(OptionTable& table, RawRunOptions& raw, RunOptions& optio
                   "samples of each case, exactly so many (default: until the interval is narrow)")
       .range(1, std::int64_t{1} << 40);
   table
-      .add_option(
-          "--processes", raw.processes,
-          "fresh runner processes that share the samples (default: 3; with --quick 1 where nothing is compared)")
+      .add_option("--processes", raw.processes,
+                  "fresh runner processes that share the samples (default: 3; with --quick 1 where nothing "
+                  "is compared)")
       .range(1, 1000);
   table.add_flag(
       "--quick", raw.quick,

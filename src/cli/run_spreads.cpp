@@ -42,7 +42,8 @@ void write(Json& json, const char* name, const std::optional<RunSpread>& spread)
 std::optional<RunSpread> read(const Json& json, const char* name, const std::string& where) {
   if (!json.contains(name)) return std::nullopt;
   const Json& spread = json_member(json, name, where);
-  return RunSpread{json_number(spread, "log_sd", where), static_cast<std::size_t>(json_number(spread, "degrees", where))};
+  return RunSpread{json_number(spread, "log_sd", where),
+                   static_cast<std::size_t>(json_number(spread, "degrees", where))};
 }
 
 RunSpreads merged(RunSpreads known, const RunSpreads& more) {
@@ -136,7 +137,8 @@ RunSpreads historic_spreads(const std::vector<Record>& test, const std::string& 
   if (test.empty() || !test.front().environment || test.front().environment->fingerprint.empty()) return {};
   const std::string name = store.empty() ? default_store() : store;
   const bool is_database = name.starts_with("postgres");
-  if (!is_database && !std::filesystem::exists(name.starts_with("sqlite:") ? name.substr(7) : name)) return {};
+  if (!is_database && !std::filesystem::exists(name.starts_with("sqlite:") ? name.substr(7) : name))
+    return {};
   const auto history = open_store(name, StoreAccess::kRead);
   std::size_t runs = 0;
   const std::vector<Record> records = earlier_records(*history, *test.front().environment, runs);

@@ -24,8 +24,8 @@ RunSpreads calibrated_spreads(const std::string& fingerprint);
 /// path of the file.
 std::string store_spreads(const std::string& fingerprint, const RunSpreads& spreads);
 
-/// What the history `store` (empty: the default) tells of the newest runs on the machine that measured `test`,
-/// before it did; empty where there is no history.
+/// What the history `store` (empty: the default) tells of the newest runs on the machine that measured
+/// `test`, before it did; empty where there is no history.
 RunSpreads historic_spreads(const std::vector<Record>& test, const std::string& store);
 
 /// All that is known beside the two sides of a comparison. `stated`: what the user says, as a share; then

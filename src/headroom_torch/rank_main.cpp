@@ -15,9 +15,9 @@
 
 namespace {
 
-/// Memory that is freed is kept for what comes next, as allocators of training programs do. glibc would give blocks of more
-/// than 128 KiB back at once, and every iteration that drops its gradients would fault their pages in anew: not
-/// what the iteration computes, and twice as much without buckets as with them.
+/// Memory that is freed is kept for what comes next, as allocators of training programs do. glibc would give
+/// blocks of more than 128 KiB back at once, and every iteration that drops its gradients would fault their
+/// pages in anew: not what the iteration computes, and twice as much without buckets as with them.
 void keep_freed_memory() {
   mallopt(M_MMAP_MAX, 0);
   mallopt(M_TRIM_THRESHOLD, -1);

@@ -89,9 +89,10 @@ void sort_comparisons(std::vector<Comparison>& comparisons, DiffOptions::Sort so
 void refuse_other_machine(const Side& baseline, const Side& test, const DiffOptions& options) {
   if (!options.gate || options.across_machines) return;
   if (environment_differences(baseline.records, test.records).different_machines) {
-    throw Error(baseline.label + " and " + test.label +
-                " were measured on two machines: a gate on both says which machine is slower; --across-machines "
-                "if that is what you ask");
+    throw Error(
+        baseline.label + " and " + test.label +
+        " were measured on two machines: a gate on both says which machine is slower; --across-machines "
+        "if that is what you ask");
   }
 }
 
@@ -130,7 +131,8 @@ DiffReport make_report(const Side& baseline, const std::vector<Side>& tests, con
   }
   judge(report.comparisons, options.judge);
   if (!options.confirm.empty()) {
-    for (const std::string& sentence : confirm_regressions(report.comparisons, options.judge, options.confirm)) {
+    for (const std::string& sentence :
+         confirm_regressions(report.comparisons, options.judge, options.confirm)) {
       std::fprintf(stderr, "headroom: %s\n", sentence.c_str());
     }
   }

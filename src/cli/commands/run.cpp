@@ -103,10 +103,11 @@ bool tell_miscounted(const std::vector<Record>& records) {
   const auto count = std::ranges::count_if(
       records, [](const Record& record) { return record.metric.headline && is_miscounted(record); });
   if (count == 0) return false;
-  std::fprintf(stderr,
-               "headroom: %zd result%s above what this machine can do: the bytes or FLOPs that are declared are not "
-               "those of the program; neither ranked nor averaged\n",
-               count, count == 1 ? " lies" : "s lie");
+  std::fprintf(
+      stderr,
+      "headroom: %zd result%s above what this machine can do: the bytes or FLOPs that are declared are not "
+      "those of the program; neither ranked nor averaged\n",
+      count, count == 1 ? " lies" : "s lie");
   return true;
 }
 
@@ -133,11 +134,12 @@ ExitCode store_run_spreads(const std::vector<Record>& records) {
   std::vector<double> shares;
   for (const auto& [name, known] : spreads) shares.push_back(known.values->log_sd);
   const std::string path = store_spreads(records.front().environment->fingerprint, spreads);
-  std::fprintf(stderr,
-               "headroom: runs of the same lie %s apart (standard deviation; median of %zu quantities, at most %s); "
-               "stored in %s\n",
-               format_percent(median(shares)).c_str(), spreads.size(),
-               format_percent(std::ranges::max(shares)).c_str(), path.c_str());
+  std::fprintf(
+      stderr,
+      "headroom: runs of the same lie %s apart (standard deviation; median of %zu quantities, at most %s); "
+      "stored in %s\n",
+      format_percent(median(shares)).c_str(), spreads.size(),
+      format_percent(std::ranges::max(shares)).c_str(), path.c_str());
   return ExitCode::kFine;
 }
 
@@ -150,26 +152,30 @@ void tell_missing_limits(const SessionRequest& request) {
     std::fprintf(stderr, "headroom: %s\n", sentence.c_str());
 }
 
-/// Of several runners that are compared the first backend of each experiment is measured: says which others there are.
+/// Of several runners that are compared the first backend of each experiment is measured: says which others
+/// there are.
 void tell_left_out_backends(const SessionRequest& request, const std::vector<Group>& groups,
                             const std::vector<RunnerOffer>& offers) {
   if (request.runners.size() < 2 || !request.selection.backends.empty()) return;
   std::set<std::string> left_out;
   for (const Group& group : groups) {
     for (const RunnerOffer& offer : offers) {
-      const auto experiment =
-          std::ranges::find(offer.experiments, group.cases.front().spec.experiment, &ExperimentDescription::name);
+      const auto experiment = std::ranges::find(offer.experiments, group.cases.front().spec.experiment,
+                                                &ExperimentDescription::name);
       if (offer.only_limits || experiment == offer.experiments.end()) continue;
       left_out.insert(experiment->backends.begin() + 1, experiment->backends.end());
     }
   }
   if (left_out.empty()) return;
-  std::fprintf(stderr, "headroom: only the first backend of each experiment; --backend takes others (%s), --all-backends all\n",
+  std::fprintf(stderr,
+               "headroom: only the first backend of each experiment; --backend takes others (%s), "
+               "--all-backends all\n",
                join(std::vector<std::string>(left_out.begin(), left_out.end()), ", ").c_str());
 }
 
 /// `--calibrate-noise`: the whole run several times, one after the other, each with runners of its own.
-ExitCode calibrate(const Arguments& arguments, const RunOptions& options, const std::atomic<bool>& interrupted) {
+ExitCode calibrate(const Arguments& arguments, const RunOptions& options,
+                   const std::atomic<bool>& interrupted) {
   constexpr int kRuns = 5;
   std::vector<Record> all;
   for (int run = 1; run <= kRuns && !interrupted; ++run) {

@@ -28,11 +28,13 @@ std::optional<RunSpread> spread_of(const std::vector<RunValue>& baseline, const 
   for (const RunValue& run : baseline) groups[0].push_back(run.*column);
   for (const RunValue& run : test) groups[1].push_back(run.*column);
   const auto usable = [](double value) { return value > 0 && std::isfinite(value); };
-  const bool all = std::ranges::all_of(groups, [&](const auto& group) { return std::ranges::all_of(group, usable); });
+  const bool all =
+      std::ranges::all_of(groups, [&](const auto& group) { return std::ranges::all_of(group, usable); });
   return all ? run_spread(groups) : std::nullopt;
 }
 
-/// What two runs tell of how far runs lie apart is hardly anything (Student's t is 12.7, with one run more 4.3).
+/// What two runs tell of how far runs lie apart is hardly anything (Student's t is 12.7, with one run
+/// more 4.3).
 std::optional<RunSpread> if_known(const std::optional<RunSpread>& spread) {
   constexpr std::size_t kFewestDegrees = 2;
   return spread && spread->degrees >= kFewestDegrees ? spread : std::nullopt;

@@ -79,12 +79,12 @@ void compare_numbers(Comparison& result) {
 /// Of two that were measured apart.
 void raise_doubts(Comparison& result) {
   if (lacks_run_spread(result)) {
-    result.doubts.emplace_back(
-        "measured apart, and too few runs tell how far runs of it lie apart");
+    result.doubts.emplace_back("measured apart, and too few runs tell how far runs of it lie apart");
   }
   for (const auto& [side, record] : {std::pair{"baseline", result.baseline}, {"test", result.test}}) {
     const std::vector<std::string> troubles = troubles_of(*record);
-    if (!troubles.empty()) result.doubts.push_back(fmt::format("the {} was {}", side, join(troubles, " and ")));
+    if (!troubles.empty())
+      result.doubts.push_back(fmt::format("the {} was {}", side, join(troubles, " and ")));
   }
 }
 

@@ -54,9 +54,9 @@ struct Comparison {
   /// The groups that the samples of either side fall into, where they were measured apart and are not one
   /// group.
   std::optional<ModeComparison> modes;
-  std::size_t samples = 0;           ///< pairs, or the samples of the side that has fewer
-  RunKnowledge known;                ///< how far runs lie apart, beside what the two sides tell
-  std::optional<RunSpread> run_spread;  ///< that the interval allows for; nothing where they were paired
+  std::size_t samples = 0;                ///< pairs, or the samples of the side that has fewer
+  RunKnowledge known;                     ///< how far runs lie apart, beside what the two sides tell
+  std::optional<RunSpread> run_spread;    ///< that the interval allows for; nothing where they were paired
   std::optional<RunSpread> value_spread;  ///< likewise, for what compares values and not shares of a limit
   /// Why no claim may rest on this, however narrow the interval is; each a few words.
   std::vector<std::string> doubts;
@@ -66,9 +66,9 @@ struct Comparison {
   double margin = 0;  ///< what judge() held it against
   Verdict verdict = Verdict::kNotCompared;
   std::optional<double>
-      p_value;                 ///< one-sided, of the claim that the interval makes; adjusted for the others
+      p_value;  ///< one-sided, of the claim that the interval makes; adjusted for the others
   std::vector<TailVerdict> tails;  ///< judge_tails()
-  std::size_t more_pairs = 0;  ///< about how many more would bring the interval to +-1 %
+  std::size_t more_pairs = 0;      ///< about how many more would bring the interval to +-1 %
 };
 
 /// Everything but the verdict and what it is made from (kNoSamples, kFailed and kNotCompared are set).
@@ -86,10 +86,10 @@ RatioEstimate worsening(const RatioEstimate& ratio, Direction direction);
 /// Geometric mean of ratios, turned so that more than 1 is worse.
 struct MeanWorsening {
   double mean = 1;
-  std::size_t cases = 0;              ///< that have a ratio
-  /// Nothing where a case has none, or how far runs lie apart is not known. Cases of one session were measured one
-  /// after the other: their errors are independent, and add up as such. Of runs measured apart what moved one case
-  /// may have moved all, so that the half-widths are averaged.
+  std::size_t cases = 0;  ///< that have a ratio
+  /// Nothing where a case has none, or how far runs lie apart is not known. Cases of one session were
+  /// measured one after the other: their errors are independent, and add up as such. Of runs measured apart
+  /// what moved one case may have moved all, so that the half-widths are averaged.
   std::optional<Interval> interval{};
 };
 

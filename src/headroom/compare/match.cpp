@@ -159,7 +159,8 @@ bool agree(const Record& a, const Record& b) {
          (a.threads == 0 || b.threads == 0 || a.threads == b.threads);
 }
 
-/// Of those left over: the pairs of which one side is of another tool, that agree, and agree with nobody else.
+/// Of those left over: the pairs of which one side is of another tool, that agree, and agree with nobody
+/// else.
 void match_by_what_both_tell(const std::vector<Record>& baseline, std::vector<const Record*>& partners,
                              std::vector<const Record*>& left) {
   std::map<const Record*, std::vector<std::size_t>> suitors;
@@ -193,7 +194,8 @@ JoinedRecords join_duplicates(std::vector<Record> records) {
   result.records.erase(result.records.begin() + static_cast<std::ptrdiff_t>(groups.size()),
                        result.records.end());
   for (const auto& [runs, cases] : joined_cases)
-    result.notes.push_back(fmt::format("{} runs of {} result{} are joined", runs, cases, cases == 1 ? "" : "s"));
+    result.notes.push_back(
+        fmt::format("{} runs of {} result{} are joined", runs, cases, cases == 1 ? "" : "s"));
   return result;
 }
 

@@ -22,8 +22,8 @@ struct PairedSeries {
 /// line.
 bool same_session(const Record& a, const Record& b);
 
-/// The pairs of two records of one session, after warm-up, those of `a` times `factor`; nothing where they are
-/// not of one session, or share no round.
+/// The pairs of two records of one session, after warm-up, those of `a` times `factor`; nothing where they
+/// are not of one session, or share no round.
 std::optional<PairedSeries> paired_series(const Record& a, const Record& b, double factor = 1);
 
 }  // namespace headroom

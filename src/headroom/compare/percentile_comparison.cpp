@@ -31,10 +31,10 @@ std::optional<Interval> back(const std::optional<Interval>& logs) {
   return Interval{std::exp(logs->low), std::exp(logs->high), logs->confidence};
 }
 
-/// By the recovered variances of both sides (see unpaired_series_ratio), and no narrower than what differs from
-/// run to run allows.
-std::optional<Interval> ratio_interval(const Comparison& comparison, const LogSide& before, const LogSide& after,
-                                       double confidence) {
+/// By the recovered variances of both sides (see unpaired_series_ratio), and no narrower than what differs
+/// from run to run allows.
+std::optional<Interval> ratio_interval(const Comparison& comparison, const LogSide& before,
+                                       const LogSide& after, double confidence) {
   if (!before.interval || !after.interval) return std::nullopt;
   const double difference = after.quantile - before.quantile;
   double down = std::hypot(after.quantile - after.interval->low, before.interval->high - before.quantile);
@@ -59,7 +59,8 @@ std::optional<PercentileComparison> compare_percentile(const Comparison& compari
                                                        double confidence) {
   if (comparison.estimator == Estimator::kNone) return std::nullopt;
   const double p = percentile / 100;
-  const Series before = steady(*comparison.baseline), after = steady(*comparison.test, comparison.test_factor);
+  const Series before = steady(*comparison.baseline),
+               after = steady(*comparison.test, comparison.test_factor);
   const LogSide baseline = log_side(before, p, confidence), test = log_side(after, p, confidence);
   PercentileComparison result;
   result.percentile = percentile;
@@ -75,7 +76,8 @@ std::optional<PercentileComparison> compare_percentile(const Comparison& compari
 void judge_tails(std::span<Comparison> comparisons, const std::vector<TailMargin>& margins, double alpha) {
   const auto judged = std::ranges::count_if(
       comparisons, [](const Comparison& comparison) { return comparison.estimator != Estimator::kNone; });
-  const double looks = static_cast<double>(std::max<std::size_t>(1, static_cast<std::size_t>(judged) * margins.size()));
+  const double looks =
+      static_cast<double>(std::max<std::size_t>(1, static_cast<std::size_t>(judged) * margins.size()));
   for (Comparison& comparison : comparisons) {
     comparison.tails.clear();
     for (const TailMargin& margin : margins) {

@@ -13,8 +13,8 @@ std::uint64_t random_bits(std::uint64_t seed, std::uint64_t index);
 
 /// Fills with values that depend on `seed` and the index alone, whatever the number of threads that fill.
 /// Floats: nearly normal, mean 0, standard deviation 1 (sum of four uniforms). int8: uniform in [-127, 127].
-/// After 4194301 values, a prime, they repeat: gigabytes of inputs are copied instead of computed, and no two rows
-/// of a matrix are equal. All CPUs are used for large spans.
+/// After 4194301 values, a prime, they repeat: gigabytes of inputs are copied instead of computed, and no two
+/// rows of a matrix are equal. All CPUs are used for large spans.
 void fill_random(std::span<float> values, std::uint64_t seed);
 void fill_random(std::span<double> values, std::uint64_t seed);
 void fill_random(std::span<Bf16> values, std::uint64_t seed);

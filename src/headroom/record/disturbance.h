@@ -8,8 +8,8 @@
 
 namespace headroom {
 
-/// From this share of the samples on a disturbance can move the median's interval. In a virtual machine hardly
-/// any run is free of steal time, and many devices reach their power cap now and then.
+/// From this share of the samples on a disturbance can move the median's interval. In a virtual machine
+/// hardly any run is free of steal time, and many devices reach their power cap now and then.
 inline constexpr double kDisturbedShare = 0.1;
 /// What every busy second has: samples in which the kernel took the CPU away for a moment.
 inline constexpr double kPreemptedShare = 0.2;
@@ -23,8 +23,8 @@ struct Disturbance {
 Disturbance disturbance_of(const Record& record);
 
 /// What the record itself tells against its numbers standing for the program: other programs at work, samples
-/// taken away by the kernel or the hypervisor, clocks held down. Each a few words that follow "was": "busy with
-/// other programs".
+/// taken away by the kernel or the hypervisor, clocks held down. Each a few words that follow "was": "busy
+/// with other programs".
 std::vector<std::string> troubles_of(const Record& record);
 
 }  // namespace headroom

@@ -35,9 +35,9 @@ struct Environment {
   };
 
   std::uint64_t timestamp = 0;  ///< seconds since 1970
-  std::string session;          ///< told by chance once for each run of a program; empty in other tools' files
-  std::string fingerprint;      ///< of the machine: equal only where results may be pooled
-  std::string governor;         ///< CPU frequency governor, empty where the kernel tells none
+  std::string session;      ///< told by chance once for each run of a program; empty in other tools' files
+  std::string fingerprint;  ///< of the machine: equal only where results may be pooled
+  std::string governor;     ///< CPU frequency governor, empty where the kernel tells none
   std::string headroom_version;
   std::string git_sha, git_branch, git_repo;  ///< of the working folder, empty outside git
   std::vector<std::string> command;           ///< the command line

@@ -60,12 +60,17 @@ Json write_dependencies(const Environment& environment) {
 Json write_environment(const Environment& environment) {
   Json machines = Json::array();
   for (const Environment::Runner& machine : environment.machines) machines.push_back(write_machine(machine));
-  return {{"timestamp", environment.timestamp},  {"session", environment.session},
+  return {{"timestamp", environment.timestamp},
+          {"session", environment.session},
           {"fingerprint", environment.fingerprint},
-          {"governor", environment.governor},    {"headroom_version", environment.headroom_version},
-          {"git_sha", environment.git_sha},      {"git_branch", environment.git_branch},
-          {"git_repo", environment.git_repo},    {"command", environment.command},
-          {"machines", std::move(machines)},     {"dependencies", write_dependencies(environment)},
+          {"governor", environment.governor},
+          {"headroom_version", environment.headroom_version},
+          {"git_sha", environment.git_sha},
+          {"git_branch", environment.git_branch},
+          {"git_repo", environment.git_repo},
+          {"command", environment.command},
+          {"machines", std::move(machines)},
+          {"dependencies", write_dependencies(environment)},
           {"extra_info", environment.extra_info}};
 }
 

@@ -43,7 +43,8 @@ template <typename Integer>
 Integer read_whole(const Json& value, const std::string& where, bool negative = std::is_signed_v<Integer>) {
   constexpr auto kMax = static_cast<std::uint64_t>(std::numeric_limits<Integer>::max());
   if (!is_whole(value, negative, kMax)) {
-    throw Error(where + ": expected a whole number" + (negative ? "" : " from 0") + " up to " + std::to_string(kMax));
+    throw Error(where + ": expected a whole number" + (negative ? "" : " from 0") + " up to " +
+                std::to_string(kMax));
   }
   return value.get<Integer>();
 }

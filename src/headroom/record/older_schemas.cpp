@@ -36,7 +36,8 @@ void take_ratio(StringMap& texts, Record& record) {
   const auto pairs = to_integer(taken(texts, "ratio_pairs"));
   const std::string other = taken(texts, "ratio_to");
   if (!ratio || other.empty()) return;
-  record.ratio = RatioToOther{*ratio, {}, static_cast<std::size_t>(std::max<std::int64_t>(0, pairs.value_or(0))), other};
+  record.ratio =
+      RatioToOther{*ratio, {}, static_cast<std::size_t>(std::max<std::int64_t>(0, pairs.value_or(0))), other};
   if (low && high) record.ratio->interval = Interval{*low, *high, 0.95};
 }
 

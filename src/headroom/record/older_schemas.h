@@ -17,8 +17,8 @@ void take_members_from_texts(Record& record);
 /// The same as texts: for forms that have no place for members.
 StringMap texts_of_members(const Record& record);
 
-/// What the name of a limit says, as limit_name() and these schemas wrote it: "read 32 MiB linear, 2 threads".
-/// Sizes are as exact as the text. Empty where it is no such name.
+/// What the name of a limit says, as limit_name() and these schemas wrote it: "read 32 MiB linear, 2
+/// threads". Sizes are as exact as the text. Empty where it is no such name.
 std::vector<LimitPart> limit_parts_of_name(std::string_view name);
 
 }  // namespace headroom::record_json

@@ -113,7 +113,8 @@ std::vector<double> process_medians(const Record& record) {
   std::vector<double> medians;
   for (const ProcessSamples& process : record.samples) {
     const std::span<const double> values = steady(process);
-    const bool usable = !values.empty() && std::ranges::all_of(values, [](double v) { return std::isfinite(v); });
+    const bool usable =
+        !values.empty() && std::ranges::all_of(values, [](double v) { return std::isfinite(v); });
     medians.push_back(usable ? median(values) : std::numeric_limits<double>::quiet_NaN());
   }
   return medians;

@@ -105,8 +105,8 @@ struct RatioToOther {
 
 /// What one run of a case came to.
 struct RunValue {
-  double value = 0;     ///< in the metric's unit
-  double fraction = 0;  ///< of the limit, as Limit::fraction; 0 where there was none
+  double value = 0;           ///< in the metric's unit
+  double fraction = 0;        ///< of the limit, as Limit::fraction; 0 where there was none
   double fraction_error = 0;  ///< half the interval of its logarithm
 };
 
@@ -157,10 +157,11 @@ struct Record {
   std::optional<Interval> interval;  ///< of metric.value
   StopReason stop = StopReason::kNone;
   std::optional<Limit> limit;
-  std::optional<RatioToOther> ratio;  ///< of the times, whatever the metric; nothing for the one compared with
-  Modes modes;                        ///< of a time: the groups it falls into, medians in the metric's unit
-  double max_error = 0;                ///< largest error against the float64 reference, as verify() scales it
-  double error_bound = 0;              ///< what it was held against; 0 where it was not
+  std::optional<RatioToOther>
+      ratio;               ///< of the times, whatever the metric; nothing for the one compared with
+  Modes modes;             ///< of a time: the groups it falls into, medians in the metric's unit
+  double max_error = 0;    ///< largest error against the float64 reference, as verify() scales it
+  double error_bound = 0;  ///< what it was held against; 0 where it was not
   std::optional<Precision> sums_in{};  ///< the precision that error_bound is for; empty: not known
   bool verified = false;
   /// The answer is wrong, as outcome says, and was timed all the same: the numbers are there to look at, and
@@ -196,7 +197,8 @@ Series steady(const Record& record, double factor = 1);
 void estimate(Record& record);
 /// How many these are.
 std::size_t sample_count(const Record& record);
-/// The median of the steady samples of each process (of a job: of each rank); not-a-number where one has none.
+/// The median of the steady samples of each process (of a job: of each rank); not-a-number where one has
+/// none.
 std::vector<double> process_medians(const Record& record);
 
 /// Whether any of them ended so.

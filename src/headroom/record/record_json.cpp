@@ -175,7 +175,8 @@ AxisValue read_axis_value(const Json& value, const std::string& where) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_number()) return dump_json(value);
   if (value.is_object())
-    return AxisValue::Size{read_whole<std::int64_t>(json_member(value, "bytes", where), where + "/bytes", false)};
+    return AxisValue::Size{
+        read_whole<std::int64_t>(json_member(value, "bytes", where), where + "/bytes", false)};
   throw Error(where + ": expected a number, a text, or a size as {\"bytes\": N}");
 }
 

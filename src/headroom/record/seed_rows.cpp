@@ -22,8 +22,14 @@ struct Group {
 };
 
 std::vector<std::string> key_of(const Record& record) {
-  return {record.model.name,  record.model.backend, record.runner, record.benchmark.dtype,
-          record.metric.name, record.device,        record.caches, std::to_string(record.threads),
+  return {record.model.name,
+          record.model.backend,
+          record.runner,
+          record.benchmark.dtype,
+          record.metric.name,
+          record.device,
+          record.caches,
+          std::to_string(record.threads),
           is_miscounted(record) ? kMiscounted : ""};
 }
 

@@ -25,8 +25,8 @@ enum class TargetVerdict {
 bool is_above_limit(const Record& record);
 
 /// Whether it is so far above that no noise of a limit explains it: the whole interval more than 5 % above a
-/// limit that held still on a machine that was not disturbed, or more than four times any other limit. Then the
-/// bytes or FLOPs that were declared are not those that were moved or computed, and the number counts for
+/// limit that held still on a machine that was not disturbed, or more than four times any other limit. Then
+/// the bytes or FLOPs that were declared are not those that were moved or computed, and the number counts for
 /// nothing.
 bool is_miscounted(const Record& record);
 
@@ -34,8 +34,8 @@ bool is_miscounted(const Record& record);
 TargetVerdict target_verdict(const Record& record);
 
 /// The same of the mean of several cases, each with a target: what each is judged by, and its target, in the
-/// mean; the half-widths of the intervals add up as independent ones do. So the mean is never missed where every
-/// case reached its target, nor the other way round.
+/// mean; the half-widths of the intervals add up as independent ones do. So the mean is never missed where
+/// every case reached its target, nor the other way round.
 TargetVerdict mean_target_verdict(std::span<const Record* const> cases);
 
 }  // namespace headroom

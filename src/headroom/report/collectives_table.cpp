@@ -160,7 +160,8 @@ std::string collectives_rank_report(const std::vector<Record>& records, std::siz
     if (ranks == nullptr) continue;
     for (std::size_t rank = 0; rank < ranks->samples.size(); ++rank) {
       table.row({ranks->model.name, size_text(*ranks), std::to_string(rank),
-                 us_text(process_medians(*ranks)[rank]), std::to_string(steady(ranks->samples[rank]).size())});
+                 us_text(process_medians(*ranks)[rank]),
+                 std::to_string(steady(ranks->samples[rank]).size())});
     }
   }
   return table.text(width);

@@ -31,9 +31,7 @@ class Reader : DdpReportWalk {
 
  private:
   void begin_results() override { report_.models.clear(); }
-  void take_field(const std::string& key) override {
-    report_.fields[key] = python_str(stream());
-  }
+  void take_field(const std::string& key) override { report_.fields[key] = python_str(stream()); }
   void begin_model() override { report_.models.emplace_back(); }
   void take_model() override { report_.models.back().name = python_str(stream()); }
   void take_batch_size() override { report_.models.back().batch_size = read_batch_size(); }
@@ -45,7 +43,8 @@ class Reader : DdpReportWalk {
     return index > 0;
   }
 
-  /// As many as Python's len() says: of a list, of the different keys of an object, of the characters of a text.
+  /// As many as Python's len() says: of a list, of the different keys of an object, of the characters of a
+  /// text.
   void take_ranks() override {
     std::size_t count = 0;
     std::set<std::string> keys;

@@ -52,7 +52,8 @@ Json percentile_json(const PercentileComparison& found) {
 Json percentiles_json(const DiffReport& report, const Comparison& comparison) {
   Json list = Json::array();
   for (const double percentile : report.percentiles) {
-    if (const auto found = compare_percentile(comparison, percentile)) list.push_back(percentile_json(*found));
+    if (const auto found = compare_percentile(comparison, percentile))
+      list.push_back(percentile_json(*found));
   }
   return list;
 }

@@ -102,9 +102,8 @@ std::string percentile_interval_text(const PercentileComparison& found) {
 
 /// The verdict of a gate on that percentile; empty where there is none.
 std::string tail_text(const Comparison& comparison, double percentile) {
-  const auto found = std::ranges::find_if(comparison.tails, [&](const TailVerdict& tail) {
-    return tail.margin.percentile == percentile;
-  });
+  const auto found = std::ranges::find_if(
+      comparison.tails, [&](const TailVerdict& tail) { return tail.margin.percentile == percentile; });
   if (found == comparison.tails.end()) return "";
   return fmt::format("{} (margin {})", to_string(found->verdict), format_percent(found->margin.margin));
 }
@@ -203,8 +202,10 @@ void append_means(std::string& out, const DiffReport& report) {
 }
 
 constexpr const char* kHowToLearnTheSpread =
-    "to decide: give several runs of each side (a folder of files is one operand), keep a history of runs on this "
-    "machine,\n  headroom run --calibrate-noise, --run-spread 1% if you know it, or --confirm, which measures "
+    "to decide: give several runs of each side (a folder of files is one operand), keep a history of runs on "
+    "this "
+    "machine,\n  headroom run --calibrate-noise, --run-spread 1% if you know it, or --confirm, which "
+    "measures "
     "both side by side\n";
 
 /// ", which allow for ...: 12 earlier runs on this machine"; empty where nothing is known.
@@ -236,7 +237,8 @@ void append_explanations(std::string& out, const DiffReport& report) {
            "  a change of their shares is a change too; the same needs both within the margin\n";
   }
   if (any([](const Comparison& c) { return c.estimator == Estimator::kShares; })) {
-    out += "shares: measured apart, compared by the shares of the limit that each run measured" + known + "\n";
+    out +=
+        "shares: measured apart, compared by the shares of the limit that each run measured" + known + "\n";
   }
   if (any(lacks_run_spread)) {
     out += kHowToLearnTheSpread;
@@ -284,10 +286,10 @@ Table percentile_table(const DiffReport& report) {
     for (const double percentile : report.percentiles) {
       const auto found = compare_percentile(comparison, percentile);
       if (!found) continue;
-      table.row({compared_pair(report, comparison, differ), comparison.baseline->metric.name, fmt::format("p{}", percentile),
-                 value_cell(found->baseline, comparison), value_cell(found->test, comparison),
-                 fmt::format("{:.3f}", found->ratio), percentile_interval_text(*found),
-                 tail_text(comparison, percentile)});
+      table.row({compared_pair(report, comparison, differ), comparison.baseline->metric.name,
+                 fmt::format("p{}", percentile), value_cell(found->baseline, comparison),
+                 value_cell(found->test, comparison), fmt::format("{:.3f}", found->ratio),
+                 percentile_interval_text(*found), tail_text(comparison, percentile)});
     }
   }
   return table;
@@ -305,8 +307,8 @@ Table shift_table(const DiffReport& report) {
   for (const Comparison& comparison : report.comparisons) {
     const std::vector<DecileShift> shifts = shift_function(comparison);
     if (shifts.empty()) continue;
-    table.line(fmt::format("{}, {}: {}", compared_pair(report, comparison, differ), comparison.baseline->metric.name,
-                           shift_sentence(comparison, shifts)));
+    table.line(fmt::format("{}, {}: {}", compared_pair(report, comparison, differ),
+                           comparison.baseline->metric.name, shift_sentence(comparison, shifts)));
     for (const auto& [decile, verdict] : shifts) {
       table.row({fmt::format("p{}", decile.percentile), value_cell(decile.baseline, comparison),
                  value_cell(decile.test, comparison), fmt::format("{:.3f}", decile.ratio),

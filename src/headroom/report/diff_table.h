@@ -16,8 +16,8 @@ Table diff_table(const DiffReport& report);
 /// The percentiles asked for, one row each; no rows where none were, or no case has samples.
 Table percentile_table(const DiffReport& report);
 
-/// The shift function of each case with samples, below a sentence on it (shift_sentence); no rows where none was asked
-/// for.
+/// The shift function of each case with samples, below a sentence on it (shift_sentence); no rows where none
+/// was asked for.
 Table shift_table(const DiffReport& report);
 
 /// What was different when the two sides were measured; no rows where nothing was.

@@ -17,8 +17,8 @@ double ns_of_unit(const Record& record) {
   return record.metric.unit == "us" ? kNsPerUs : kNsPerSecond;
 }
 
-/// Whether "±" tells the truth: to the last digit that is shown of a narrow interval, and to a factor of two of
-/// a wide one.
+/// Whether "±" tells the truth: to the last digit that is shown of a narrow interval, and to a factor of two
+/// of a wide one.
 bool is_even(const Interval& interval, double estimate) {
   constexpr double kNarrow = 0.01, kFactor = 2;
   const double below = estimate - interval.low, above = interval.high - estimate;
@@ -68,7 +68,8 @@ std::string share_with_interval(double share, const std::optional<Interval>& int
   if (!interval) return format_percent(share);
   if (is_even(*interval, share))
     return fmt::format("{} ±{:.1f}", format_percent(share), (interval->high - interval->low) / 2 * 100);
-  return fmt::format("{} ({:.3g}–{})", format_percent(share), 100 * interval->low, format_percent(interval->high));
+  return fmt::format("{} ({:.3g}–{})", format_percent(share), 100 * interval->low,
+                     format_percent(interval->high));
 }
 
 std::string groups_text(const std::vector<Mode>& groups, const std::string& unit, const std::string& metric) {

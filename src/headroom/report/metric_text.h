@@ -18,8 +18,8 @@ std::string metric_time_with_interval(const Record* record);
 /// The value of a record of any other unit: "812 ±9.50". Empty without a record.
 std::string metric_number_with_interval(const Record* record);
 
-/// Half the width of the interval as a share of the value: "1.3 %"; its ends where it is not even, "3.21 ms–14.7
-/// ms"; "?" where there is none.
+/// Half the width of the interval as a share of the value: "1.3 %"; its ends where it is not even, "3.21
+/// ms–14.7 ms"; "?" where there is none.
 std::string spread_text(const Record& record);
 /// "92.5 % ±0.8", both in percent; "92.5 % (48.6–101 %)" where the interval is not even.
 std::string share_with_interval(double share, const std::optional<Interval>& interval);

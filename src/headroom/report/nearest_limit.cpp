@@ -70,8 +70,7 @@ std::string behind(const Record& next, const Record& nearest) {
   const std::optional<RatioToOther> found = ratio_between(next, nearest);
   if (!found)
     return fmt::format("{:.3f} x the time, by the medians", next.metric.value / nearest.metric.value);
-  if (!found->interval)
-    return fmt::format("{:.3f} x the time, too few pairs for an interval", found->ratio);
+  if (!found->interval) return fmt::format("{:.3f} x the time, too few pairs for an interval", found->ratio);
   const char* undecided = found->interval->contains(1) ? ": not told apart" : "";
   return fmt::format("{:.3f} x the time ({:.3f} to {:.3f}){}", found->ratio, found->interval->low,
                      found->interval->high, undecided);

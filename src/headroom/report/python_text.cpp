@@ -24,8 +24,8 @@ struct Node {
   std::string key = {};  ///< in a dict
 };
 
-/// The value that the stream stands at. As in Python the last of equal keys counts, in the place of the first,
-/// and whole numbers keep all their digits.
+/// The value that the stream stands at. As in Python the last of equal keys counts, in the place of the
+/// first, and whole numbers keep all their digits.
 Node node_of(JsonStream& stream);
 
 Node dict_of(JsonStream& stream) {

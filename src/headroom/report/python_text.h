@@ -9,8 +9,9 @@
 
 namespace headroom {
 
-/// Takes the value that comes next and gives what Python prints for its str(): None, True, 1e+16, {'a': [1, 2.5,
-/// "it's"]}. Whole numbers keep all their digits, what is beyond double is inf. Throws Error as the stream does.
+/// Takes the value that comes next and gives what Python prints for its str(): None, True, 1e+16, {'a':
+/// [1, 2.5, "it's"]}. Whole numbers keep all their digits, what is beyond double is inf. Throws Error as the
+/// stream does.
 std::string python_str(JsonStream& stream);
 
 /// repr() of a float: the shortest digits that read back as `value`.

@@ -210,11 +210,10 @@ Table mean_table(const std::vector<Record>& records) {
     if (target) {
       against = format_number(*target) + " " + verdict_text(mean_target_verdict(row.cases));
     }
-    const std::string name =
-        row.experiment + (is_miscounted(*row.cases.front()) ? " (above its limit)" : "");
+    const std::string name = row.experiment + (is_miscounted(*row.cases.front()) ? " (above its limit)" : "");
     const bool named = differ.runners && !row.runner.empty() && row.runner != row.backend;
-    table.row({name, named ? row.backend + " [" + row.runner + "]" : row.backend, row.dtype,
-               row.metric, value_text(mean, row.unit, row.metric), against,
+    table.row({name, named ? row.backend + " [" + row.runner + "]" : row.backend, row.dtype, row.metric,
+               value_text(mean, row.unit, row.metric), against,
                row.left_out == 0 ? std::to_string(row.shapes)
                                  : fmt::format("{} of {}", row.shapes, row.shapes + row.left_out)});
   }

@@ -25,7 +25,8 @@ std::string bucket_mebibytes(std::int64_t bytes) {
   constexpr int kAllDigits = 17;
   std::string text;
   for (int digits = 1; digits <= kAllDigits; ++digits) {
-    const double mebibytes = std::stod(fmt::format("{:.{}g}", static_cast<double>(bytes) / kMebibyte, digits));
+    const double mebibytes =
+        std::stod(fmt::format("{:.{}g}", static_cast<double>(bytes) / kMebibyte, digits));
     text = fmt::format("{}", mebibytes);
     if (static_cast<std::int64_t>(mebibytes * kMebibyte) == bytes) break;
   }
@@ -51,7 +52,8 @@ Record base_record(const DdpResult& result, const std::string& library,
                  {"ranks", std::to_string(setup.ranks)},
                  {"ddp", setup.ddp ? "yes" : "no"}};
   if (result.ready.takes_images) record.axes.emplace_back("image_size", std::to_string(setup.image_size));
-  if (setup.ddp) record.axes.emplace_back("bucket_size", bucket_mebibytes(static_cast<std::int64_t>(setup.bucket_bytes)));
+  if (setup.ddp)
+    record.axes.emplace_back("bucket_size", bucket_mebibytes(static_cast<std::int64_t>(setup.bucket_bytes)));
   record.device = setup.backend == "nccl" ? "cuda" : "cpu";
   record.runner = "torch-rank";
   record.threads = setup.threads;

@@ -60,8 +60,10 @@ std::int64_t capped_working_set(double bytes, const std::string& device) {
 /// Up to here data lie in the caches of one core, where one thread may be faster than several that share it.
 constexpr double kOneThreadBytes = 1 << 20;
 
-/// The thread counts at which the machine may be fastest at what `resource` bounds: those of the case, and one.
-std::vector<int> thread_counts(const PlannedCase& planned, Caches caches, Resource resource, const Work& work) {
+/// The thread counts at which the machine may be fastest at what `resource` bounds: those of the case, and
+/// one.
+std::vector<int> thread_counts(const PlannedCase& planned, Caches caches, Resource resource,
+                               const Work& work) {
   const int threads = planned.spec.threads;
   const bool is_memory = resource != Resource::kPeak && resource != Resource::kPingPong;
   const bool is_near = caches == Caches::kHot && work.bytes <= kOneThreadBytes;
@@ -216,12 +218,12 @@ std::vector<LimitTrack> limit_candidates(const std::vector<RunnerOffer>& offers,
       for (const AxisTexts& point : points(experiment, kind->resource, work)) {
         for (const int threads : thread_counts(planned, caches, kind->resource, work)) {
           LimitTrack limit{kind->resource, {}};
-          limit.track.planned = {runner,
-                                 {experiment.name, point, experiment.backends.front(), threads, caches,
-                                  planned.spec.seed},
-                                 experiment.metric,
-                                 experiment.device,
-                                 true};
+          limit.track.planned = {
+              runner,
+              {experiment.name, point, experiment.backends.front(), threads, caches, planned.spec.seed},
+              experiment.metric,
+              experiment.device,
+              true};
           candidates.push_back(std::move(limit));
         }
       }

@@ -13,9 +13,9 @@
 namespace headroom {
 
 /// The limit cases that could bound a prepared case, from the first runner that offers limits of its
-/// device: reads, writes and copies of the same working set, as cold or hot, in every access pattern, by as many
-/// threads (and by one, where the data are hot and fit the caches of one core), the peak of its dtype, and the
-/// ping-pong latency that tells where the threads lie.
+/// device: reads, writes and copies of the same working set, as cold or hot, in every access pattern, by as
+/// many threads (and by one, where the data are hot and fit the caches of one core), the peak of its dtype,
+/// and the ping-pong latency that tells where the threads lie.
 std::vector<LimitTrack> limit_candidates(const std::vector<RunnerOffer>& offers, const Track& bounded);
 
 /// Keeps, by the calibrated times, the candidates that may still turn out to be the limit: patterns within 15
@@ -31,7 +31,7 @@ std::vector<LimitTrack> limits_of_device(const std::vector<LimitTrack>& limits, 
 /// maximum.
 struct Floor {
   Series series;
-  Series peak_flops;  ///< FLOP/s of the peak in each round; empty where it was not sampled
+  Series peak_flops;             ///< FLOP/s of the peak in each round; empty where it was not sampled
   std::vector<LimitPart> parts;  ///< what binds the work
 };
 /// Nothing where no limit was sampled.

@@ -80,17 +80,18 @@ std::optional<Interval> series_median_interval(std::span<const double> values,
                                                std::span<const std::size_t> group_sizes = {},
                                                double confidence = 0.95);
 
-/// The same for any quantile p in (0, 1) of values in the order in which they were measured: the ranks are those
-/// that hold the quantile of n_eff independent values (binomial_ranks), read off the n order statistics at the
-/// same shares. n_eff = n over the inflation by autocorrelation at the median, where neighbours agree most: in
-/// the tails they agree less, so that the interval is rather too wide. With several processes it also covers what
-/// their own quantiles say (Student's t). Nothing where n_eff values are too few for a rank on
-/// both sides: p95 needs 73 that are independent, p99 needs 368.
+/// The same for any quantile p in (0, 1) of values in the order in which they were measured: the ranks are
+/// those that hold the quantile of n_eff independent values (binomial_ranks), read off the n order statistics
+/// at the same shares. n_eff = n over the inflation by autocorrelation at the median, where neighbours agree
+/// most: in the tails they agree less, so that the interval is rather too wide. With several processes it
+/// also covers what their own quantiles say (Student's t). Nothing where n_eff values are too few for a rank
+/// on both sides: p95 needs 73 that are independent, p99 needs 368.
 ///
-/// SIM (600 repetitions each; lognormal, AR(1) with rho 0, .5 and .9; p50, p75, p95, p99; n = 30 to 1,000; one
-/// process, and three that differ by nothing or by as much as their values do): coverage of those that are given
-/// .93 to 1.00. Where it falls short: rho .9 in one process under 300 values (p50 .65 at 30, .86 at 100, p75 .77
-/// at 100), of which one in five to two in three are given; three processes have .95 and more there.
+/// SIM (600 repetitions each; lognormal, AR(1) with rho 0, .5 and .9; p50, p75, p95, p99; n = 30 to 1,000;
+/// one process, and three that differ by nothing or by as much as their values do): coverage of those that
+/// are given .93 to 1.00. Where it falls short: rho .9 in one process under 300 values (p50 .65 at 30, .86 at
+/// 100, p75 .77 at 100), of which one in five to two in three are given; three processes have .95 and more
+/// there.
 std::optional<Interval> series_quantile_interval(std::span<const double> values, double p,
                                                  std::span<const std::size_t> group_sizes = {},
                                                  double confidence = 0.95);

@@ -72,7 +72,8 @@ TEST(ParseShare, TakesPercentAndShare) {
   EXPECT_DOUBLE_EQ(parse_share("0.01"), 0.01);
   EXPECT_DOUBLE_EQ(parse_share("300%"), 3);
   EXPECT_DOUBLE_EQ(parse_share("1"), 1);
-  for (const char* text : {"", "%", "-1%", "1%%", "a", "3", "1.01"}) EXPECT_THROW(parse_share(text), Error) << text;
+  for (const char* text : {"", "%", "-1%", "1%%", "a", "3", "1.01"})
+    EXPECT_THROW(parse_share(text), Error) << text;
 }
 
 TEST(ParseBytes, TakesBinaryMultiples) {

@@ -47,7 +47,9 @@ TEST(Fingerprint, EveryFactCounts) {
       [](MachineFacts& f) { f.last_level_cache_bytes *= 2; },
       [](MachineFacts& f) { f.memory_bytes *= 2; },
       [](MachineFacts& f) { f.gpus = {"10de:2335"}; },
-      [](MachineFacts& f) { f.gpus = {"10de:2335", "10de:2335"}; },
+      [](MachineFacts& f) {
+        f.gpus = {"10de:2335", "10de:2335"};
+      },
       [](MachineFacts& f) { f.host = "node8"; },
   };
   std::set<std::string> seen;

@@ -21,7 +21,8 @@ TEST(AxisValue, IsANumberWhereTheTextIsItsOwnShortestForm) {
 }
 
 TEST(AxisValue, TheTextOfEachIsTheTextThatItWasMadeOf) {
-  for (const char* text : {"4096", "-3", "0.25", "1e+30", "bf16", "a=b c"}) EXPECT_EQ(AxisValue(text).text(), text);
+  for (const char* text : {"4096", "-3", "0.25", "1e+30", "bf16", "a=b c"})
+    EXPECT_EQ(AxisValue(text).text(), text);
 }
 
 TEST(AxisValue, SizesAreShownExactly) {

@@ -69,7 +69,8 @@ TEST(TargetVerdict, WithoutAnIntervalNothingIsSaid) {
   Record record = at_nine_tenths();
   record.interval.reset();
   EXPECT_EQ(against(record, Target::Kind::kValue, 1), TargetVerdict::kUnclear);
-  EXPECT_EQ(against(record, Target::Kind::kValue, 100), TargetVerdict::kUnclear) << "one sample misses nothing";
+  EXPECT_EQ(against(record, Target::Kind::kValue, 100), TargetVerdict::kUnclear)
+      << "one sample misses nothing";
   record.limit->interval = Interval{0.1, 1.4, 0.95};
   EXPECT_EQ(against(record, Target::Kind::kShareOfLimit, 0.55), TargetVerdict::kUnclear);
 }

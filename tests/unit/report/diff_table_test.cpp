@@ -37,7 +37,8 @@ class DiffReportTest : public ::testing::Test {
     test.environment = environment_differences(before_, after_);
     Matches matches = match_records(before_, after_);
     for (const auto& [baseline, other] : matches.pairs)
-      report.comparisons.push_back(compare_records(*baseline, *other, {RunSpread{0, 1000}, std::nullopt, "a test"}));
+      report.comparisons.push_back(
+          compare_records(*baseline, *other, {RunSpread{0, 1000}, std::nullopt, "a test"}));
     test.only_baseline = matches.only_baseline;
     test.only_test = matches.only_test;
     report.tests = {test};
@@ -132,11 +133,13 @@ TEST_F(DiffReportTest, ShowsTheShiftOfEachCaseBelowASentence) {
   EXPECT_EQ(shift_table(asked).size(), 0u);
   asked.shift = true;
   const std::string text = shift_table(asked).text();
-  EXPECT_THAT(text, ::testing::ContainsRegex("tail, latency: the slowest tenth is 3\\.1.x slower \\(3\\... to 3\\...\\), "
-                                             "the median the same\n"));
+  EXPECT_THAT(text, ::testing::ContainsRegex(
+                        "tail, latency: the slowest tenth is 3\\.1.x slower \\(3\\... to 3\\...\\), "
+                        "the median the same\n"));
   EXPECT_THAT(text, ::testing::ContainsRegex("p10 +\\S+ µs +\\S+ µs +1\\.000 +\\S+ to \\S+ +same\n"));
   EXPECT_THAT(text, ::testing::ContainsRegex("p90 +\\S+ µs +\\S+ µs +3\\.... +\\S+ to \\S+ +regression\n"));
-  EXPECT_THAT(text, HasSubstr("few, latency: the slowest tenth is unknown (too few samples), the median unknown"));
+  EXPECT_THAT(text,
+              HasSubstr("few, latency: the slowest tenth is unknown (too few samples), the median unknown"));
   EXPECT_THAT(text, Not(HasSubstr("lone")));
 }
 
@@ -147,8 +150,10 @@ TEST_F(DiffReportTest, AShiftOfRatesIsToldAtItsSlowEnd) {
     record->metric = {"memory_bandwidth(GB/s)", "GB/s", Direction::kHigherIsBetter, 100, {}, {}};
   DiffReport asked = report();
   asked.shift = true;
-  EXPECT_THAT(shift_table(asked).text(), ::testing::ContainsRegex("the slowest tenth is 3\\.3.x faster .*, the median the same"));
-  for (Record* record : {&before_[0], &after_[0]}) record->metric = {"peak_memory", "B", Direction::kLowerIsBetter, 100, {}, {}};
+  EXPECT_THAT(shift_table(asked).text(),
+              ::testing::ContainsRegex("the slowest tenth is 3\\.3.x faster .*, the median the same"));
+  for (Record* record : {&before_[0], &after_[0]})
+    record->metric = {"peak_memory", "B", Direction::kLowerIsBetter, 100, {}, {}};
   after_ = {timed("tail", 105, 240)};
   after_[0].metric = before_[0].metric;
   before_ = {timed("tail", 100, 240)};
@@ -156,7 +161,8 @@ TEST_F(DiffReportTest, AShiftOfRatesIsToldAtItsSlowEnd) {
   asked = report();
   asked.shift = true;
   EXPECT_THAT(shift_table(asked).text(),
-              ::testing::ContainsRegex("the worst tenth is 5\\.0. % worse \\(\\S+ to \\S+ %\\), the median 5\\.0. % worse"));
+              ::testing::ContainsRegex(
+                  "the worst tenth is 5\\.0. % worse \\(\\S+ to \\S+ %\\), the median 5\\.0. % worse"));
 }
 
 TEST_F(DiffReportTest, IsJsonWithNullsForWhatThereIsNot) {

@@ -15,8 +15,11 @@ Record latency_of(const std::string& backend, const std::string& runner, double 
   record.benchmark.dtype = "bf16";
   record.axes = {{"D", "4096"}, {"dtype", "bf16"}};
   record.metric = {"latency", "us", Direction::kLowerIsBetter, us, {}, {}};
-  record.limit =
-      Limit{{{"read", 1 << 20, "linear", "", 2}}, us * fraction, fraction, Interval{fraction - 0.01, fraction + 0.01, 0.95}, false};
+  record.limit = Limit{{{"read", 1 << 20, "linear", "", 2}},
+                       us * fraction,
+                       fraction,
+                       Interval{fraction - 0.01, fraction + 0.01, 0.95},
+                       false};
   return record;
 }
 
@@ -26,10 +29,9 @@ Record compared(Record record, double ratio, double low, double high) {
 }
 
 TEST(NearestLimit, NamesTheFastestAndWhoComesNext) {
-  const std::vector<Record> records{
-      latency_of("native", "native", 100, 0.88),
-      compared(latency_of("aten", "torch", 190, 0.46), 1.9, 1.8, 2.0),
-      compared(latency_of("onednn", "native", 131, 0.67), 1.31, 1.29, 1.33)};
+  const std::vector<Record> records{latency_of("native", "native", 100, 0.88),
+                                    compared(latency_of("aten", "torch", 190, 0.46), 1.9, 1.8, 2.0),
+                                    compared(latency_of("onednn", "native", 131, 0.67), 1.31, 1.29, 1.33)};
   EXPECT_EQ(nearest_limit_text(records),
             "nearest the limit: gemv D=4096 bf16: native (88.0 % ±1.0), then onednn [native]: "
             "1.310 x the time (1.290 to 1.330)\n");
@@ -54,10 +56,9 @@ TEST(NearestLimit, WhereTheBaselineComesNextItsRatioIsTheInverse) {
 }
 
 TEST(NearestLimit, WithoutAPairedRatioItSaysThatItTookTheMedians) {
-  const std::vector<Record> records{
-      latency_of("native", "native", 300, 0.2),
-      compared(latency_of("aten", "torch", 100, 0.9), 0.33, 0.32, 0.34),
-      compared(latency_of("onednn", "native", 200, 0.4), 0.67, 0.66, 0.68)};
+  const std::vector<Record> records{latency_of("native", "native", 300, 0.2),
+                                    compared(latency_of("aten", "torch", 100, 0.9), 0.33, 0.32, 0.34),
+                                    compared(latency_of("onednn", "native", 200, 0.4), 0.67, 0.66, 0.68)};
   EXPECT_THAT(nearest_limit_text(records),
               testing::HasSubstr("then onednn [native]: 2.000 x the time, by the medians\n"));
 }

@@ -29,8 +29,11 @@ std::vector<Record> pair_of(const std::string& experiment, const std::string& sh
   latency.interval = Interval{us * 0.99, us * 1.01, 0.95};
   latency.samples = {{1, 10, 2, std::vector<double>(30, us), {}, {}},
                      {2, 10, 0, std::vector<double>(20, us), {}, {}}};
-  latency.limit =
-      Limit{{{"read", 1 << 20, "linear", "", 2}}, us * fraction, fraction, Interval{fraction - 0.01, fraction + 0.01, 0.95}, false};
+  latency.limit = Limit{{{"read", 1 << 20, "linear", "", 2}},
+                        us * fraction,
+                        fraction,
+                        Interval{fraction - 0.01, fraction + 0.01, 0.95},
+                        false};
   latency.stop = StopReason::kPrecision;
   Record headline = latency;
   headline.metric = {"memory_bandwidth(GB/s)", "GB/s", Direction::kHigherIsBetter, rate, {}, {}, true};
@@ -209,7 +212,8 @@ TEST(MeanTable, ShowsWhatTheMeanIsMadeOf) {
 TEST(MeanTable, WhatNoMachineCanDoIsInNoMean) {
   std::vector<Record> records =
       pair_of("sum", "1", "bf16", 1, 10, 0.9) + pair_of("sum", "2", "bf16", 2, 9000, 350);
-  for (Record& record : records) record.limit->interval = Interval{0.9 * record.limit->fraction, 1.1 * record.limit->fraction, 0.95};
+  for (Record& record : records)
+    record.limit->interval = Interval{0.9 * record.limit->fraction, 1.1 * record.limit->fraction, 0.95};
   const std::string text = mean_table(records).text();
   EXPECT_THAT(text, HasSubstr("10.0 GB/s"));
   EXPECT_THAT(text, HasSubstr("sum (above its limit)"));

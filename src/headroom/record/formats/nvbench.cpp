@@ -151,8 +151,8 @@ bool is_cpu_only(const Summaries& summaries) {
   return std::ranges::any_of(summaries, [](const auto& entry) { return entry.first.starts_with(kCpuOnly); });
 }
 
-/// Time of single launches: the samples where they are, else what nvbench makes of them. Of the GPU where it was
-/// at work.
+/// Time of single launches: the samples where they are, else what nvbench makes of them. Of the GPU where it
+/// was at work.
 void set_time(Record& record, const Summaries& summaries, std::string_view kind, const NvbenchFile& file,
               const std::string& where) {
   std::vector<double> samples =
