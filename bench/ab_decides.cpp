@@ -13,8 +13,8 @@
 #include <span>
 #include <vector>
 
-#include "headroom/stats/autocorrelation.h"
 #include "headroom/stats/round_ratio.h"
+#include "mann_whitney.h"
 #include "simulated_noise.h"
 
 namespace {
@@ -98,18 +98,6 @@ bool claims_at_any_look(const Session& made) {
   return claims_at_last(made);
 }
 
-/// |z| of Mann and Whitney's test.
-double rank_sum(const Session& made) {
-  std::vector<double> all = made.test;
-  all.insert(all.end(), made.baseline.begin(), made.baseline.end());
-  std::vector<double> ranks(all.size());
-  headroom::mid_ranks(all, ranks);
-  double sum = 0;
-  for (std::size_t i = 0; i < made.test.size(); ++i) sum += ranks[i];
-  const auto n = static_cast<double>(made.test.size());
-  return std::abs(sum - n * (2 * n + 1) / 2) / std::sqrt(n * n * (2 * n + 1) / 12);
-}
-
 void report(const Model& model, std::size_t rounds, std::size_t sessions) {
   const double share = 100 / static_cast<double>(sessions);
   Noise noise;
@@ -118,7 +106,7 @@ void report(const Model& model, std::size_t rounds, std::size_t sessions) {
   for (std::size_t i = 0; i < sessions; ++i) {
     const Session made = session(noise, model, rounds, 0);
     alarms += claims_at_any_look(made) ? 1 : 0;
-    null.push_back(rank_sum(made));
+    null.push_back(std::abs(headroom::bench::mann_whitney_z(made.baseline, made.test)));
   }
   std::ranges::sort(null);
   const auto plain = static_cast<double>(std::ranges::count_if(null, [](double z) { return z > 1.96; }));
@@ -130,7 +118,7 @@ void report(const Model& model, std::size_t rounds, std::size_t sessions) {
     for (std::size_t i = 0; i < sessions; ++i) {
       const Session made = session(noise, model, rounds, effect);
       ours += claims_at_last(made) ? 1 : 0;
-      theirs += rank_sum(made) > held ? 1 : 0;
+      theirs += std::abs(headroom::bench::mann_whitney_z(made.baseline, made.test)) > held ? 1 : 0;
     }
     std::printf("   %5.1f %5.1f", share * static_cast<double>(ours), share * static_cast<double>(theirs));
   }

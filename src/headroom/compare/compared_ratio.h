@@ -63,7 +63,7 @@ class ComparedRatio {
   /// Of the values themselves, whatever is taken.
   const std::optional<RunSpread>& value_spread() const { return value_spread_; }
 
-  /// See SeriesMedian.
+  /// See SeriesLocation.
   double neighbour_correlation() const { return series_.neighbour_correlation(); }
   void expect_correlation(double rho);
 

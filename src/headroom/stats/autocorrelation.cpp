@@ -52,11 +52,13 @@ class RankSeries {
   double squares_ = 0;
 };
 
-double sign_correlation(double rho) {
-  return 2 / std::numbers::pi * std::asin(std::clamp(rho, -1.0, 1.0));
+/// Of what the variance of the location is made of, by the correlation of ranks.
+double score_correlation(double rho, Location location) {
+  rho = std::clamp(rho, -1.0, 1.0);
+  return location == Location::kMedian ? 2 / std::numbers::pi * std::asin(rho) : rho;
 }
 
-double inflation_from_all_lags(const RankSeries& series, double rho) {
+double inflation_from_all_lags(const RankSeries& series, double rho, Location location) {
   const double length = series.length();
   rho = std::min(rho, 0.95);
   const double bias = (1 + rho) / (1 - rho) / length;
@@ -64,8 +66,8 @@ double inflation_from_all_lags(const RankSeries& series, double rho) {
   const auto corrected = [&](std::size_t lag) {
     if (lag == 0) return 1.0;
     const double k = static_cast<double>(lag);
-    return sign_correlation(series.autocorrelation(lag) * length / (length - k) +
-                            bias * (1 - std::pow(rho, k)));
+    return score_correlation(
+        series.autocorrelation(lag) * length / (length - k) + bias * (1 - std::pow(rho, k)), location);
   };
   double sum = 0;
   double previous = 2;
@@ -76,6 +78,15 @@ double inflation_from_all_lags(const RankSeries& series, double rho) {
     previous = pair;
   }
   return 2 * sum - 1;
+}
+
+/// Autocorrelation::first_lag_bound of so many values in all.
+double bound_of(double rho, double total) {
+  const double of_few = 0.2 * std::pow(6 / total, 1.5);
+  const double share = std::clamp(rho * std::sqrt(total) - 1.5, 0.0, 1.0);
+  if (share == 0) return std::min(1.0, of_few);
+  const double error = std::sqrt(std::max(0.0, 1 - rho * rho) / total);
+  return std::min(1.0, std::max(of_few, rho + share * error));
 }
 
 }  // namespace
@@ -98,17 +109,18 @@ void mid_ranks(std::span<const double> values, std::span<double> ranks) {
   }
 }
 
-double first_lag_inflation(double rho, double length) {
+double first_lag_inflation(double rho, double length, Location location) {
   rho = std::min(rho, 0.98);
   double sum = 0;
   double power = rho;
   for (double lag = 1; lag < length && power > 1e-4; ++lag, power *= rho) {
-    sum += (1 - lag / length) * sign_correlation(power);
+    sum += (1 - lag / length) * score_correlation(power, location);
   }
   return 1 + 2 * sum;
 }
 
-Autocorrelation autocorrelation(std::span<const double> values, std::span<const std::size_t> group_sizes) {
+Autocorrelation autocorrelation(std::span<const double> values, std::span<const std::size_t> group_sizes,
+                                Location location) {
   const std::size_t whole[] = {values.size()};
   const bool split =
       !group_sizes.empty() && *std::min_element(group_sizes.begin(), group_sizes.end()) >= kFewestInGroup;
@@ -118,9 +130,10 @@ Autocorrelation autocorrelation(std::span<const double> values, std::span<const 
   if (result.length < 4 || series.constant()) return result;
   const double rho = (result.length * series.autocorrelation(1) + 1) / (result.length - 3);
   result.first_lag = std::clamp(rho, -1.0, 1.0);
+  result.first_lag_bound = bound_of(rho, series.total());
   if (rho <= 0) return result;
-  const double inflation =
-      std::max(first_lag_inflation(rho, result.length), inflation_from_all_lags(series, rho));
+  const double inflation = std::max(first_lag_inflation(rho, result.length, location),
+                                    inflation_from_all_lags(series, rho, location));
   const double weight = std::min(1.0, rho * std::sqrt(series.total()));
   result.inflation = std::max(1.0, 1 + weight * (inflation - 1));
   return result;

@@ -11,6 +11,8 @@
 namespace headroom {
 namespace {
 
+constexpr double kConfidence = 0.95;
+
 std::vector<double> logarithms(std::span<const double> values) {
   std::vector<double> logs;
   logs.reserve(values.size());
@@ -22,7 +24,22 @@ std::vector<double> logarithms(std::span<const double> values) {
   return logs;
 }
 
+double width(const Interval& interval) {
+  return interval.high - interval.low;
+}
+
+std::optional<Interval> exponential(const std::optional<Interval>& logs) {
+  if (!logs) return std::nullopt;
+  return Interval{std::exp(logs->low), std::exp(logs->high), logs->confidence};
+}
+
 }  // namespace
+
+RatioSeries::RatioSeries(SeriesLocation above, std::optional<SeriesLocation> below,
+                         std::optional<SeriesLocation> means, std::size_t pairs)
+    : above_(std::move(above)), below_(std::move(below)), means_(std::move(means)), pairs_(pairs) {
+  choose_narrower();
+}
 
 RatioSeries RatioSeries::paired(std::span<const double> a, std::span<const double> b,
                                 std::span<const std::size_t> group_sizes) {
@@ -30,29 +47,56 @@ RatioSeries RatioSeries::paired(std::span<const double> a, std::span<const doubl
   std::vector<double> differences = logarithms(a);
   const std::vector<double> base = logarithms(b);
   for (std::size_t i = 0; i < differences.size(); ++i) differences[i] -= base[i];
-  return {SeriesMedian(differences, group_sizes), std::nullopt, a.size()};
+  return {SeriesLocation(differences, group_sizes), std::nullopt,
+          SeriesLocation(differences, group_sizes, Location::kHodgesLehmann), a.size()};
 }
 
 RatioSeries RatioSeries::unpaired(std::span<const double> a, std::span<const std::size_t> group_sizes_a,
                                   std::span<const double> b, std::span<const std::size_t> group_sizes_b) {
   if (a.empty() || b.empty()) throw std::invalid_argument("ratio of no values");
-  SeriesMedian above(logarithms(a), group_sizes_a);
-  return {std::move(above), SeriesMedian(logarithms(b), group_sizes_b), std::min(a.size(), b.size())};
+  return {SeriesLocation(logarithms(a), group_sizes_a), SeriesLocation(logarithms(b), group_sizes_b),
+          std::nullopt, std::min(a.size(), b.size())};
+}
+
+/// By the signed ranks, and as much longer as their estimate lies off the median.
+std::optional<Interval> RatioSeries::of_means(IntervalOf interval, double confidence) const {
+  std::optional<Interval> logs = ((*means_).*interval)(confidence);
+  if (!logs) return std::nullopt;
+  const double off = above_.value() - means_->value();
+  (off < 0 ? logs->low : logs->high) += off;
+  return logs;
+}
+
+std::optional<Interval> RatioSeries::of_pairs(IntervalOf interval, double confidence) const {
+  return means_are_narrower_ ? of_means(interval, confidence) : (above_.*interval)(confidence);
+}
+
+/// By what the pairs say: of a few processes' estimates the ones that happen to lie close would be chosen.
+void RatioSeries::choose_narrower() {
+  if (!means_) return;
+  const auto by_median = above_.sampling_interval(kConfidence);
+  const auto by_means = of_means(&SeriesLocation::sampling_interval, kConfidence);
+  means_are_narrower_ = by_median && by_means && width(*by_means) < width(*by_median);
 }
 
 RatioEstimate RatioSeries::at(double confidence) const {
-  const double difference = above_.value() - (below_ ? below_->value() : 0);
+  if (!below_)
+    return {std::exp(above_.value()), exponential(of_pairs(&SeriesLocation::interval, confidence)), pairs_};
+  const double difference = above_.value() - below_->value();
   RatioEstimate result{std::exp(difference), std::nullopt, pairs_};
-  const auto above = above_.interval(confidence);
-  const auto below = below_ ? below_->interval(confidence) : std::nullopt;
-  if (above && !below_) {
-    result.interval = Interval{std::exp(above->low), std::exp(above->high), confidence};
-  } else if (above && below) {
+  const auto above = above_.interval(confidence), below = below_->interval(confidence);
+  if (above && below) {
     const double down = std::hypot(above_.value() - above->low, below->high - below_->value());
     const double up = std::hypot(above->high - above_.value(), below_->value() - below->low);
-    result.interval = Interval{std::exp(difference - down), std::exp(difference + up), confidence};
+    result.interval = exponential(Interval{difference - down, difference + up, confidence});
   }
   return result;
+}
+
+std::optional<double> RatioSeries::sampling_half_width() const {
+  const auto interval = exponential(of_pairs(&SeriesLocation::sampling_interval, kConfidence));
+  if (!interval) return std::nullopt;
+  return relative_half_width(*interval, std::exp(above_.value()));
 }
 
 double RatioSeries::neighbour_correlation() const {
@@ -63,6 +107,8 @@ double RatioSeries::neighbour_correlation() const {
 void RatioSeries::expect_correlation(double rho) {
   above_.expect_correlation(rho);
   if (below_) below_->expect_correlation(rho);
+  if (means_) means_->expect_correlation(rho);
+  choose_narrower();
 }
 
 RatioEstimate weighted_product(std::span<const RatioEstimate> ratios, std::span<const double> weights) {

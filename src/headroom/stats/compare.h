@@ -27,17 +27,27 @@ class RatioSeries {
                               std::span<const double> b, std::span<const std::size_t> group_sizes_b);
 
   RatioEstimate at(double confidence) const;
-  /// See SeriesMedian; the mean of both sides where they are not paired.
+  /// Relative half-width at 95 % as far as more pairs from the same processes can narrow it. Of paired
+  /// series.
+  std::optional<double> sampling_half_width() const;
+  /// See SeriesLocation; the mean of both sides where they are not paired.
   double neighbour_correlation() const;
   void expect_correlation(double rho);
 
  private:
-  SeriesMedian above_;                 ///< of ln a, or of ln a - ln b where they are paired
-  std::optional<SeriesMedian> below_;  ///< of ln b
+  SeriesLocation above_;                 ///< median of ln a, or of ln a - ln b where they are paired
+  std::optional<SeriesLocation> below_;  ///< median of ln b
+  std::optional<SeriesLocation> means_;  ///< Hodges-Lehmann estimate of ln a - ln b
+  bool means_are_narrower_ = false;
   std::size_t pairs_ = 0;
 
-  RatioSeries(SeriesMedian above, std::optional<SeriesMedian> below, std::size_t pairs)
-      : above_(std::move(above)), below_(std::move(below)), pairs_(pairs) {}
+  RatioSeries(SeriesLocation above, std::optional<SeriesLocation> below, std::optional<SeriesLocation> means,
+              std::size_t pairs);
+
+  using IntervalOf = std::optional<Interval> (SeriesLocation::*)(double) const;
+  std::optional<Interval> of_means(IntervalOf interval, double confidence) const;
+  std::optional<Interval> of_pairs(IntervalOf interval, double confidence) const;
+  void choose_narrower();
 };
 
 /// exp(sum of weights[i] ln ratios[i]) of independent estimates, as many as weights. The intervals, of one
@@ -45,9 +55,24 @@ class RatioSeries {
 /// has none. Pairs: the fewest.
 RatioEstimate weighted_product(std::span<const RatioEstimate> ratios, std::span<const double> weights);
 
-/// a[i] and b[i] come from the same round. ratio = exp(median(ln a - ln b)); interval from
-/// series_median_interval of the log ratios. All values > 0 and as many of each; std::invalid_argument
-/// otherwise.
+/// a[i] and b[i] come from the same round. ratio = exp(median(ln a - ln b)). All values > 0 and as many of
+/// each; std::invalid_argument otherwise.
+///
+/// The interval is the narrower at 95 % of two: series_median_interval of the log ratios, and what the signed
+/// ranks say (Wilcoxon; Hodges and Lehmann 1963), widened for correlation and processes in the same way. That
+/// one is around the median of all means of two log ratios, which is their median only where they are
+/// symmetric. Two sides of the same noise are, whatever its shape; where only one side has modes or a long
+/// tail they are not. So it is made as much longer, on the side of the median, as the two estimates differ.
+///
+/// SIM (2,000 each; n = 6 to 300, one process): coverage of nominal 95 %, and width over that of the median's
+/// alone at n = 30, 100, 300, of independent noise on both sides: normal .951 to .988, .90, .89, .90 (the
+/// same width takes 1.25 times fewer pairs); 5 % spikes of three times the time .951 to .990, .97, .94, .94;
+/// Student's t, 2 degrees, .943 to .987, .96; exponential .955 to .994, .97 to .99; lognormal .948 to .996,
+/// .98 to 1.00; two modes .952 to .993, .90 to .99. On one side only: exponential .935 to .990, lognormal
+/// .948 to .993, two modes .937 to .990, spikes .939 to .989. Neighbours correlated by .5: .930 to .980. The
+/// signed ranks alone would be narrower (.84 of the median's width with normal noise) but cover .94 to .13
+/// where only one side is skewed or has modes; chosen only where the two estimates agree they cover .78 to
+/// .99.
 RatioEstimate paired_ratio(std::span<const double> a, std::span<const double> b,
                            std::span<const std::size_t> group_sizes = {}, double confidence = 0.95);
 

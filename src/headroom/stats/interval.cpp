@@ -11,6 +11,7 @@
 
 #include "headroom/stats/distribution.h"
 #include "headroom/stats/quantile.h"
+#include "headroom/stats/walsh_averages.h"
 
 namespace headroom {
 namespace {
@@ -60,28 +61,65 @@ constexpr std::size_t kFewestForSeries = 12;
 /// it is. Chosen by simulation; the same factor at n_eff = n is divided out, where nothing was estimated.
 double estimation_factor(double effective) {
   const double degrees = std::max(0.3, effective - 1);
-  return 1 + 24 / (degrees * degrees);
+  return 1 + 14 / (degrees * degrees);
 }
 
-/// The sign interval of a sample of `effective` values, read off the order statistics of the values there
-/// are, sorted.
-Interval effective_interval(const std::vector<double>& sorted, double effective, double confidence) {
-  const auto count = static_cast<double>(sorted.size());
-  const double z =
-      normal_quantile(0.5 + 0.5 * confidence) * estimation_factor(effective) / estimation_factor(count);
-  const double rank = 0.5 * (effective + 1) - 0.5 * z * std::sqrt(effective);
-  const double scaled = std::max(1.0, rank / (effective + 1) * (count + 1));
-  return {at_rank(sorted, scaled), at_rank(sorted, count + 1 - scaled), confidence};
+/// n over n_eff as an interval allows for it.
+double allowed_inflation(const Autocorrelation& autocorrelation, Location location) {
+  return std::max(autocorrelation.inflation,
+                  first_lag_inflation(autocorrelation.first_lag_bound, autocorrelation.length, location));
 }
 
-/// What the medians of the processes say by themselves: with six or more, their sign interval; with fewer,
-/// Student's t.
-Interval between_interval(const std::vector<double>& medians, double center, double confidence) {
-  const auto count = static_cast<double>(medians.size());
-  if (enough_for_median(medians.size(), confidence)) {
-    return effective_interval(sorted_copy(medians), count, confidence);
+/// By how much `inflation` makes the interval of that many values wider; beyond 7 the roughness of n_eff adds
+/// nothing, for that much is enough where the correlation of neighbours is .9, however few there are.
+double widening(double inflation, std::size_t count) {
+  constexpr double kWidestByRoughness = 7;
+  const double of_variance = std::sqrt(inflation), values = static_cast<double>(count);
+  const double rough = of_variance * estimation_factor(values / inflation) / estimation_factor(values);
+  return std::max(of_variance, std::min(rough, kWidestByRoughness));
+}
+
+/// What an interval is read off: the ordered values for a median, their Walsh averages for the Hodges-Lehmann
+/// estimate, with the standard deviation of the rank that the true location has among independent values.
+struct Ranked {
+  const std::vector<double>& sorted;
+  Location location;
+  double count, rank_sd;
+
+  Ranked(const std::vector<double>& of, Location at) : sorted(of), location(at) {
+    const auto n = static_cast<double>(of.size());
+    const bool is_median = at == Location::kMedian;
+    count = is_median ? n : walsh_count(of.size());
+    rank_sd = is_median ? 0.5 * std::sqrt(n) : std::sqrt(n * (n + 1) * (2 * n + 1) / 24);
   }
-  return student_interval(medians, center, confidence);
+  double at(double rank) const {
+    return location == Location::kMedian ? at_rank(sorted, rank) : walsh_average(sorted, rank);
+  }
+  double middle_rank() const { return 0.5 * (count + 1); }
+};
+
+/// What lies z standard deviations of the rank, times `wider`, on either side of the middle. Where that leads
+/// beyond the first and the last, each side is as much longer.
+Interval rank_interval(const Ranked& ranked, double wider, double confidence) {
+  const double half = normal_quantile(0.5 + 0.5 * confidence) * wider * ranked.rank_sd;
+  const double most = ranked.middle_rank() - 1;
+  const double low = ranked.at(ranked.middle_rank() - std::min(half, most));
+  const double high = ranked.at(ranked.middle_rank() + std::min(half, most));
+  if (wider == 1 || half <= most) return {low, high, confidence};
+  const double center = ranked.at(ranked.middle_rank()), longer = half / most;
+  return {center - longer * (center - low), center + longer * (high - center), confidence};
+}
+
+/// What the locations of the processes say by themselves: with six or more, their sign interval; with fewer,
+/// Student's t.
+Interval between_interval(const std::vector<double>& each, double center, double confidence) {
+  if (!enough_for_median(each.size(), confidence)) return student_interval(each, center, confidence);
+  return rank_interval({sorted_copy(each), Location::kMedian}, 1, confidence);
+}
+
+double location_of(const std::vector<double>& sorted, Location location) {
+  const Ranked ranked(sorted, location);
+  return ranked.at(ranked.middle_rank());
 }
 
 /// Mean square between over mean square within the processes, on ranks: 1 where processes do not differ.
@@ -134,40 +172,38 @@ std::optional<Interval> median_interval(std::span<const double> values, double c
   return quantile_interval(values, 0.5, confidence);
 }
 
-SeriesMedian::SeriesMedian(std::span<const double> values, std::span<const std::size_t> group_sizes)
-    : sorted_(sorted_copy(values)) {
+SeriesLocation::SeriesLocation(std::span<const double> values, std::span<const std::size_t> group_sizes,
+                               Location location)
+    : location_(location), sorted_(sorted_copy(values)) {
   if (values.empty()) throw std::invalid_argument("median of no values");
+  value_ = location_of(sorted_, location);
   const std::vector<std::size_t> sizes = processes(values.size(), group_sizes);
-  autocorrelation_ = autocorrelation(values, sizes);
+  autocorrelation_ = autocorrelation(values, sizes, location);
   if (sizes.size() < 2) return;
   std::size_t start = 0;
   for (const std::size_t size : sizes) {
-    process_medians_.push_back(median(values.subspan(start, size)));
+    process_values_.push_back(location_of(sorted_copy(values.subspan(start, size)), location));
     start += size;
   }
 }
 
-double SeriesMedian::value() const {
-  return std::midpoint(sorted_[(sorted_.size() - 1) / 2], sorted_[sorted_.size() / 2]);
-}
-
-void SeriesMedian::expect_correlation(double rho) {
+void SeriesLocation::expect_correlation(double rho) {
   autocorrelation_.inflation =
-      std::max(autocorrelation_.inflation, first_lag_inflation(rho, autocorrelation_.length));
+      std::max(autocorrelation_.inflation, first_lag_inflation(rho, autocorrelation_.length, location_));
 }
 
-std::optional<Interval> SeriesMedian::sampling_interval(double confidence) const {
+std::optional<Interval> SeriesLocation::sampling_interval(double confidence) const {
   require_confidence(confidence);
-  if (!enough_for_median(sorted_.size(), confidence)) return std::nullopt;
-  const double effective = static_cast<double>(sorted_.size()) / autocorrelation_.inflation;
-  if (effective < 2) return std::nullopt;
-  return effective_interval(sorted_, effective, confidence);
+  const bool is_drift = autocorrelation_.first_lag >= 1;
+  if (!enough_for_median(sorted_.size(), confidence) || is_drift) return std::nullopt;
+  return rank_interval({sorted_, location_},
+                       widening(allowed_inflation(autocorrelation_, location_), sorted_.size()), confidence);
 }
 
-std::optional<Interval> SeriesMedian::interval(double confidence) const {
+std::optional<Interval> SeriesLocation::interval(double confidence) const {
   std::optional<Interval> interval = sampling_interval(confidence);
-  if (!interval || process_medians_.size() < 2) return interval;
-  const Interval between = between_interval(process_medians_, value(), confidence);
+  if (!interval || process_values_.size() < 2) return interval;
+  const Interval between = between_interval(process_values_, value(), confidence);
   interval->low = std::min(interval->low, between.low);
   interval->high = std::max(interval->high, between.high);
   return interval;
@@ -178,10 +214,11 @@ std::optional<Interval> series_quantile_interval(std::span<const double> values,
                                                  double confidence) {
   require_confidence(confidence);
   if (!(p > 0 && p < 1)) throw std::invalid_argument("quantile outside (0, 1)");
+  if (p == 0.5) return series_median_interval(values, group_sizes, confidence);
   const std::vector<std::size_t> sizes = processes(values.size(), group_sizes);
   if (values.size() < kFewestForSeries) return std::nullopt;
   const auto count = static_cast<double>(values.size());
-  const double effective = count / autocorrelation(values, sizes).inflation;
+  const double effective = count / allowed_inflation(autocorrelation(values, sizes), Location::kMedian);
   const double tail = 0.5 * (1 - confidence) / estimation_factor(effective) * estimation_factor(count);
   const auto whole = static_cast<std::size_t>(effective);
   const RankPair ranks = binomial_ranks(whole, p, tail);
@@ -211,7 +248,7 @@ std::optional<Interval> sampling_interval(std::span<const double> values,
   require_confidence(confidence);
   processes(values.size(), group_sizes);
   if (!enough_for_median(values.size(), confidence)) return std::nullopt;
-  return SeriesMedian(values, group_sizes).sampling_interval(confidence);
+  return SeriesLocation(values, group_sizes).sampling_interval(confidence);
 }
 
 std::optional<Interval> series_median_interval(std::span<const double> values,
@@ -219,7 +256,7 @@ std::optional<Interval> series_median_interval(std::span<const double> values,
   require_confidence(confidence);
   processes(values.size(), group_sizes);
   if (!enough_for_median(values.size(), confidence)) return std::nullopt;
-  return SeriesMedian(values, group_sizes).interval(confidence);
+  return SeriesLocation(values, group_sizes).interval(confidence);
 }
 
 double effective_sample_size(std::span<const double> values, std::span<const std::size_t> group_sizes) {

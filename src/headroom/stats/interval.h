@@ -29,14 +29,16 @@ std::optional<Interval> quantile_interval(std::span<const double> values, double
 /// The same for the median (the sign interval).
 std::optional<Interval> median_interval(std::span<const double> values, double confidence = 0.95);
 
-/// The median of values in the order in which they were measured, with what its intervals at any confidence
-/// are made of: series_median_interval and sampling_interval, worked out once for many confidences.
-class SeriesMedian {
+/// The median (or the Hodges-Lehmann estimate) of values in the order in which they were measured, with what
+/// its intervals at any confidence are made of: series_median_interval and sampling_interval, worked out once
+/// for many confidences.
+class SeriesLocation {
  public:
   /// All finite, at least one; `group_sizes` as in series_median_interval. std::invalid_argument otherwise.
-  explicit SeriesMedian(std::span<const double> values, std::span<const std::size_t> group_sizes = {});
+  explicit SeriesLocation(std::span<const double> values, std::span<const std::size_t> group_sizes = {},
+                          Location location = Location::kMedian);
 
-  double value() const;
+  double value() const { return value_; }
   /// Of the ranks of neighbours within a process; 0 where there are too few values to say.
   double neighbour_correlation() const { return autocorrelation_.first_lag; }
   /// Takes neighbours to be correlated by at least `rho`, which was learned from elsewhere: other series of
@@ -47,8 +49,10 @@ class SeriesMedian {
   std::optional<Interval> interval(double confidence) const;
 
  private:
+  Location location_;
   std::vector<double> sorted_;
-  std::vector<double> process_medians_;
+  double value_ = 0;
+  std::vector<double> process_values_;  ///< of each process; empty where there is one
   Autocorrelation autocorrelation_;
 };
 
@@ -57,25 +61,33 @@ class SeriesMedian {
 /// processes that differ from each other. `group_sizes` tells how many consecutive values each process gave
 /// and must add up to the number of values (std::invalid_argument otherwise); empty means one process.
 ///
-/// Method. n_eff = n / autocorrelation_inflation(). The sign interval of n_eff values has the ranks
-/// (n_eff + 1)/2 -+ z sqrt(n_eff)/2 (Conover 3.2, the normal approximation, good to 0.02 from n = 6 on); they
-/// are read off the n order statistics at the same quantiles, (n + 1)/(n_eff + 1) times the rank, by linear
-/// interpolation, and never beyond the smallest and the largest value. z grows by 1 + 24/(n_eff - 1)^2, for
-/// n_eff is an estimate. With several processes the interval also covers what their medians say by
-/// themselves: up to five, median +- Student's t times their standard error; from six on, their own sign
-/// interval.
+/// Method. The sign interval has the ranks (n + 1)/2 -+ z sqrt(n)/2 (Conover 3.2, the normal approximation,
+/// good to 0.02 from n = 6 on), read off the n order statistics by linear interpolation. z grows by the
+/// square root of n / n_eff, and by 1 + 14/(n_eff - 1)^2, for n_eff is an estimate. n / n_eff is the
+/// inflation by autocorrelation, or that of neighbours correlated by the upper bound of what they seem to be
+/// (Autocorrelation). Where this leads beyond the smallest and the largest value, each side is as much longer
+/// than to there: the range of few values that resemble each other often leaves the median out. With several
+/// processes the interval also covers what their medians say by themselves: up to five, median +- Student's t
+/// times their standard error; from six on, their own sign interval.
 ///
-/// Nothing where n is too small (6 at 95 %) or n_eff is under 2: then the series is drift.
+/// Nothing where n is too small (6 at 95 %) or neighbours are correlated by 1 as far as one can tell: then
+/// the series is drift (of 6 independent values 6 in 100 look so, of 8 2).
 ///
-/// Measured coverage of nominal 95 % (bench/coverage.cpp; normal, lognormal, exponential, gamma, 5 % spikes
-/// of three times the time): independent, n >= 20: .95 to .97, mean width over that of the plain sign
-/// interval 1.16 to 1.23 at n = 20, 1.08 at 30, 0.98 from 50 on (the plain one has whole ranks). AR(1), n =
-/// 20 to 200: rho .3 and .5: .94 to .96; rho .7: .92 to .95. Where it falls short: rho .9 gives .77, .92, .93
-/// at n = 20, 50, 200; rho .5 at n under 12 gives .82 to .91; rho .7 with spikes inside gives .91 to .93.
-/// Spikes in fewer than 30 values now and then put the whole range into the interval. 2 to 8 processes that
-/// differ by any amount: .94 to .99, but with few of them the price is high: where they do not differ at all,
-/// 3 make it 1.7 times as wide as pooling, 5 make it 1.3 times (2: five times). More processes, not more
-/// samples, is what narrows it then.
+/// SIM, coverage of nominal 95 % where there is an interval (bench/coverage.cpp, 2,000 each; normal,
+/// lognormal, exponential, gamma): independent, n = 6 to 300: .95 to .995; AR(1), rho .3 and .5, n = 6 to
+/// 300: .93 to .98; rho .7 and .9, n = 20 to 300: .92 to .97. Student's t with 2 degrees, 5 % spikes of three
+/// times the time, and two modes drawn beside the AR(1): .96 to .995 independent, .94 to .99 at rho .3, .92
+/// to .985 at rho .5. Mean width over the plain sign interval's, independent: 2.5 at n = 6, 1.8 at 10, 1.3 at
+/// 20, 1.1 at 30, 0.97 to 1 from 50 on (the plain one has whole ranks); most are narrower
+/// (median 1.5, 1.1, 1.1, 1.05), a few that look correlated by chance far wider, and with spikes in fewer
+/// than 30 values these reach the spikes (mean 3 to 10).
+///
+/// Where it falls short: fewer than 20 values of one process cannot tell correlation by .7 or .9 from none,
+/// and no narrow interval holds for all: rho .7 gives .88 to .93 at n = 6 to 12, rho .9 .72 to .86. Spikes,
+/// heavy tails and modes that hide rho .7 and .9 within them: .83 to .95 from n = 20 on. Three processes hold
+/// in all of these: .97 to .99 for normal noise. 2 to 8 processes that differ by any amount: .94 to .995, but
+/// with few of them the price is high: where they do not differ at all, 3 make it 1.7 times as wide as
+/// pooling, 5 make it 1.3 times (2: five times). More processes, not more samples, is what narrows it then.
 std::optional<Interval> series_median_interval(std::span<const double> values,
                                                std::span<const std::size_t> group_sizes = {},
                                                double confidence = 0.95);
@@ -87,11 +99,13 @@ std::optional<Interval> series_median_interval(std::span<const double> values,
 /// also covers what their own quantiles say (Student's t). Nothing where n_eff values are too few for a rank
 /// on both sides: p95 needs 73 that are independent, p99 needs 368.
 ///
-/// SIM (600 repetitions each; lognormal, AR(1) with rho 0, .5 and .9; p50, p75, p95, p99; n = 30 to 1,000;
-/// one process, and three that differ by nothing or by as much as their values do): coverage of those that
-/// are given .93 to 1.00. Where it falls short: rho .9 in one process under 300 values (p50 .65 at 30, .86 at
-/// 100, p75 .77 at 100), of which one in five to two in three are given; three processes have .95 and more
-/// there.
+/// Of the median it is series_median_interval.
+///
+/// SIM, coverage of those that are given (bench/coverage.cpp, 2,000 each; lognormal, AR(1) with rho 0, .5 and
+/// .9; p75, p95, p99; n = 20 to 3,000; one process and three): .96 to 1.00. Where it falls short hardly any
+/// is given, and a wrong one of 2.4 % of all series at most: p75 of rho .9 gives .40 to .93 of the 1 to 6 in
+/// 100 series of 20 to 100 values (three processes: 1 to 32) that have one, p75 of rho .5 .91 of the 20 in
+/// 100 at n = 20.
 std::optional<Interval> series_quantile_interval(std::span<const double> values, double p,
                                                  std::span<const std::size_t> group_sizes = {},
                                                  double confidence = 0.95);

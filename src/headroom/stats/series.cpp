@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom/stats/series.h"
 
+#include <algorithm>
+
 #include "headroom/stats/quantile.h"
 
 namespace headroom {
@@ -22,7 +24,10 @@ SeriesPairs pairs_of(const Series& a, const Series& b) {
 
 std::optional<SeriesEstimate> estimate(const Series& series) {
   if (series.values.empty()) return std::nullopt;
-  return SeriesEstimate{median(series.values), series_median_interval(series.values, series.group_sizes)};
+  SeriesEstimate result{median(series.values), series_median_interval(series.values, series.group_sizes)};
+  if (result.interval && std::ranges::min(series.values) >= 0)
+    result.interval->low = std::max(0.0, result.interval->low);
+  return result;
 }
 
 std::optional<double> sampling_half_width(const Series& series) {
@@ -33,9 +38,8 @@ std::optional<double> sampling_half_width(const Series& series) {
 
 std::optional<double> ratio_sampling_half_width(const Series& a, const Series& b) {
   const SeriesPairs pairs = pairs_of(a, b);
-  Series ratios{{}, {}, pairs.group_sizes};
-  for (std::size_t i = 0; i < pairs.a.size(); ++i) ratios.values.push_back(pairs.a[i] / pairs.b[i]);
-  return sampling_half_width(ratios);
+  if (pairs.a.empty()) return std::nullopt;
+  return RatioSeries::paired(pairs.a, pairs.b, pairs.group_sizes).sampling_half_width();
 }
 
 std::optional<RatioEstimate> ratio_of(const Series& a, const Series& b) {

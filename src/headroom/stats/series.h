@@ -29,7 +29,8 @@ struct SeriesEstimate {
   double median = 0;
   std::optional<Interval> interval;
 };
-/// Median and interval of a series; nothing when it is empty.
+/// Median and interval of a series; nothing when it is empty. Where no value is below 0 the interval is not
+/// either.
 std::optional<SeriesEstimate> estimate(const Series& series);
 
 /// Relative half-width of the median, respectively of the ratio a / b, as far as more samples from the same

@@ -4,9 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <optional>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
+#include "headroom/stats/quantile.h"
 #include "noise.h"
 
 namespace headroom {
@@ -22,12 +25,12 @@ TEST(PairedRatio, IsTheMedianOfTheRatios) {
   EXPECT_FALSE(estimate.interval);
 }
 
-TEST(PairedRatio, OfSixPairsSpansThem) {
+TEST(PairedRatio, OfSixPairsSpansThemAndLittleMore) {
   const RatioEstimate estimate = paired_ratio(Values{1.01, 1.06, 1.03, 1.04, 1.02, 1.05}, Values(6, 1.0));
   EXPECT_NEAR(estimate.ratio, std::sqrt(1.03 * 1.04), 1e-12);
   ASSERT_TRUE(estimate.interval);
-  EXPECT_NEAR(estimate.interval->low, 1.01, 0.003);
-  EXPECT_NEAR(estimate.interval->high, 1.06, 0.003);
+  EXPECT_NEAR(estimate.interval->low, 1.005, 0.005);
+  EXPECT_NEAR(estimate.interval->high, 1.065, 0.005);
 }
 
 TEST(PairedRatio, CoversUnderDriftThatBothShare) {
@@ -51,6 +54,71 @@ TEST(PairedRatio, CoversUnderDriftThatBothShare) {
   }
   EXPECT_GE(covered / double{kRepetitions}, 0.93);
   EXPECT_GE(naive / double{kRepetitions}, 0.95);
+}
+
+/// ln a - ln b of normal noise, and of noise that only `a` has where `one_sided`.
+std::pair<Values, Values> pairs(Noise& noise, std::size_t count, bool one_sided) {
+  Values a, b;
+  for (std::size_t i = 0; i < count; ++i) {
+    const double mode = one_sided && noise.uniform() < 0.3 ? 0.05 : 0;
+    a.push_back(std::exp(0.01 * noise.normal() + mode));
+    b.push_back(std::exp(0.01 * noise.normal()));
+  }
+  return {a, b};
+}
+
+double log_width(const std::optional<Interval>& interval) {
+  return std::log(interval->high / interval->low);
+}
+
+TEST(PairedRatio, IsNarrowerThanByTheMedianAloneWhereTheNoiseIsNormal) {
+  Noise noise(31);
+  double pairs_width = 0, median_width = 0;
+  for (int i = 0; i < 300; ++i) {
+    const auto [a, b] = pairs(noise, 60, false);
+    Values logs;
+    for (std::size_t k = 0; k < a.size(); ++k) logs.push_back(std::log(a[k] / b[k]));
+    const auto by_median = series_median_interval(logs);
+    const auto interval = paired_ratio(a, b).interval;
+    ASSERT_TRUE(interval && by_median);
+    EXPECT_LE(log_width(interval), by_median->high - by_median->low + 1e-12);
+    EXPECT_TRUE(interval->contains(paired_ratio(a, b).ratio));
+    pairs_width += log_width(interval);
+    median_width += by_median->high - by_median->low;
+  }
+  EXPECT_LT(pairs_width, 0.93 * median_width);
+}
+
+TEST(PairedRatio, CoversTheMedianWhereOnlyOneSideHasModes) {
+  Noise noise(32);
+  Values far;
+  const auto [a, b] = pairs(noise, 200'001, true);
+  for (std::size_t k = 0; k < a.size(); ++k) far.push_back(a[k] / b[k]);
+  const double truth = median(far);
+  for (const std::size_t count : {20, 50, 100}) {
+    int covered = 0;
+    for (int i = 0; i < 600; ++i) {
+      const auto sides = pairs(noise, count, true);
+      covered += paired_ratio(sides.first, sides.second).interval->contains(truth) ? 1 : 0;
+    }
+    EXPECT_GE(covered / 600.0, 0.91) << count;
+  }
+}
+
+TEST(RatioSeries, IntervalsLieInOneAnotherAndWidenForCorrelation) {
+  Noise noise(33);
+  const auto [a, b] = pairs(noise, 40, false);
+  RatioSeries series = RatioSeries::paired(a, b);
+  double width = 0;
+  for (const double confidence : {0.5, 0.8, 0.95, 0.999, 0.999999}) {
+    const auto interval = series.at(confidence).interval;
+    ASSERT_TRUE(interval);
+    EXPECT_GT(log_width(interval), width);
+    width = log_width(interval);
+  }
+  const auto before = series.at(0.95).interval;
+  series.expect_correlation(0.8);
+  EXPECT_GT(log_width(series.at(0.95).interval), log_width(before));
 }
 
 TEST(PairedRatio, RefusesWhatHasNoRatio) {

@@ -73,6 +73,12 @@ TEST(QuantileInterval, RefusesNonsense) {
   EXPECT_THROW(median_interval(std::vector<double>{1, 2, 3, 4, 5, 6, NAN}), std::invalid_argument);
 }
 
+TEST(SeriesQuantileInterval, OfTheMedianIsThatOfTheMedian) {
+  const auto values = shuffled_one_to(40);
+  EXPECT_EQ(series_quantile_interval(values, 0.5)->low, series_median_interval(values)->low);
+  EXPECT_EQ(series_quantile_interval(values, 0.5)->high, series_median_interval(values)->high);
+}
+
 /// How often the interval of a quantile holds the truth, of those that there are: AR(1) series of several
 /// processes.
 double coverage_of_quantile(double p, double rho, std::size_t processes, std::size_t count) {
@@ -112,7 +118,8 @@ TEST(SeriesQuantileInterval, CoversUnderCorrelation) {
 TEST(SeriesQuantileInterval, IsRefusedWhereTheValuesSayTooLittle) {
   EXPECT_FALSE(series_quantile_interval(shuffled_one_to(60), 0.95));
   EXPECT_TRUE(series_quantile_interval(shuffled_one_to(200), 0.95));
-  EXPECT_FALSE(series_quantile_interval(shuffled_one_to(8), 0.5)) << "correlation cannot be told of eight";
+  EXPECT_FALSE(series_quantile_interval(shuffled_one_to(11), 0.6, {}, 0.5))
+      << "correlation cannot be told of 11";
   EXPECT_THROW(series_quantile_interval(shuffled_one_to(60), 1), std::invalid_argument);
 }
 

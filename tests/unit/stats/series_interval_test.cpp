@@ -50,11 +50,11 @@ Coverage simulate(int repetitions, double truth, const Sizes& sizes, const std::
           width / plain};
 }
 
-TEST(SeriesMedian, GivesTheIntervalsOfTheFunctions) {
+TEST(SeriesLocation, GivesTheIntervalsOfTheFunctions) {
   Noise noise(12);
   const Values values = noise.series(60, 0.4);
   for (const Sizes& sizes : {Sizes{}, Sizes{20, 25, 15}, Sizes(6, 10)}) {
-    const SeriesMedian series(values, sizes);
+    const SeriesLocation series(values, sizes);
     EXPECT_DOUBLE_EQ(series.value(), median(values));
     for (const double confidence : {0.8, 0.95, 0.999}) {
       const auto whole = series_median_interval(values, sizes, confidence);
@@ -64,12 +64,12 @@ TEST(SeriesMedian, GivesTheIntervalsOfTheFunctions) {
       EXPECT_EQ(series.sampling_interval(confidence)->low, sampling_interval(values, sizes, confidence)->low);
     }
   }
-  EXPECT_THROW(SeriesMedian(Values{}), std::invalid_argument);
+  EXPECT_THROW(SeriesLocation(Values{}), std::invalid_argument);
 }
 
-TEST(SeriesMedian, WidensForACorrelationLearnedElsewhereAndNeverNarrows) {
+TEST(SeriesLocation, WidensForACorrelationLearnedElsewhereAndNeverNarrows) {
   Noise noise(13);
-  SeriesMedian series(noise.series(60, 0.2));
+  SeriesLocation series(noise.series(60, 0.2));
   const Interval before = *series.interval(0.95);
   series.expect_correlation(-0.5);
   EXPECT_EQ(series.interval(0.95)->low, before.low);
@@ -84,8 +84,8 @@ TEST(SeriesMedianInterval, NeedsSixValuesAt95Percent) {
   EXPECT_FALSE(series_median_interval(Values{1, 3, 2, 5, 4}));
   const auto interval = series_median_interval(Values{1, 6, 3, 4, 2, 5});
   ASSERT_TRUE(interval);
-  EXPECT_NEAR(interval->low, 1, 0.2);
-  EXPECT_NEAR(interval->high, 6, 0.2);
+  EXPECT_NEAR(interval->low, 0.5, 0.5) << "beyond the range by what six values cannot tell of correlation";
+  EXPECT_NEAR(interval->high, 6.5, 0.5);
 }
 
 TEST(SeriesMedianInterval, OfDriftIsNothing) {
@@ -101,16 +101,18 @@ TEST(SeriesMedianInterval, OfEqualValuesIsThatValue) {
   EXPECT_EQ(interval->high, 4);
 }
 
-TEST(SeriesMedianInterval, HoldsTheMedianAndStaysWithinTheValues) {
+TEST(SeriesMedianInterval, HoldsTheMedianAndMayReachBeyondTheValues) {
   Noise noise(11);
+  bool beyond = false;
   for (int i = 0; i < 200; ++i) {
-    const Values values = noise.series(25, 0.6);
+    Values values = noise.series(25, 0.8);
+    for (double& value : values) value = std::exp(value);
     const auto interval = series_median_interval(values);
     if (!interval) continue;
     EXPECT_TRUE(interval->contains(median(values)));
-    EXPECT_GE(interval->low, *std::min_element(values.begin(), values.end()));
-    EXPECT_LE(interval->high, *std::max_element(values.begin(), values.end()));
+    beyond = beyond || interval->high > *std::max_element(values.begin(), values.end());
   }
+  EXPECT_TRUE(beyond) << "the range of values that resemble their neighbours is too narrow";
 }
 
 TEST(SeriesMedianInterval, OfIndependentValuesIsHardlyWiderThanTheSignInterval) {
@@ -151,6 +153,26 @@ TEST(SeriesMedianInterval, CoversUnderAutocorrelationWhereTheSignIntervalDoesNot
     });
     EXPECT_GE(coverage.share, kBound) << rho;
     EXPECT_LT(plain / 800.0, 0.85) << rho;
+  }
+}
+
+TEST(SeriesMedianInterval, CoversFromSixValuesOnWithNeighboursCorrelatedByHalf) {
+  Noise noise(23);
+  for (const double rho : {0.0, 0.5}) {
+    for (const std::size_t count : {6, 8, 10, 12}) {
+      const Coverage coverage = simulate(1500, 0, {}, [&] { return noise.series(count, rho); });
+      EXPECT_GE(coverage.share, kBound) << count << " " << rho;
+      EXPECT_GE(coverage.given, 0.8) << count << " " << rho;
+    }
+  }
+}
+
+TEST(SeriesMedianInterval, CoversFromTwentyValuesOnWithNeighboursCorrelatedByNineTenths) {
+  Noise noise(24);
+  for (const std::size_t count : {20, 30, 50, 200}) {
+    const Coverage coverage = simulate(1000, 0, {}, [&] { return noise.series(count, 0.9); });
+    EXPECT_GE(coverage.share, kBound) << count;
+    EXPECT_GE(coverage.given, 0.85) << count;
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace headroom {
@@ -15,6 +16,16 @@ TEST(Series, AnEmptyOneHasNoEstimate) {
   ASSERT_TRUE(one);
   EXPECT_EQ(one->median, 5);
   EXPECT_FALSE(one->interval) << "one value tells no interval";
+}
+
+TEST(Series, ValuesThatAreNotBelowZeroHaveNoIntervalBelowZero) {
+  Series series;
+  for (int i = 0; i < 24; ++i) series.values.push_back(std::exp(3 * std::sin(0.7 * i)));
+  const auto positive = estimate(series);
+  const auto wide = series_median_interval(series.values);
+  ASSERT_TRUE(positive && positive->interval && wide);
+  EXPECT_EQ(positive->interval->low, std::max(0.0, wide->low));
+  EXPECT_EQ(positive->interval->high, wide->high);
 }
 
 TEST(Series, RatiosPairTheRoundsThatBothHave) {

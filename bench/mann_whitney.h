@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include "headroom/stats/autocorrelation.h"
+
+namespace headroom::bench {
+
+/// z of Mann and Whitney's test, above 0 where the values of `test` are larger (normal approximation; ties
+/// are not corrected for).
+inline double mann_whitney_z(const std::vector<double>& baseline, const std::vector<double>& test) {
+  std::vector<double> both = test;
+  both.insert(both.end(), baseline.begin(), baseline.end());
+  std::vector<double> ranks(both.size());
+  mid_ranks(both, ranks);
+  const auto n = static_cast<double>(test.size()), m = static_cast<double>(baseline.size());
+  const double sum =
+      std::accumulate(ranks.begin(), ranks.begin() + static_cast<std::ptrdiff_t>(test.size()), 0.0);
+  return (sum - n * (n + m + 1) / 2) / std::sqrt(n * m * (n + m + 1) / 12);
+}
+
+}  // namespace headroom::bench
