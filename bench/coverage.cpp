@@ -190,8 +190,8 @@ void percentiles(Table& table, Noise& noise) {
   }
 }
 
-/// The ratio of two programs measured in the same rounds, both with noise of that shape or only one; the
-/// width is over that of the median's interval of the log ratios.
+/// The logarithm of the ratio of two programs measured in the same rounds, both with noise of that shape or
+/// only one; the width is over that of the median's interval of the log ratios.
 void pairs(Table& table, Noise& noise) {
   const auto time = [&](const Shape& shape, double z) { return std::exp(0.01 * shape.value(z, noise)); };
   for (const Shape& shape : shapes()) {
@@ -200,7 +200,7 @@ void pairs(Table& table, Noise& noise) {
       Values far;
       for (int i = 0; !both && i < 400'001; ++i)
         far.push_back(std::log(time(shape, noise.normal())) - 0.003 * noise.normal());
-      const double truth = both ? 1 : std::exp(headroom::median(far));
+      const double truth = both ? 0 : headroom::median(far);
       for (const std::size_t processes : {1, 3}) {
         for (const double rho : {0.0, 0.5, 0.9}) {
           for (const std::size_t count : {6, 10, 20, 30, 50, 100, 300}) {
@@ -217,8 +217,9 @@ void pairs(Table& table, Noise& noise) {
                 b[i] = both ? time(shape, b[i]) : std::exp(0.003 * b[i]);
                 logs.push_back(std::log(a[i] / b[i]));
               }
-              return std::pair(headroom::paired_ratio(a, b, sizes).interval,
-                               headroom::series_median_interval(logs, sizes));
+              auto interval = headroom::paired_ratio(a, b, sizes).interval;
+              if (interval) interval = Interval{std::log(interval->low), std::log(interval->high)};
+              return std::pair(interval, headroom::series_median_interval(logs, sizes));
             });
           }
         }
