@@ -20,6 +20,9 @@ constexpr std::size_t kShownSamples = 31;
 /// Steal time is counted in steps of 10 ms, and reading it takes tens of microseconds.
 constexpr double kNoiseNs = 5e6;
 constexpr std::size_t kFewestForInterval = 6;
+/// From here on a decision does not wait for more rounds.
+constexpr std::size_t kFewestWhereLong = 10;
+constexpr double kLongNs = 10e9;
 
 CommandSpec hook_spec(const CommandTrack& track, const std::string& line) {
   CommandSpec spec;
@@ -203,10 +206,22 @@ bool CommandRounds::should_end() {
 }
 
 std::optional<StopReason> CommandRounds::reason_to_end(const StopState& state) {
+  if (is_long_decided(state)) {
+    group_.look = Look::kRunning;
+    return StopReason::kPrecision;
+  }
   const auto asked = stopping_.check(state), deciding = deciding_.check(state);
   if (deciding || asked != StopReason::kPrecision || !decided()) return deciding;
   group_.look = Look::kRunning;
   return asked;
+}
+
+/// Commands that take seconds do not wait for as many rounds as an interval of times should have: what was
+/// decided may be looked at after any round.
+bool CommandRounds::is_long_decided(const StopState& state) const {
+  return settings_.margin > 0 && state.samples >= kFewestWhereLong && state.elapsed_ns >= kLongNs &&
+         state.relative_half_width && *state.relative_half_width <= settings_.stop.precision &&
+         !compared().empty() && decided();
 }
 
 /// Those that are held against the first.

@@ -78,6 +78,7 @@ class CommandRounds {
   bool run_hook(CommandTrack& track, const Hook& hook, const std::function<bool()>& give_up);
   bool should_end();
   std::optional<StopReason> reason_to_end(const StopState& state);
+  bool is_long_decided(const StopState& state) const;
   std::optional<double> worst_half_width() const;
   std::vector<const CommandTrack*> compared() const;
   bool decided() const;

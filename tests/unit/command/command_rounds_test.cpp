@@ -128,6 +128,22 @@ TEST(CommandRounds, AFirstLookEndsOnceTheCommandsAreToldApartAndGoesOnWhereTheyA
   EXPECT_LE(near.measure({"a", "b"}, settings).commands[0].samples.size(), 60U) << "only as precise as asked";
 }
 
+TEST(CommandRounds, CommandsOfSecondsEndOnceDecided) {
+  NoisyCommands fake(2, 0.001);
+  CommandRoundSettings settings = fake.settings();
+  settings.stop.precision = 0.005;
+  settings.stop.max_time_ns = 1e15;
+  settings.margin = 0.01;
+  EXPECT_GE(fake.measure({"a", "b"}, settings).commands[0].samples.size(), 30U)
+      << "milliseconds cost nothing";
+  double clock = 0;
+  settings.now_ns = [&] { return clock += 1e9; };
+  const CommandGroup told = fake.measure({"a", "b"}, settings);
+  EXPECT_EQ(told.stop, StopReason::kPrecision);
+  EXPECT_EQ(told.look, Look::kRunning);
+  EXPECT_LE(told.commands[0].samples.size(), 14U);
+}
+
 TEST(CommandRounds, AsManyRunsAsAskedForAreNoCap) {
   NoisyCommands fake(1, 0.1);
   CommandRoundSettings settings = fake.settings();
