@@ -62,6 +62,18 @@ class CommandLineTest(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
+        os.environ["HEADROOM_TEST"] = folder.name  # by which processes that this test started are known
+
+    def running(self):
+        """The processes that this test started, and theirs, that run now."""
+        mark, found = f"HEADROOM_TEST={self.folder}".encode(), []
+        for process in pathlib.Path("/proc").glob("[0-9]*"):
+            try:
+                if mark in (process / "environ").read_bytes().split(b"\0"):
+                    found.append((process.name, (process / "cmdline").read_bytes()))
+            except OSError:  # it has ended, or is another user's
+                pass
+        return found
 
     def assert_exit(self, result, code):
         self.assertEqual(result.returncode, code, f"stdout:\n{result.stdout}\nstderr:\n{result.stderr}")

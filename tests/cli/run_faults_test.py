@@ -2,15 +2,10 @@
 """`headroom run` when the input or the runner is bad: what it says, what it keeps, how it exits."""
 import os
 import stat
-import subprocess
 import time
 import unittest
 
 from command_line import BRIEF, FAULTY, CommandLineTest, faulty, headroom, records_of
-
-
-def processes_named(name):
-    return subprocess.run(["pgrep", "-f", name], capture_output=True, text=True).stdout.split()
 
 
 class BadInputTest(CommandLineTest):
@@ -84,7 +79,7 @@ class BadRunnerTest(CommandLineTest):
         start = time.monotonic()
         self.refused(self.script("sleep 1000\n"), "not a headroom runner", "did not answer within 1 s")
         self.assertLess(time.monotonic() - start, 10)
-        self.assertEqual(processes_named("sleep 1000"), [])
+        self.assertEqual(self.running(), [])
 
     def test_garbage(self):
         self.refused(self.script("echo 'Hello!' >&$HEADROOM_FD; sleep 5\n"), "not a headroom runner")
@@ -212,7 +207,7 @@ class FailingCaseTest(CommandLineTest):
             self.measured_beside(name, "did not answer within 1 s", options=("--timeout", "1s"))
             self.assertLess(time.monotonic() - start, 20)
         time.sleep(0.2)
-        self.assertEqual(processes_named(FAULTY), [])
+        self.assertEqual(self.running(), [])
 
     def test_out_of_memory(self):
         self.measured_beside("throws_bad_alloc", "out of memory")

@@ -64,8 +64,7 @@ class InterruptTest(CommandLineTest):
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=5)
         time.sleep(0.3)
-        left = subprocess.run(["pgrep", "-f", FAULTY], capture_output=True, text=True).stdout
-        self.assertEqual(left, "")
+        self.assertEqual(self.running(), [])
 
     def test_kill_leaves_files_as_they_were_or_whole(self):
         seed = int(os.environ.get("HEADROOM_SEED", "1"))
