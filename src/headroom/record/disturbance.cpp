@@ -2,8 +2,10 @@
 #include "headroom/record/disturbance.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "headroom/record/throttle.h"
+#include "headroom/stats/quantile.h"
 
 namespace headroom {
 namespace {
@@ -16,6 +18,21 @@ double share(const Record& record, std::vector<Noise> ProcessSamples::*column, I
     hit += static_cast<std::size_t>(std::ranges::count_if(process.*column, is_hit));
   }
   return samples == 0 ? 0 : static_cast<double>(hit) / static_cast<double>(samples);
+}
+
+/// Whether the samples in which the kernel gave the CPU to another are another measurement than the rest: by
+/// medians, where there are enough of the rest to say. A kernel thread that runs for microseconds is none.
+bool preemption_shows(const Record& record) {
+  constexpr std::size_t kEnough = 5;
+  constexpr double kShows = 0.01;
+  std::vector<double> preempted, others;
+  for (const ProcessSamples& process : record.samples) {
+    for (std::size_t i = process.warmup; i < std::min(process.values.size(), process.noise.size()); ++i)
+      (process.noise[i].involuntary_switches > 0 ? preempted : others).push_back(process.values[i]);
+  }
+  if (preempted.empty() || others.size() < kEnough) return true;
+  const double usual = median(others);
+  return std::fabs(median(preempted) - usual) > kShows * std::fabs(usual);
 }
 
 }  // namespace
@@ -34,7 +51,8 @@ std::vector<std::string> troubles_of(const Record& record) {
   if (record.busy_cpus > 0) troubles.emplace_back("busy with other programs");
   // A whole command is always switched away from now and then; a sample of a kernel lasts milliseconds.
   const bool is_short = record.model.type != "command";
-  if (is_short && found.preempted > kPreemptedShare) troubles.emplace_back("preempted by the kernel");
+  if (is_short && found.preempted > kPreemptedShare && preemption_shows(record))
+    troubles.emplace_back("preempted by the kernel");
   if (found.stolen >= kDisturbedShare) troubles.emplace_back("stolen from by the hypervisor");
   if (found.throttled >= kDisturbedShare) troubles.emplace_back("throttled");
   return troubles;

@@ -11,7 +11,8 @@ namespace headroom {
 /// From this share of the samples on a disturbance can move the median's interval. In a virtual machine
 /// hardly any run is free of steal time, and many devices reach their power cap now and then.
 inline constexpr double kDisturbedShare = 0.1;
-/// What every busy second has: samples in which the kernel took the CPU away for a moment.
+/// What every busy second has: samples in which the kernel took the CPU away for a moment. More than that is
+/// trouble where the median of these samples is 1 % off that of the others, or there are hardly any others.
 inline constexpr double kPreemptedShare = 0.2;
 
 /// Shares of the samples, warm-up included, in which something held the program up.

@@ -2,10 +2,23 @@
 #include "headroom/stats/series.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "headroom/stats/quantile.h"
 
 namespace headroom {
+namespace {
+
+std::optional<Interval> interval_of_positive(const Series& series) {
+  std::vector<double> logs(series.values.size());
+  std::ranges::transform(series.values, logs.begin(), [](double value) { return std::log(value); });
+  const auto interval = series_median_interval(logs, series.group_sizes);
+  if (!interval || !std::isfinite(std::exp(interval->high))) return std::nullopt;
+  return Interval{std::exp(interval->low), std::exp(interval->high), interval->confidence};
+}
+
+}  // namespace
+
 SeriesPairs pairs_of(const Series& a, const Series& b) {
   SeriesPairs pairs;
   std::size_t i = 0, j = 0;
@@ -24,9 +37,10 @@ SeriesPairs pairs_of(const Series& a, const Series& b) {
 
 std::optional<SeriesEstimate> estimate(const Series& series) {
   if (series.values.empty()) return std::nullopt;
-  SeriesEstimate result{median(series.values), series_median_interval(series.values, series.group_sizes)};
-  if (result.interval && std::ranges::min(series.values) >= 0)
-    result.interval->low = std::max(0.0, result.interval->low);
+  const double middle = median(series.values), lowest = std::ranges::min(series.values);
+  if (lowest > 0) return SeriesEstimate{middle, interval_of_positive(series)};
+  SeriesEstimate result{middle, series_median_interval(series.values, series.group_sizes)};
+  if (result.interval && lowest == 0) result.interval->low = std::max(0.0, result.interval->low);
   return result;
 }
 

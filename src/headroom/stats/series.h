@@ -29,8 +29,9 @@ struct SeriesEstimate {
   double median = 0;
   std::optional<Interval> interval;
 };
-/// Median and interval of a series; nothing when it is empty. Where no value is below 0 the interval is not
-/// either.
+/// Median and interval of a series; nothing when it is empty. The interval of what is positive is that of its
+/// logarithms: it stays positive, and times and their rates have intervals that are each other's inverse.
+/// Where no value is below 0 the interval is not either.
 std::optional<SeriesEstimate> estimate(const Series& series);
 
 /// Relative half-width of the median, respectively of the ratio a / b, as far as more samples from the same
