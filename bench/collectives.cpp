@@ -14,6 +14,7 @@
 #include "headroom/base/json.h"
 #include "headroom/base/text.h"
 #include "headroom/machine/rank_cpus.h"
+#include "headroom/runner/collective_sizes.h"
 #include "headroom_torch/collectives/collective_case.h"
 #include "headroom_torch/dtensor/connection.h"
 
@@ -94,16 +95,17 @@ class PlainLoop {
 /// call, which is the first to touch some of it, does not count.
 Json measure(const std::string& op, std::int64_t bytes, const RankPlace& place, const dtensor::Group& group,
              const CollectiveBackendTraits& traits, int rounds, int calls) {
-  const CollectiveSetup setup{op, bytes, "f32", place.size, 1};
-  const std::int64_t floats = actual_bytes(setup) / 4;
+  const CollectiveSetup setup{op, collective_bytes(op, bytes, "f32", place.size), "f32", place.size, 1};
+  const std::int64_t floats = setup.bytes / 4;
   Json ours_ns = Json::array(), plain_ns = Json::array();
   for (int round = 0; round < rounds; ++round) {
     const auto take_ours = [&] {
       const auto ours = make_collective(setup, group, traits);
-      ours->samples(1);
-      const CollectiveSamples samples = ours->samples(calls);
-      if (!samples.wrong.empty()) throw Error(op + ": " + samples.wrong);
-      ours_ns.push_back(samples.ns);
+      ours->time(1);
+      std::vector<double> ns;
+      for (int call = 0; call < calls; ++call) ns.push_back(ours->time(1));
+      if (const std::string wrong = ours->what_is_wrong(); !wrong.empty()) throw Error(op + ": " + wrong);
+      ours_ns.push_back(ns);
     };
     const auto take_plain = [&] {
       PlainLoop plain(op, *group.connection->backend, floats, place.size);

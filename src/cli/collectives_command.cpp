@@ -3,28 +3,76 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <memory>
 
 #include "cli/collectives_options.h"
+#include "cli/interrupt.h"
 #include "cli/print_table.h"
 #include "cli/rank_job.h"
 #include "cli/record_files.h"
 #include "cli/terminal_progress.h"
+#include "headroom/base/error.h"
+#include "headroom/base/units.h"
 #include "headroom/report/collectives_table.h"
+#include "headroom/runner/collective_sizes.h"
 #include "headroom/schedule/collectives_records.h"
 #include "headroom/schedule/core_sharing.h"
+#include "headroom/schedule/session.h"
 
 namespace headroom::cli {
 namespace {
 
 std::shared_ptr<const Environment> environment_of(const Arguments& arguments,
-                                                  const CollectivesOptions& options, const RankHello& hello) {
-  Environment environment = rank_environment("ddp", arguments, options.start, hello);
+                                                  const CollectivesOptions& options) {
+  Environment environment = rank_environment("ddp", arguments, options.start);
   environment.extra_info["seed"] = std::to_string(options.seed);
-  environment.extra_info["precision"] = fmt::format("{:g}", options.limits.stop.precision);
-  environment.extra_info["max_time_s"] = fmt::format("{:g}", options.limits.stop.max_time_ns / 1e9);
+  environment.extra_info["precision"] = fmt::format("{:g}", options.stop.precision);
+  environment.extra_info["max_time_s"] = fmt::format("{:g}", options.stop.max_time_ns / 1e9);
   return std::make_shared<const Environment>(std::move(environment));
+}
+
+SessionRequest request_of(const CollectivesOptions& options) {
+  SessionRequest request;
+  RunnerCommand command;
+  command.path = options.start.runner;
+  command.hello_timeout = options.patience.start;
+  command.reply_timeout = options.patience.reply;
+  command.start_ranks = [start = options.start] {
+    return start_ranks(start, [] { return interrupt_flag().load(); });
+  };
+  request.runners = {std::move(command)};
+  request.selection.caches = Caches::kHot;
+  request.selection.seed = options.seed;
+  request.stop = options.stop;
+  request.processes = 1;
+  request.limits = false;
+  request.sample_ns = 1;  // a call
+  return request;
+}
+
+/// A collective of one size by all rank counts is a group, which shares its rounds.
+std::vector<Group> groups_of(const CollectivesOptions& options, const SessionRequest& request,
+                             const RunnerOffer& ranks) {
+  std::vector<Group> groups;
+  for (const std::string& op : options.ops) {
+    const auto experiment = std::ranges::find(ranks.experiments, op, &ExperimentDescription::name);
+    if (experiment == ranks.experiments.end()) throw Error(options.start.runner + " has no " + op);
+    for (const std::int64_t size : options.sizes) {
+      Group group{fmt::format("{} of {}", op, format_bytes(static_cast<double>(size))), {}};
+      for (const int count : options.ranks) {
+        const AxisTexts point{{"bytes", std::to_string(collective_bytes(op, size, options.dtype, count))},
+                              {"ranks", std::to_string(count)},
+                              {"dtype", options.dtype}};
+        group.cases.push_back(
+            planned_case(0, *experiment, point, experiment->backends.front(), request.selection));
+      }
+      groups.push_back(std::move(group));
+    }
+  }
+  return groups;
 }
 
 /// One sweep: what was found so far is kept whatever ends it.
@@ -34,39 +82,23 @@ class Sweep {
       : arguments_(arguments), options_(options), files_(options.json, options.oss) {}
 
   ExitCode run() {
-    return run_rank_job([this](const auto& give_up) { measure(give_up); }, [this] { report(); },
+    return run_rank_job([this](const auto&) { measure(); }, [this] { report(); },
                         [this] { return verdict(); });
   }
 
  private:
-  void measure(const std::function<bool()>& give_up) {
-    RankGroup ranks = start_ranks(options_.start, give_up);
-    CollectivesRun run(ranks, options_.limits, give_up);
-    warning_ = core_sharing(run.hellos());
+  void measure() {
+    const SessionRequest request = request_of(options_);
+    Session session(request, environment_of(arguments_, options_), interrupt_flag());
+    const RunnerOffer& ranks = session.offers().front();
+    warning_ = core_sharing(ranks.ranks);
     if (!warning_.empty()) std::fprintf(stderr, "headroom: warning: %s\n", warning_.c_str());
-    library_ = run.hellos().front().library;
-    environment_ = environment_of(arguments_, options_, run.hellos().front());
-    TerminalProgress progress([](const std::vector<Record>&) {});
-    for (std::size_t i = 0; i < options_.plan.size() && !give_up(); ++i) {
-      measure_one(run, options_.plan[i], [&](Progress shown) {
-        shown.group = i;
-        shown.groups = options_.plan.size();
-        progress.progress(shown);
-      });
-    }
-    ranks.finish(kRankEnd);
+    TerminalProgress progress([this](const std::vector<Record>& finished) { keep(finished); });
+    session.run(groups_of(options_, request, ranks), progress);
   }
 
-  /// Also of a collective that a rank was lost at, the calls before that are kept.
-  void measure_one(CollectivesRun& run, const CollectiveSetup& setup,
-                   const std::function<void(const Progress&)>& show) {
-    CollectiveResult result;
-    measure_and_keep(
-        result.stop, [&] { run.measure(setup, result, show); }, [&] { keep(result); });
-  }
-
-  void keep(const CollectiveResult& result) {
-    for (Record& record : collective_records(result, library_, environment_)) {
+  void keep(const std::vector<Record>& finished) {
+    for (Record& record : collective_records(finished)) {
       if (!warning_.empty()) record.notes.push_back(warning_);
       records_.push_back(std::move(record));
     }
@@ -91,8 +123,7 @@ class Sweep {
   const Arguments& arguments_;
   const CollectivesOptions& options_;
   RecordFiles files_;
-  std::string library_, warning_;
-  std::shared_ptr<const Environment> environment_;
+  std::string warning_;
   std::vector<Record> records_;
 };
 

@@ -14,6 +14,7 @@
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
 #include "headroom/process/affinity.h"
+#include "headroom/runner/collective_sizes.h"
 
 namespace headroom::cli {
 namespace {
@@ -35,7 +36,7 @@ constexpr std::size_t kMostSizes = 200;
 struct RawCollectivesOptions {
   std::string ops;
   std::vector<int> ranks;
-  std::string min_bytes = "1K", max_bytes = "16M", dtype = "f32", timeout;
+  std::string min_bytes = "1K", max_bytes = "16M", timeout;
   double factor = 4;
   int calls = 30;
   bool quick = false, no_store = false;
@@ -54,7 +55,7 @@ void declare_subject(OptionTable& table, RawCollectivesOptions& raw, Collectives
       .repeated()
       .delimiter(',')
       .range(1, 4096);
-  table.add_option("--dtype", raw.dtype, "f32 (default), f64, f16, i32 or i64")
+  table.add_option("--dtype", options.dtype, "f32 (default), f64, f16, i32 or i64")
       .one_of({"f32", "f64", "f16", "i32", "i64"});
   table.add_option("--seed", options.seed, "of the data (default 1)");
 }
@@ -127,28 +128,15 @@ std::vector<int> rank_counts(const RawCollectivesOptions& raw, CollectivesOption
   return counts;
 }
 
-void make_plan(const RawCollectivesOptions& raw, CollectivesOptions& options) {
-  const std::vector<int> counts = rank_counts(raw, options);
-  const std::vector<std::string> ops = ops_of(raw);
-  const std::vector<std::int64_t> sizes = sizes_of(raw);
-  for (const int ranks : counts) {
-    for (const std::string& op : ops) {
-      for (const std::int64_t bytes : sizes)
-        options.plan.push_back({op, bytes, raw.dtype, ranks, options.seed});
-    }
-  }
-}
-
-CollectiveLimits limits_of(const RawCollectivesOptions& raw) {
-  CollectiveLimits limits;
-  limits.stop.precision = raw.quick ? 0.1 : 0.02;
-  limits.stop.min_time_ns = raw.quick ? 0.02e9 : 0.1e9;
-  limits.stop.max_time_ns = raw.quick ? 0.3e9 : 2e9;
-  limits.stop = stop_rule_with(limits.stop, raw.stop);
-  limits.stop.min_samples = static_cast<std::size_t>(raw.calls);
-  limits.stop.max_samples = std::max<std::size_t>(limits.stop.max_samples, limits.stop.min_samples);
-  limits.patience = rank_patience(raw.timeout);
-  return limits;
+StopRule stop_rule(const RawCollectivesOptions& raw) {
+  StopRule stop;
+  stop.precision = raw.quick ? 0.1 : 0.02;
+  stop.min_time_ns = raw.quick ? 0.02e9 : 0.1e9;
+  stop.max_time_ns = raw.quick ? 0.3e9 : 2e9;
+  stop = stop_rule_with(stop, raw.stop);
+  stop.min_samples = static_cast<std::size_t>(raw.calls);
+  stop.max_samples = std::max<std::size_t>(stop.max_samples, stop.min_samples);
+  return stop;
 }
 
 /// What ranks of one job must have been asked alike.
@@ -157,8 +145,8 @@ std::string plan_text(const RawCollectivesOptions& raw, const CollectivesOptions
   for (const int count : raw.ranks) ranks.push_back(std::to_string(count));
   return fmt::format(
       "--collectives={} --min-bytes {} --max-bytes {} --factor {:g} --ranks {} --dtype {} --seed {}",
-      join(ops_of(raw), ","), raw.min_bytes, raw.max_bytes, raw.factor,
-      ranks.empty() ? "(all)" : join(ranks, ","), raw.dtype, options.seed);
+      join(options.ops, ","), raw.min_bytes, raw.max_bytes, raw.factor,
+      ranks.empty() ? "(all)" : join(ranks, ","), options.dtype, options.seed);
 }
 
 }  // namespace
@@ -181,10 +169,13 @@ CollectivesOptions parse_collectives_options(const Arguments& arguments) {
   declare_record_files(table, options.json, options.oss);
   declare_store(table, options.store, raw.no_store);
   if ((options.done = parse_arguments(table, arguments))) return options;
-  make_plan(raw, options);
-  options.limits = limits_of(raw);
+  options.ranks = rank_counts(raw, options);
+  options.ops = ops_of(raw);
+  options.sizes = sizes_of(raw);
+  options.stop = stop_rule(raw);
+  options.patience = rank_patience(raw.timeout);
   options.start.runner = rank_program(options.start.runner, "ddp");
-  options.start.timeout = options.limits.patience.start;
+  options.start.timeout = options.patience.start;
   options.start.arguments = plan_text(raw, options);
   settle_store(options.store, raw.no_store);
   return options;

@@ -7,14 +7,19 @@
 
 #include "cli/command.h"
 #include "cli/rank_start.h"
-#include "headroom/schedule/collectives_run.h"
+#include "headroom/schedule/rank_conversation.h"
+#include "headroom/stats/stopping.h"
 
 namespace headroom::cli {
 
 /// What the user asked of `headroom ddp --collectives`.
 struct CollectivesOptions {
-  std::vector<CollectiveSetup> plan;  ///< in the order in which they are measured
-  CollectiveLimits limits;
+  std::vector<std::string> ops;     ///< in the order in which they are measured
+  std::vector<std::int64_t> sizes;  ///< bytes, as asked for
+  std::vector<int> ranks;           ///< how many; those of one size are measured in the same rounds
+  std::string dtype = "f32";
+  StopRule stop;  ///< of one collective of one size; a sample is a call, its time that of the slowest rank
+  RankPatience patience;
   RankStart start;
   bool per_rank = false;
   std::uint64_t seed = 1;

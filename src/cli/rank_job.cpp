@@ -13,12 +13,17 @@
 
 namespace headroom::cli {
 
-Environment rank_environment(const char* command, const Arguments& arguments, const RankStart& start,
-                             const RankHello& hello) {
+Environment rank_environment(const char* command, const Arguments& arguments, const RankStart& start) {
   std::vector<std::string> words{"headroom", command};
   words.insert(words.end(), arguments.begin(), arguments.end());
   Environment environment = read_environment(words);
   environment.extra_info["launcher"] = launcher_of(start);
+  return environment;
+}
+
+Environment rank_environment(const char* command, const Arguments& arguments, const RankStart& start,
+                             const RankHello& hello) {
+  Environment environment = rank_environment(command, arguments, start);
   environment.dependencies["libtorch"].version = hello.library.substr(hello.library.find(' ') + 1);
   if (hello.blas) add_blas(environment, *hello.blas, "torch-rank");
   return environment;

@@ -16,7 +16,8 @@ namespace headroom::cli {
 inline constexpr std::chrono::milliseconds kRankEnd{10'000};
 
 /// Where the records of a job of ranks come from: `headroom COMMAND` with its arguments, who started the
-/// ranks, and their libtorch.
+/// ranks, and their libtorch (with `hello`).
+Environment rank_environment(const char* command, const Arguments& arguments, const RankStart& start);
 Environment rank_environment(const char* command, const Arguments& arguments, const RankStart& start,
                              const RankHello& hello);
 

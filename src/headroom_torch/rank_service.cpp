@@ -12,7 +12,8 @@
 #include "headroom/machine/perf_event.h"
 #include "headroom/machine/rank_cpus.h"
 #include "headroom/process/affinity.h"
-#include "headroom_torch/collectives/collectives_service.h"
+#include "headroom/runner/registry_server.h"
+#include "headroom_torch/collectives/collectives_experiments.h"
 #include "headroom_torch/compat.h"
 #include "headroom_torch/ddp/ddp_service.h"
 #include "headroom_torch/dispatch/dispatch_service.h"
@@ -62,7 +63,10 @@ dtensor::WorldPtr connect(const RankPlace& place, double timeout_s) {
 /// One conversation.
 class RankService {
  public:
-  explicit RankService(const RankPlace& place) : context_{place, {}} {}
+  explicit RankService(const RankPlace& place) : context_{place, {}} {
+    registry_.describe_blas_with(torch_blas);
+    add_collectives(registry_, context_);
+  }
 
   Json answer(const Json& request) {
     const std::string what = json_string(request, "do", "request");
@@ -73,8 +77,7 @@ class RankService {
     if (!context_.world) throw Error("the ranks have not met");
     if (what == "backend") return has_backend(json_string(request, "backend", "request"));
     const auto part = std::ranges::find_if(parts_, [&](const auto& known) { return known->takes(what); });
-    if (part == parts_.end()) throw Error("unknown request " + in_quotes(what));
-    return (*part)->answer(what, request);
+    return part == parts_.end() ? server_.answer(request) : (*part)->answer(what, request);
   }
 
  private:
@@ -86,8 +89,9 @@ class RankService {
   }
 
   RankContext context_;
-  std::array<std::unique_ptr<RankPart>, 3> parts_{dispatch_service(context_), ddp_service(context_),
-                                                  collectives_service(context_)};
+  Registry registry_;
+  RegistryServer server_{registry_};
+  std::array<std::unique_ptr<RankPart>, 2> parts_{dispatch_service(context_), ddp_service(context_)};
 };
 
 }  // namespace

@@ -62,13 +62,13 @@ class ScriptedTest(CommandLineTest):
 
     def test_wrong_data_is_a_failed_row(self):
         result = scripted("--ranks", "2", "--min-bytes", "64", "--max-bytes", "64", which="--collectives=broadcast",
-                          SCRIPTED_RANK="wrong:1:collective_samples")
+                          SCRIPTED_RANK="wrong:1:sample")
         self.assert_exit(result, 1)
         self.assertIn("FAILED: broadcast of 64 B: wrong data on rank 1: element 3 of 16 is 7, not 5", result.stdout)
 
     def test_what_does_not_fit_in_memory_is_skipped_and_said(self):
         result = scripted("--ranks", "2", "--min-bytes", "64", "--max-bytes", "64", which="--collectives=broadcast",
-                          SCRIPTED_RANK="skip:0:collective")
+                          SCRIPTED_RANK="skip:0:prepare")
         self.assert_exit(result, 0)
         self.assertIn("skipped: broadcast of 64 B: too little memory", result.stdout)
 
@@ -82,7 +82,7 @@ class ScriptedTest(CommandLineTest):
     def test_a_rank_that_is_lost_leaves_what_was_measured(self):
         file = self.folder / "records.json"
         result = scripted("--ranks", "2", "--min-bytes", "64", "--max-bytes", "64", "--json", file,
-                          which="--collectives=broadcast", SCRIPTED_RANK="die:1:collective_samples")
+                          which="--collectives=broadcast", SCRIPTED_RANK="die:1:sample")
         self.assert_exit(result, 2)
         self.assertIn("rank 1 of 2 ended with exit code 7", result.stderr)
 

@@ -93,17 +93,45 @@ def ddp_answer(setup, request):
     return {what: True}
 
 
-def collective_answer(request, setup, values):
-    """1 GB/s and 100 µs; rank 1 takes a twentieth longer than the others."""
-    if RANK >= setup["ranks"]:
-        return {"idle": True}
-    is_faulty = WHO == str(RANK) and WHEN == request["do"]
-    if request["do"] == "collective":
-        return {"bytes": setup["bytes"], "how": "", "skipped": "too little memory" if is_faulty and WHAT == "skip" else ""}
-    time.sleep(0.002)
-    typical = (1e5 + setup["bytes"]) * (1.05 if RANK == 1 else 1)
-    return {"ns": [typical * values.uniform(1, 1.01) for _ in range(request["count"])],
-            "wrong": "element 3 of 16 is 7, not 5 (1 is wrong)" if is_faulty and WHAT == "wrong" else ""}
+COLLECTIVES = {"all_reduce": lambda n: 2 * (n - 1) / n, "all_gather": lambda n: (n - 1) / n,
+               "reduce_scatter": lambda n: (n - 1) / n, "broadcast": lambda n: 1, "all_to_all": lambda n: (n - 1) / n}
+
+
+def describe():
+    axes = [{"name": "bytes", "integer": True, "values": ["64"]}, {"name": "ranks", "integer": True, "values": ["2"]},
+            {"name": "dtype", "integer": False, "values": ["f32", "f64", "f16", "i32", "i64"]}]
+    return {"experiments": [{"name": op, "summary": "", "metric": "latency", "device": "cpu", "backends": ["gloo"],
+                             "limit": False, "axes": axes} for op in COLLECTIVES]}
+
+
+def ready(op, axes):
+    amount, rate = int(axes["bytes"]) * 1e-9, {"unit": "GB/s", "higher_is_better": True, "is_rate": True}
+    metrics = [{"name": "algbw", "amount": amount, **rate},
+               {"name": "busbw", "amount": amount * COLLECTIVES[op](int(axes["ranks"])), **rate}]
+    return {"outcome": "ready",
+            "info": {"flops": 0, "bytes": 0, "bytes_written": 0, "dtype": "", "copies": 1, "verified": True, "max_error": 0,
+                     "tolerance": 0, "metrics": metrics, "inputs": {}, "notes": {"library": "scripted 1.0"}}}
+
+
+def runner_answer(request, cases, values):
+    """What headroom/runner/protocol.h asks. 1 GB/s and 100 µs; rank 1 takes a twentieth longer than the others."""
+    what, is_faulty = request["do"], WHO == str(RANK) and WHEN == request["do"]
+    if what == "describe":
+        return describe()
+    if what == "release":
+        return {"released": request["case"]}
+    if what == "prepare":
+        if is_faulty and WHAT == "skip":
+            return {"outcome": "skipped", "reason": "too little memory"}
+        cases[request["case"]] = request["spec"]["axes"]
+        return ready(request["spec"]["experiment"], request["spec"]["axes"])
+    if is_faulty and WHAT == "wrong":
+        return {"failed": f"wrong data on rank {RANK}: element 3 of 16 is 7, not 5 (1 is wrong)"}
+    axes = cases[request["case"]]
+    typical = (1e5 + int(axes["bytes"])) * (1.05 if RANK == 1 else 1) * values.uniform(1, 1.01)
+    time.sleep(0.0005)
+    return {"elapsed_ns": 0 if RANK >= int(axes["ranks"]) else typical * request["iterations"],
+            "iterations": request["iterations"], "noise": {"steal_ms": 0, "switches": 0, "faults": 0, "mhz": 0}}
 
 
 def main():
@@ -113,6 +141,7 @@ def main():
          "models": MODELS, "arguments": os.environ.get("HEADROOM_RANK_ARGUMENTS", ""), "host": "here",
          "cores": [int(os.environ.get("SCRIPTED_CORE", RANK))]})
     op = setup = None
+    cases = {}
     batches = 0
     for line in iter(LINES.readline, b""):
         request = json.loads(line)
@@ -128,9 +157,8 @@ def main():
             say(ddp_answer(setup, request))
         elif request["do"] in ("load", "warm", "rounds", "agree", "reduce", "record", "drop"):
             say(ddp_answer(setup, request))
-        elif request["do"] in ("collective", "collective_samples"):
-            setup = request if request["do"] == "collective" else setup
-            say(collective_answer(request, setup, values))
+        elif request["do"] in ("describe", "prepare", "sample", "release"):
+            say(runner_answer(request, cases, values))
         elif request["do"] == "dispatch":
             op = request["op"]
             say({"ready": op})

@@ -65,6 +65,11 @@ Experiment& Experiment::device(std::string name) {
   return *this;
 }
 
+Experiment& Experiment::places_itself() {
+  is_placing_itself_ = true;
+  return *this;
+}
+
 Experiment& Experiment::limit() {
   is_limit_ = true;
   return *this;

@@ -48,6 +48,8 @@ class Experiment {
   Experiment& on_request();
   /// Where the work happens: "cpu" (default), "cuda". Limits apply to cases of the same device.
   Experiment& device(std::string name);
+  /// It chooses the CPUs of its threads itself: one that is run by one thread is not pinned for it.
+  Experiment& places_itself();
   /// A limit of the machine: not run by default, and never held against another limit.
   Experiment& limit();
 
@@ -60,6 +62,7 @@ class Experiment {
   const std::string& metric() const { return metric_; }
   const std::vector<std::string>& also_metrics() const { return also_metrics_; }
   const std::string& model() const { return model_; }
+  bool is_placing_itself() const { return is_placing_itself_; }
   bool is_on_request() const { return is_on_request_; }
   const std::string& device() const { return device_; }
   bool is_limit() const { return is_limit_; }
@@ -77,6 +80,7 @@ class Experiment {
   std::string device_ = "cpu";
   bool is_limit_ = false;
   bool is_on_request_ = false;
+  bool is_placing_itself_ = false;
   Function run_;
 };
 

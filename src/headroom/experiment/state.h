@@ -152,6 +152,9 @@ class State {
   void verify(const std::function<void()>& run, std::span<Bf16> output, std::span<const double> expected,
               Tolerance tolerance);
 
+  /// For what checks its results in every sample, outside of what is timed: wrong_answer() ends it there.
+  void verifies_samples() { info_.verified = true; }
+
   /// Says why the answer is wrong: the case fails here. Where `headroom run --keep-wrong` wants it timed all
   /// the same, it goes on, and its record is marked.
   void wrong_answer(const std::string& reason);

@@ -57,7 +57,7 @@ CaseThread::~CaseThread() {
 void CaseThread::run(const Experiment& experiment, const CaseSpec& spec, SharedObjects& shared) {
   // Cases that are compared must share one CPU: where another program sits on some of them, each thread would
   // keep the one that it woke on first, and the difference between CPUs would pass for one between the cases.
-  if (spec.threads == 1) pin_this_thread(allowed_cpus().back());
+  if (spec.threads == 1 && !experiment.is_placing_itself()) pin_this_thread(allowed_cpus().back());
   Outcome outcome = outcome_of(experiment, spec, *this, shared);
   if (outcome.kind == Outcome::Kind::kMeasured && !released_) {
     outcome = {Outcome::Kind::kFailed,

@@ -69,9 +69,16 @@ struct PrepareReply {
   CaseInfo info;
 };
 
+/// What one rank of a rank job measured in a sample.
+struct RankSample {
+  std::int64_t pid = 0;
+  double elapsed_ns = 0;
+};
+
 struct SampleReply {
   Sample sample;
-  std::string failure;  ///< empty when there is a sample
+  std::string failure;              ///< empty when there is a sample
+  std::vector<RankSample> ranks{};  ///< of a rank job, those that took part: `sample` is the slowest one's
 };
 
 ExperimentDescription describe(const Experiment& experiment);

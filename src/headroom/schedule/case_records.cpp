@@ -69,6 +69,12 @@ std::function<double(const Reading&)> value_of(const ReportedMetric& metric, std
   return [amount = metric.amount](const Reading&) { return amount; };
 }
 
+/// How much longer the slowest rank took than the fastest.
+double skew_us(const Reading& reading) {
+  const auto [fastest, slowest] = std::ranges::minmax(reading.ranks, {}, &RankSample::elapsed_ns);
+  return (slowest.elapsed_ns - fastest.elapsed_ns) / kNsPerUs;
+}
+
 std::vector<MetricForm> metric_forms(const Track& track, const std::optional<Floor>& floor) {
   const Work work = track.info.work;
   std::vector<MetricForm> forms;
@@ -90,6 +96,9 @@ std::vector<MetricForm> metric_forms(const Track& track, const std::optional<Flo
     forms.push_back({metric.name, metric.unit, metric.direction, value_of(metric, columns),
                      metric.kind == ReportedMetric::Kind::kRate});
     if (metric.kind == ReportedMetric::Kind::kColumn) ++columns;
+  }
+  if (!track.readings.empty() && !track.readings.front().ranks.empty()) {
+    forms.push_back({"skew", "us", Direction::kLowerIsBetter, skew_us, false});
   }
   // Tables show the first one that is marked: the headline before those that stand beside it.
   const auto declared = std::ranges::find(forms, track.planned.metric, &MetricForm::name);
@@ -121,6 +130,34 @@ std::vector<ProcessSamples> samples_of(const Track& track, const MetricForm& for
     if (std::ranges::all_of(process.device, says_nothing)) process.device.clear();
   }
   return processes;
+}
+
+/// The times of each rank as those of a process; the interval is that of all.
+Record rank_latency(const Track& track, Record record) {
+  record.metric.name = "rank latency";
+  record.metric.unit = "us";
+  for (std::size_t rank = 0; rank < track.readings.front().ranks.size(); ++rank) {
+    const auto own = [&](const Reading& reading) { return reading.ranks.at(rank).elapsed_ns / kNsPerUs; };
+    for (ProcessSamples& samples : samples_of(track, {"", "", Direction::kLowerIsBetter, own})) {
+      samples.pid = track.readings.front().ranks[rank].pid;
+      record.samples.push_back(std::move(samples));
+    }
+  }
+  estimate(record);
+  return record;
+}
+
+/// Which rank was the slowest most often, and in which share of the samples.
+void tell_slowest(const Track& track, Record& latency) {
+  std::vector<std::size_t> times(track.readings.front().ranks.size());
+  for (const Reading& reading : track.readings) {
+    const auto slowest = std::ranges::max_element(reading.ranks, {}, &RankSample::elapsed_ns);
+    ++times.at(static_cast<std::size_t>(slowest - reading.ranks.begin()));
+  }
+  const auto most = std::ranges::max_element(times);
+  latency.metric.extra_info["slowest rank"] = std::to_string(most - times.begin());
+  latency.metric.extra_info["slowest share"] =
+      fmt::format("{:.3f}", static_cast<double>(*most) / static_cast<double>(track.readings.size()));
 }
 
 /// The share of the limit in single rounds.
@@ -227,6 +264,7 @@ void append_records(const Track& track, const GroupResult& result, Record base,
   base.notes = noise_notes(track, limit, result.stop);
   const std::vector<MetricForm> forms = metric_forms(track, floor);
   const std::string headline = headline_of(track, forms);
+  const bool is_rank_job = !track.readings.front().ranks.empty();
   for (const MetricForm& form : forms) {
     Record record = base;
     record.metric.name = form.name;
@@ -242,11 +280,13 @@ void append_records(const Track& track, const GroupResult& result, Record base,
           lower ? record.metric.value * limit->fraction : record.metric.value / limit->fraction;
     }
     if (form.name == kLatency) record.modes = find_modes(steady(record).values);
+    if (form.name == kLatency && is_rank_job) tell_slowest(track, record);
     const std::vector<std::string>& beside = track.planned.also_metrics;
     const bool is_beside = std::ranges::find(beside, form.name) != beside.end();
     if (form.name == headline || is_beside) record.metric.headline = true;
     records.push_back(std::move(record));
   }
+  if (is_rank_job) records.push_back(rank_latency(track, std::move(base)));
 }
 
 }  // namespace

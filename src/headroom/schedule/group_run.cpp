@@ -62,6 +62,9 @@ GroupResult GroupRun::run() {
     const bool any_sampled =
         std::ranges::any_of(result_.cases, [](const Track& track) { return !track.readings.empty(); });
     if (!tracks_.any_case_alive() && any_sampled) result_.stop = StopReason::kRunnerLost;
+  } catch (const RunnerLost& lost) {
+    result_.stop = StopReason::kRunnerLost;
+    result_.lost = lost.reason;
   } catch (const Interrupted&) {
     // A runner may be in the middle of a long sample: it is not asked, it is ended.
     tracks_.stop_runners();
@@ -262,7 +265,9 @@ void GroupRun::sample(Track& track) {
                     reply.sample.elapsed_ns / static_cast<double>(reply.sample.iterations),
                     reply.sample.noise,
                     reply.sample.device,
-                    reply.sample.columns};
+                    reply.sample.columns,
+                    reply.ranks};
+    for (RankSample& rank : reading.ranks) rank.elapsed_ns /= static_cast<double>(reply.sample.iterations);
     // Ratios need a time that is positive, and no honest sample takes none.
     if (!(reading.ns > 0)) return PreparedTracks::fail(track, worker, kNoTime);
     if (reading.columns.size() != column_count(track.info))

@@ -109,26 +109,8 @@ Group group_at(const std::vector<Offered>& sources, const AxisTexts& point, cons
   Group group{title_of(name, point), {}};
   for (const Offered& source : sources) {
     if (!has_point(*source.experiment, point)) continue;
-    for (const std::string& backend : selected_backends(*source.experiment, selection)) {
-      const auto variants = source.experiment->variants.find(backend);
-      group.cases.push_back(
-          {source.runner,
-           {name,
-            point,
-            backend,
-            selection.threads,
-            selection.caches,
-            selection.seed,
-            {},
-            selection.keep_wrong,
-            selection.most_bytes},
-           source.experiment->metric,
-           source.experiment->device,
-           source.experiment->is_limit,
-           variants == source.experiment->variants.end() ? std::vector<std::string>{} : variants->second,
-           source.experiment->also_metrics,
-           source.experiment->model});
-    }
+    for (const std::string& backend : selected_backends(*source.experiment, selection))
+      group.cases.push_back(planned_case(source.runner, *source.experiment, point, backend, selection));
   }
   return group;
 }
@@ -197,6 +179,27 @@ void require_backends(const std::vector<RunnerOffer>& offers, const std::vector<
 }
 
 }  // namespace
+
+PlannedCase planned_case(std::size_t runner, const ExperimentDescription& experiment, const AxisTexts& point,
+                         const std::string& backend, const Selection& selection) {
+  const auto variants = experiment.variants.find(backend);
+  return {runner,
+          {experiment.name,
+           point,
+           backend,
+           selection.threads,
+           selection.caches,
+           selection.seed,
+           {},
+           selection.keep_wrong,
+           selection.most_bytes},
+          experiment.metric,
+          experiment.device,
+          experiment.is_limit,
+          variants == experiment.variants.end() ? std::vector<std::string>{} : variants->second,
+          experiment.also_metrics,
+          experiment.model};
+}
 
 std::vector<Group> plan(const std::vector<RunnerOffer>& offers, const Selection& selection) {
   const std::vector<std::string> names = selected_names(offers, selection);

@@ -11,6 +11,7 @@
 #include "headroom/experiment/axis.h"
 #include "headroom/experiment/case_spec.h"
 #include "headroom/experiment/device_description.h"
+#include "headroom/runner/dispatch_protocol.h"
 #include "headroom/runner/protocol.h"
 
 namespace headroom {
@@ -23,6 +24,7 @@ struct RunnerOffer {
   bool traces = false;       ///< can record what a case does
   std::vector<DeviceDescription> devices{};  ///< that its cases may run on, other than the CPU
   std::optional<BlasLibrary> blas{};         ///< that its cases compute with; empty: it tells of none
+  std::vector<RankHello> ranks{};            ///< of a rank job: what each says of itself
 };
 
 /// Which of the offered cases to measure.
@@ -54,6 +56,10 @@ struct Group {
   std::string title;
   std::vector<PlannedCase> cases;
 };
+
+/// One case of `experiment`, which offers[runner] has, at `point`.
+PlannedCase planned_case(std::size_t runner, const ExperimentDescription& experiment, const AxisTexts& point,
+                         const std::string& backend, const Selection& selection);
 
 /// Expands the selection over the offers, in the order of the experiments and of their axes.
 /// Throws Error: an unknown experiment (with the nearest names), an axis or a backend that no selected

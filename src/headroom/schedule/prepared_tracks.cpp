@@ -5,6 +5,13 @@
 #include <set>
 
 namespace headroom {
+namespace {
+
+void mark_lost(Track& track, const RunnerLost& lost) {
+  track.outcome = {Outcome::Kind::kFailed, (lost.is_final ? "" : "the runner ") + lost.reason};
+}
+
+}  // namespace
 
 void PreparedTracks::prepare_all() {
   for (Track* track : all()) {
@@ -29,8 +36,9 @@ void PreparedTracks::guarded(Track& track, const std::function<void(Worker&)>& b
   try {
     body(workers_->at(runner));
   } catch (const RunnerLost& lost) {
-    track.outcome = {Outcome::Kind::kFailed, "the runner " + lost.reason};
+    mark_lost(track, lost);
     workers_->stop(runner);
+    if (lost.is_final) throw;
     prepare_again(runner);
   }
 }
@@ -42,6 +50,7 @@ std::string PreparedTracks::spared(const Track& track, const std::function<void(
     return {};
   } catch (const RunnerLost& lost) {
     workers_->stop(runner);
+    if (lost.is_final) throw;
     prepare_again(runner);
     return "the runner " + lost.reason;
   }
@@ -71,8 +80,9 @@ void PreparedTracks::release_all() {
       workers_->at(runner).release(track->id);
     } catch (const RunnerLost& lost) {
       // Nothing is brought back: all samples of this process are taken.
-      track->outcome = {Outcome::Kind::kFailed, "the runner " + lost.reason};
+      mark_lost(*track, lost);
       workers_->stop(runner);
+      if (lost.is_final) throw;
       lost_runners.insert(runner);
     }
   }
@@ -84,6 +94,7 @@ void PreparedTracks::stop_runners() {
 
 void PreparedTracks::fail(Track& track, Worker& worker, const std::string& reason) {
   track.outcome = {Outcome::Kind::kFailed, reason};
+  track.info.verified = false;
   worker.release(track.id);
 }
 

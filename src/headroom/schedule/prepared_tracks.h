@@ -32,6 +32,7 @@ class PreparedTracks {
   std::uint32_t epoch() const { return epoch_; }
 
   /// Runs `body`; when the runner is lost, marks `track` and brings the other tracks of that runner back.
+  /// Throws RunnerLost where that is final.
   void guarded(Track& track, const std::function<void(Worker&)>& body);
   /// The same for what a case need not be able to do: it is brought back with the others. What the runner
   /// died of, empty where it lives.

@@ -11,7 +11,7 @@ namespace headroom {
 void RunnerFleet::add(RunnerCommand command, bool only_limits) {
   Member member{std::move(command), {}, {}, false, only_limits, nullptr};
   try {
-    member.process = std::make_unique<RunnerProcess>(member.command, interrupted_);
+    member.process = start_runner(member.command, interrupted_);
   } catch (const RunnerRefused& refusal) {
     if (!member.command.may_refuse) throw;
     left_out_.push_back(std::filesystem::path(member.command.path).filename().string() + ": " +
@@ -33,7 +33,7 @@ std::vector<RunnerOffer> RunnerFleet::offers() const {
   for (std::size_t index = 0; index < members_.size(); ++index) {
     const Member& member = members_[index];
     offers.push_back({label_of(index), member.description.experiments, member.only_limits, member.traces,
-                      member.description.devices, member.description.blas});
+                      member.description.devices, member.description.blas, member.description.ranks});
   }
   return offers;
 }
@@ -55,12 +55,19 @@ Worker& RunnerFleet::at(std::size_t runner) {
   Member& member = members_.at(runner);
   if (!member.process) {
     try {
-      member.process = std::make_unique<RunnerProcess>(member.command, interrupted_);
+      member.process = start_runner(member.command, interrupted_);
     } catch (const Error& error) {
       throw RunnerLost{std::string("could not be started again: ") + error.what()};
     }
   }
   return *member.process;
+}
+
+void RunnerFleet::finish() {
+  for (Member& member : members_) {
+    if (member.process) member.process->finish();
+    member.process.reset();
+  }
 }
 
 void RunnerFleet::stop(std::size_t runner) {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "headroom/schedule/plan.h"
-#include "headroom/schedule/runner_process.h"
+#include "headroom/schedule/runner.h"
 #include "headroom/schedule/worker.h"
 
 namespace headroom {
@@ -28,6 +28,9 @@ class RunnerFleet final : public Workers {
   /// Labels: the runner's name; its path where two have the same name; "path#2" where two have the same path.
   std::vector<RunnerOffer> offers() const;
 
+  /// Asks those that run to end. Throws RunnerLost where it matters how one ends.
+  void finish();
+
   Worker& at(std::size_t runner) override;
   void stop(std::size_t runner) override;
 
@@ -38,7 +41,7 @@ class RunnerFleet final : public Workers {
     RunnerDescription description;
     bool traces = false;
     bool only_limits = false;
-    std::unique_ptr<RunnerProcess> process;
+    std::unique_ptr<Runner> process;
   };
 
   std::string label_of(std::size_t index) const;

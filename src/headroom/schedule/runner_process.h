@@ -8,39 +8,14 @@
 #include <string>
 #include <vector>
 
-#include "headroom/base/blas_library.h"
-#include "headroom/base/error.h"
-#include "headroom/experiment/device_description.h"
 #include "headroom/process/channel.h"
 #include "headroom/process/spawn.h"
-#include "headroom/schedule/worker.h"
+#include "headroom/schedule/runner.h"
 
 namespace headroom {
 
-/// How to start a runner, and how long it may take to answer.
-struct RunnerCommand {
-  std::string path;
-  std::chrono::milliseconds hello_timeout{15'000};
-  std::chrono::milliseconds reply_timeout{120'000};
-  std::vector<std::string> arguments{};  ///< where there are any, it may take reply_timeout to greet
-  bool may_refuse = false;  ///< left out, and said so, where it says in place of a greeting what it lacks
-};
-
-/// What a runner said in place of its greeting: what the machine lacks, or what it cannot do of its
-/// arguments.
-class RunnerRefused : public Error {
- public:
-  using Error::Error;
-};
-
-struct RunnerDescription {
-  std::vector<ExperimentDescription> experiments;
-  std::vector<DeviceDescription> devices;  ///< other than the CPU
-  std::optional<BlasLibrary> blas{};       ///< that it computes with; empty: it tells of none
-};
-
 /// A runner in a process of its own, spoken to over the protocol.
-class RunnerProcess final : public Worker {
+class RunnerProcess final : public Runner {
  public:
   /// Starts the program and reads its Hello. Throws RunnerRefused when it says why not, Error when it cannot
   /// be started, is not a runner, or speaks another version of the protocol. `interrupted` is looked at while
@@ -48,9 +23,8 @@ class RunnerProcess final : public Worker {
   RunnerProcess(RunnerCommand command, const std::atomic<bool>& interrupted);
   ~RunnerProcess() override;
 
-  const Hello& hello() const { return hello_; }
-  /// What it offers, and on which devices.
-  RunnerDescription describe();
+  const Hello& hello() const override { return hello_; }
+  RunnerDescription describe() override;
 
   std::int64_t pid() const override { return child_.pid(); }
   PrepareReply prepare(int id, const CaseSpec& spec) override;

@@ -19,6 +19,20 @@ double steady_now_ns() {
       .count();
 }
 
+/// The library of the ranks: "libtorch 1.13.1".
+std::shared_ptr<const Environment> with_rank_library(std::shared_ptr<const Environment> environment,
+                                                     const std::vector<RunnerOffer>& offers) {
+  for (const RunnerOffer& offer : offers) {
+    if (offer.ranks.empty() || !environment) continue;
+    const std::string& library = offer.ranks.front().library;
+    const std::size_t space = library.find(' ');
+    auto completed = std::make_shared<Environment>(*environment);
+    completed->dependencies[library.substr(0, space)].version = library.substr(space + 1);
+    environment = completed;
+  }
+  return environment;
+}
+
 }  // namespace
 
 Session::Session(SessionRequest request, std::shared_ptr<const Environment> environment,
@@ -35,7 +49,8 @@ Session::Session(SessionRequest request, std::shared_ptr<const Environment> envi
     fleet_.add(std::move(command), true);
   }
   offers_ = fleet_.offers();
-  environment_ = with_blas(with_devices(std::move(environment_), offers_), offers_);
+  environment_ =
+      with_rank_library(with_blas(with_devices(std::move(environment_), offers_), offers_), offers_);
 }
 
 RoundSettings Session::round_settings(const Group& group, std::size_t index) const {
@@ -46,6 +61,7 @@ RoundSettings Session::round_settings(const Group& group, std::size_t index) con
     settings.processes = group.cases.size() > 1 ? kProcesses : request_.processes_alone;
   settings.limits = request_.limits && !group.cases.front().is_limit;
   settings.seed = request_.selection.seed + index;
+  settings.sample_ns = request_.sample_ns;
   settings.strict = request_.strict;
   settings.traces = request_.traces;
   settings.tuning = request_.tuning;
@@ -64,7 +80,15 @@ void Session::run(const std::vector<Group>& groups, Observer& observer) {
       observer.progress(progress);
     };
     GroupRun run(groups[index], offers_, fleet_, round_settings(groups[index], index), report, interrupted_);
-    observer.finished(case_records(run.run(), labels, environment_));
+    const GroupResult result = run.run();
+    observer.finished(case_records(result, labels, environment_));
+    if (!result.lost.empty()) throw RankLost(result.lost);
+  }
+  if (interrupted_) return;
+  try {
+    fleet_.finish();
+  } catch (const RunnerLost& lost) {
+    throw RankLost(lost.reason);
   }
 }
 

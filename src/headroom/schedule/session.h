@@ -21,6 +21,7 @@ struct SessionRequest {
   int processes = 0;        ///< that share the samples of a group; 0: three
   int processes_alone = 3;  ///< where `processes` is 0, of a group of one case
   bool limits = true;
+  double sample_ns = 5e6;         ///< least time of one sample
   bool strict = false;            ///< a case that sums in less than f32 fails
   std::string traces{};           ///< folder for a trace of each case; empty: none
   TuningStore* tuning = nullptr;  ///< which variants were fastest before; null: the implementations decide
@@ -42,7 +43,8 @@ class Session {
   std::vector<Group> groups() const { return plan(offers_, request_.selection); }
 
   /// Measures all groups; each one's records go to the observer when it is over. After an interrupt the group
-  /// at work gives what it has, and the rest is not begun.
+  /// at work gives what it has, and the rest is not begun; after a rank of a job was lost, too: throws RankLost
+  /// then.
   void run(const std::vector<Group>& groups, Observer& observer);
 
  private:

@@ -20,6 +20,7 @@ struct Reading {
   SampleNoise noise;
   DeviceNoise device{};
   std::vector<double> columns{};  ///< per iteration: those of the metrics of its case that are columns
+  std::vector<RankSample> ranks{};  ///< of a rank job: what each measured, per iteration; `ns` is the slowest
 };
 
 /// A case in the rounds of its group, and everything that it gave.
@@ -58,6 +59,7 @@ struct GroupResult {
   std::vector<Track> cases;
   std::vector<LimitTrack> limits;
   StopReason stop = StopReason::kNone;
+  std::string lost{};  ///< which runner was lost for good, and how; empty: none
 };
 
 }  // namespace headroom

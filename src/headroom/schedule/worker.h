@@ -11,9 +11,11 @@
 namespace headroom {
 
 /// Thrown when a runner died, hangs, or says what the protocol does not allow. What it had given is kept.
-/// `reason` reads after "the runner": "was killed by signal 11 (Segmentation fault)".
+/// `reason` reads after "the runner": "was killed by signal 11 (Segmentation fault)"; of one that is final,
+/// which ends the run, it is a sentence.
 struct RunnerLost {
   std::string reason;
+  bool is_final = false;
 };
 /// Thrown when the user interrupted while a runner was at work.
 struct Interrupted {};

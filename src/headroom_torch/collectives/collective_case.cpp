@@ -4,7 +4,6 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <string_view>
 
 #include "headroom/base/error.h"
@@ -117,14 +116,6 @@ Case composed_reduce_scatter(const Parts& parts) {
                     });
 }
 
-std::int64_t element_size(const std::string& dtype) {
-  return static_cast<std::int64_t>(c10::elementSize(collective_scalar_type(dtype)));
-}
-
-bool has_parts(const std::string& op) {
-  return op != "all_reduce" && op != "broadcast";
-}
-
 }  // namespace
 
 CollectiveBackendTraits backend_traits(const dtensor::Group& group) {
@@ -140,16 +131,6 @@ CollectiveBackendTraits backend_traits(const dtensor::Group& group) {
   return traits;
 }
 
-std::int64_t actual_bytes(const CollectiveSetup& setup) {
-  const std::int64_t unit = element_size(setup.dtype) * (has_parts(setup.op) ? setup.ranks : 1);
-  return std::max<std::int64_t>(setup.bytes / unit, 1) * unit;
-}
-
-std::int64_t collective_footprint(std::int64_t bytes) {
-  // Source, input, output, and once more what gloo exchanges through.
-  return 4 * bytes;
-}
-
 std::string composition_of(const std::string& op, const CollectiveBackendTraits& traits) {
   if (op == "reduce_scatter" && !traits.has_reduce_scatter) return "all_to_all, then a sum on each rank";
   return "";
@@ -157,11 +138,12 @@ std::string composition_of(const std::string& op, const CollectiveBackendTraits&
 
 std::unique_ptr<CollectiveCase> make_collective(const CollectiveSetup& setup, const dtensor::Group& group,
                                                 const CollectiveBackendTraits& traits) {
-  const std::int64_t whole = actual_bytes(setup) / element_size(setup.dtype);
+  const at::ScalarType type = collective_scalar_type(setup.dtype);
+  const std::int64_t whole = setup.bytes / static_cast<std::int64_t>(c10::elementSize(type));
   const Parts parts{setup,
                     group,
                     CollectivePattern(setup.ranks, setup.seed),
-                    collective_scalar_type(setup.dtype),
+                    type,
                     whole,
                     whole / setup.ranks,
                     group.index};

@@ -31,18 +31,20 @@ class CollectiveLoop final : public CollectiveCase {
                  Run run)
       : setup_(setup), group_(group), buffers_(std::move(buffers)), run_(std::move(run)) {}
 
-  CollectiveSamples samples(int count) override {
-    CollectiveSamples samples;
-    samples.ns.reserve(static_cast<std::size_t>(count));
-    for (int i = 0; i < count; ++i) {
+  double time(std::uint64_t calls) override {
+    double ns = 0;
+    for (; calls > 0; --calls) {
       prepare();
       dtensor::barrier(group_);
       dtensor::NotedCall note(group_, setup_.op, setup_.dtype, buffers_.in.numel(), buffers_.out.numel());
-      samples.ns.push_back(time_run());
+      ns += time_run();
       note.completed();
     }
-    samples.wrong = what_is_wrong(buffers_.out, buffers_.expected);
-    return samples;
+    return ns;
+  }
+
+  std::string what_is_wrong() const override {
+    return torch_runner::what_is_wrong(buffers_.out, buffers_.expected);
   }
 
  private:

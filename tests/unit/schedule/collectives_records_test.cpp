@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "headroom/schedule/case_records.h"
 #include "record_of.h"
 
 namespace headroom {
@@ -13,27 +14,40 @@ namespace {
 
 /// Four ranks of `calls` calls of 1 MB in 1.000 to 1.006 ms; rank 2 takes a tenth longer, but for every
 /// fourth call, where rank 0 takes twice as long.
-CollectiveResult four_ranks(std::size_t calls) {
-  CollectiveResult result;
-  result.setup = {"all_reduce", 1'000'000, "f32", 4, 1};
-  result.stop = StopReason::kMaxTime;
-  result.ranks.resize(4);
+GroupResult four_ranks(std::size_t calls) {
+  Track track;
+  track.planned.spec.experiment = "all_reduce";
+  track.planned.spec.backend = "gloo";
+  track.planned.spec.axes = {{"bytes", "1000000"}, {"ranks", "4"}, {"dtype", "f32"}};
+  track.planned.metric = "latency";
+  track.planned.device = "cpu";
+  track.info.verified = true;
+  track.info.metrics = {{"algbw", "GB/s", Direction::kHigherIsBetter, ReportedMetric::Kind::kRate, 1e-3},
+                        {"busbw", "GB/s", Direction::kHigherIsBetter, ReportedMetric::Kind::kRate, 1.5e-3}};
+  track.pids = {100};
   for (std::size_t call = 0; call < calls; ++call) {
     const double ns = 1e6 + static_cast<double>(call % 7) * 1e3;
-    for (std::size_t rank = 0; rank < 4; ++rank) {
-      double own = rank == 2 ? 1.1 * ns : ns;
-      if (rank == 0 && call % 4 == 0) own = 2 * ns;
-      result.ranks[rank].pid = 100 + static_cast<int>(rank);
-      result.ranks[rank].ns.push_back(own);
-    }
+    Reading reading;
+    reading.round = static_cast<std::uint32_t>(call);
+    reading.ranks = {{100, call % 4 == 0 ? 2 * ns : ns}, {101, ns}, {102, 1.1 * ns}, {103, ns}};
+    reading.ns = std::ranges::max(reading.ranks, {}, &RankSample::elapsed_ns).elapsed_ns;
+    track.readings.push_back(std::move(reading));
   }
+  GroupResult result;
+  result.cases = {std::move(track)};
+  result.stop = StopReason::kMaxTime;
   return result;
 }
 
+std::vector<Record> records_of(const GroupResult& result) {
+  return collective_records(case_records(result, {"torch-rank"}, nullptr));
+}
+
 TEST(CollectiveRecords, TheLatencyIsThatOfTheSlowestRankOfEachCall) {
-  const auto records = collective_records(four_ranks(200), "libtorch 1.13.1", nullptr);
+  const auto records = records_of(four_ranks(200));
   const Record& latency = records.front();
   EXPECT_EQ(latency.metric.name, "latency");
+  EXPECT_EQ(latency.model.type, "collective");
   EXPECT_TRUE(latency.metric.headline);
   ASSERT_EQ(latency.samples.size(), 1U);
   EXPECT_DOUBLE_EQ(latency.samples[0].values[0], 2000);
@@ -45,8 +59,8 @@ TEST(CollectiveRecords, TheLatencyIsThatOfTheSlowestRankOfEachCall) {
   EXPECT_EQ(latency.axes, (AxisValues{{"bytes", "1000000"}, {"ranks", "4"}, {"dtype", "f32"}}));
 }
 
-TEST(CollectiveRecords, BandwidthsAreThoseOfNcclTests) {
-  const auto records = collective_records(four_ranks(200), "libtorch 1.13.1", nullptr);
+TEST(CollectiveRecords, BandwidthsFollowFromTheTimeOfTheSlowestRank) {
+  const auto records = records_of(four_ranks(200));
   const Record *algbw = test::record_of(records, "algbw"), *busbw = test::record_of(records, "busbw");
   EXPECT_EQ(algbw->metric.unit, "GB/s");
   EXPECT_EQ(algbw->metric.direction, Direction::kHigherIsBetter);
@@ -56,15 +70,16 @@ TEST(CollectiveRecords, BandwidthsAreThoseOfNcclTests) {
 }
 
 TEST(CollectiveRecords, PercentilesHaveIntervalsWhereThereAreEnoughCalls) {
-  const auto many = collective_records(four_ranks(1000), "libtorch 1.13.1", nullptr);
+  const auto many = records_of(four_ranks(1000));
   EXPECT_NEAR(test::record_of(many, "latency p90")->metric.value, 2003, 6);
   EXPECT_TRUE(test::record_of(many, "latency p99")->interval);
-  const auto few = collective_records(four_ranks(20), "libtorch 1.13.1", nullptr);
+  EXPECT_FALSE(test::record_of(many, "latency p99")->metric.headline);
+  const auto few = records_of(four_ranks(20));
   EXPECT_FALSE(test::record_of(few, "latency p99")->interval);
 }
 
 TEST(CollectiveRecords, RanksAndTheirSkewAreKept) {
-  const auto records = collective_records(four_ranks(200), "libtorch 1.13.1", nullptr);
+  const auto records = records_of(four_ranks(200));
   const Record* ranks = test::record_of(records, "rank latency");
   ASSERT_EQ(ranks->samples.size(), 4U);
   EXPECT_EQ(ranks->samples[3].pid, 103);
@@ -74,20 +89,19 @@ TEST(CollectiveRecords, RanksAndTheirSkewAreKept) {
 }
 
 TEST(CollectiveRecords, WhatWasNotMeasuredHasItsReason) {
-  CollectiveResult result = four_ranks(0);
-  result.outcome = {Outcome::Kind::kFailed, "wrong data on rank 1: element 3 of 4 is 7, not 5 (1 is wrong)"};
-  auto records = collective_records(result, "libtorch 1.13.1", nullptr);
+  GroupResult result = four_ranks(0);
+  result.cases[0].outcome = {Outcome::Kind::kFailed, "wrong data on rank 1: element 3 of 4 is 7, not 5"};
+  auto records = records_of(result);
   ASSERT_EQ(records.size(), 1U);
   EXPECT_EQ(records[0].outcome.kind, Outcome::Kind::kFailed);
-  EXPECT_FALSE(records[0].verified);
-  result.outcome = {};
-  EXPECT_EQ(collective_records(result, "", nullptr)[0].outcome.reason, "ended before its first call");
+  result.cases[0].outcome = {};
+  EXPECT_EQ(records_of(result)[0].outcome.kind, Outcome::Kind::kSkipped);
 }
 
 TEST(CollectiveRecords, ACompositionIsSaid) {
-  CollectiveResult result = four_ranks(50);
-  result.how = "all_to_all, then a sum on each rank";
-  EXPECT_EQ(collective_records(result, "", nullptr)[0].model.extra_info.at("composed of"), result.how);
+  GroupResult result = four_ranks(50);
+  result.cases[0].info.notes["composed of"] = "all_to_all, then a sum on each rank";
+  EXPECT_EQ(records_of(result)[0].model.extra_info.at("composed of"), "all_to_all, then a sum on each rank");
 }
 
 }  // namespace

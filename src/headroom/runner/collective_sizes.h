@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace headroom {
+
+/// The collectives that can be measured, by the names that traces have for them.
+inline constexpr const char* kCollectives[] = {"all_reduce", "all_gather", "reduce_scatter", "broadcast",
+                                               "all_to_all"};
+inline constexpr const char* kCollectiveDtypes[] = {"f32", "f64", "f16", "i32", "i64"};
+
+/// What can be sent of `bytes`, the size of nccl-tests (what every rank ends with for all_gather, begins with
+/// for the others): a whole number of elements, the same for each rank where each has a part; one at least.
+/// Throws Error for a dtype that collectives are not measured with.
+std::int64_t collective_bytes(std::string_view op, std::int64_t bytes, const std::string& dtype, int ranks);
+
+/// Memory that a rank takes for so many bytes, what the backend takes for itself included, at most.
+std::int64_t collective_footprint(std::int64_t bytes);
+
+}  // namespace headroom

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "headroom/base/blas_library.h"
+#include "headroom/base/error.h"
+#include "headroom/experiment/device_description.h"
+#include "headroom/process/rank_group.h"
+#include "headroom/runner/dispatch_protocol.h"
+#include "headroom/schedule/worker.h"
+
+namespace headroom {
+
+/// How to start a runner, and how long it may take to answer.
+struct RunnerCommand {
+  std::string path;
+  std::chrono::milliseconds hello_timeout{15'000};
+  std::chrono::milliseconds reply_timeout{120'000};
+  std::vector<std::string> arguments{};  ///< where there are any, it may take reply_timeout to greet
+  bool may_refuse = false;  ///< left out, and said so, where it says in place of a greeting what it lacks
+  /// Starts the ranks of a rank job whose program `path` is; empty: the runner is one process.
+  std::function<RankGroup()> start_ranks{};
+};
+
+/// What a runner said in place of its greeting: what the machine lacks, or what it cannot do of its
+/// arguments.
+class RunnerRefused : public Error {
+ public:
+  using Error::Error;
+};
+
+struct RunnerDescription {
+  std::vector<ExperimentDescription> experiments;
+  std::vector<DeviceDescription> devices;  ///< other than the CPU
+  std::optional<BlasLibrary> blas{};       ///< that it computes with; empty: it tells of none
+  std::vector<RankHello> ranks{};          ///< of a rank job: what each says of itself
+};
+
+/// A runner that was started.
+class Runner : public Worker {
+ public:
+  virtual const Hello& hello() const = 0;
+  /// What it offers, and on which devices. Throws RunnerLost.
+  virtual RunnerDescription describe() = 0;
+  /// Asks it to end, and waits for that where it matters how it ends. Throws RunnerLost.
+  virtual void finish() {}
+};
+
+/// Throws what RunnerProcess's and RankRunner's constructors throw.
+std::unique_ptr<Runner> start_runner(const RunnerCommand& command, const std::atomic<bool>& interrupted);
+
+}  // namespace headroom

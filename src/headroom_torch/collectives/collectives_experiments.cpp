@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom_torch/collectives/collectives_experiments.h"
+
+#include <ATen/Parallel.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <numeric>
+
+#include "headroom/base/error.h"
+#include "headroom/base/units.h"
+#include "headroom/experiment/state.h"
+#include "headroom/machine/memory.h"
+#include "headroom/machine/rank_cpus.h"
+#include "headroom/record/bus_factor.h"
+#include "headroom/runner/collective_sizes.h"
+#include "headroom_torch/collectives/collective_case.h"
+#include "headroom_torch/compat.h"
+#include "headroom_torch/failure_text.h"
+
+namespace headroom::torch_runner {
+namespace {
+
+struct Connected {
+  dtensor::Group group;
+  CollectiveBackendTraits traits;
+};
+
+/// The groups of the first ranks of the world, by how many they are; each is connected once.
+class Groups {
+ public:
+  explicit Groups(const RankContext& context) : context_(context) {}
+
+  const Connected& first(int ranks) {
+    const auto known = connected_.find(ranks);
+    if (known != connected_.end()) return known->second;
+    std::vector<int> all(static_cast<std::size_t>(ranks));
+    std::iota(all.begin(), all.end(), 0);
+    Connected connected{context_.world->group(all, "collectives"), {}};
+    connected.traits = backend_traits(connected.group);
+    return connected_.emplace(ranks, std::move(connected)).first->second;
+  }
+
+ private:
+  const RankContext& context_;
+  std::map<int, Connected> connected_;
+};
+
+CollectiveSetup setup_of(const std::string& op, const State& state, int world) {
+  CollectiveSetup setup{op, state.integer("bytes"), state.text("dtype"), 0, state.seed()};
+  const std::int64_t ranks = state.integer("ranks");
+  if (ranks < 2) throw Error(fmt::format("{} of {} rank: nobody to talk to", op, ranks));
+  if (ranks > world) throw Error(fmt::format("{} of {} ranks in a world of {}", op, ranks, world));
+  setup.ranks = static_cast<int>(ranks);
+  const std::int64_t whole = collective_bytes(op, setup.bytes, setup.dtype, setup.ranks);
+  if (whole != setup.bytes) {
+    throw Error(fmt::format("{} bytes are no whole number of {} for each of {} ranks: take {}", setup.bytes,
+                            setup.dtype, setup.ranks, whole));
+  }
+  return setup;
+}
+
+/// Said before anything is taken; the ranks of a machine share what there is.
+void require_memory(const RankPlace& place, const CollectiveSetup& setup, const State& state) {
+  const auto here = std::min(place.local_size.value_or(place.size), setup.ranks);
+  const auto need = static_cast<double>(collective_footprint(setup.bytes)) * here;
+  const auto available = static_cast<double>(available_memory_bytes());
+  if (need <= available) return;
+  state.skip(fmt::format("takes {} on {} {} of a machine that has {} left: lower --max-bytes",
+                         format_bytes(need), here, here == 1 ? "rank" : "ranks", format_bytes(available)));
+}
+
+void report(const CollectiveSetup& setup, State& state) {
+  const double gigabytes = static_cast<double>(setup.bytes) * 1e-9;
+  state.rate("algbw", gigabytes, "GB/s");
+  if (const auto factor = bus_factor(setup.op, setup.ranks)) state.rate("busbw", gigabytes * *factor, "GB/s");
+  state.note("library", fmt::format("libtorch {}", kTorchVersion));
+}
+
+void measure(const std::string& op, const RankContext& context, Groups& groups, State& state) {
+  const CollectiveSetup setup = setup_of(op, state, context.place.size);
+  if (context.place.rank >= setup.ranks) return state.measure_batches([](std::uint64_t) { return 0.0; });
+  const Connected& connected = groups.first(setup.ranks);
+  at::set_num_threads(1);
+  keep_to_cpus_of_rank(context.place, 1);
+  require_memory(context.place, setup, state);
+  report(setup, state);
+  const std::string how = composition_of(op, connected.traits);
+  if (!how.empty()) state.note("composed of", how);
+  const auto collective = make_collective(setup, connected.group, connected.traits);
+  state.verifies_samples();
+  state.measure_batches([&](std::uint64_t calls) {
+    const double ns = collective->time(calls);
+    const std::string wrong = collective->what_is_wrong();
+    if (!wrong.empty()) state.wrong_answer(fmt::format("wrong data on rank {}: {}", context.place.rank, wrong));
+    return ns;
+  });
+}
+
+}  // namespace
+
+void add_collectives(Registry& registry, const RankContext& context) {
+  const auto groups = std::make_shared<Groups>(context);
+  for (const std::string op : kCollectives) {
+    registry
+        .add(op,
+             [op, groups, &context](State& state) {
+               try {
+                 measure(op, context, *groups, state);
+               } catch (const c10::Error& error) {
+                 throw Error(failure_text(error));
+               }
+             })
+        .summary("a collective of c10d, from a barrier until the slowest rank has it")
+        .axis("bytes", {1024, 65536, 1048576, 16777216})
+        .axis("ranks", {2})
+        .axis({"dtype", Axis::Kind::kText, {std::begin(kCollectiveDtypes), std::end(kCollectiveDtypes)}})
+        .backends({"gloo"})
+        .metric("latency")
+        .places_itself();
+  }
+}
+
+}  // namespace headroom::torch_runner
