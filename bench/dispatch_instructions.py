@@ -18,14 +18,15 @@ import sys
 import tempfile
 
 
-KINDS = ("plain", "local", "hit", "miss")
+KINDS = ("plain", "local", "miss", "hit")  # in the order in which the rank calls them
 
 
 def counted(program, op, calls, folder):
     """Instructions of a call, by kind."""
     ours, theirs = socket.socketpair()
     out = os.path.join(folder, "callgrind.out")
-    environment = {**os.environ, "RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0", "HEADROOM_FD": str(theirs.fileno())}
+    environment = {**os.environ, "RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0", "HEADROOM_FD": str(theirs.fileno()),
+                   "HEADROOM_DISPATCH_CALLS": str(calls)}
     # Two patterns: of one that both options have, callgrind heeds only the first.
     process = subprocess.Popen(
         ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", "--toggle-collect=*counted_calls*",
@@ -43,14 +44,13 @@ def counted(program, op, calls, folder):
 
     lines.readline()  # its greeting
     ask(do="meet", timeout_s=600)
-    ask(do="dispatch", op=op, mesh=[1], placements=["S(0)"], shape=[512, 512], dtype="f32", repeats=9, threads=1, seed=1)
-    ask(do="cycles", count=3)  # what is done once is done
-    for kind in KINDS:
-        ask(do="calls", kind=kind, count=calls)
+    ask(do="prepare", case=1, spec={
+        "experiment": "dispatch." + op, "backend": "gloo", "threads": 1, "cold": False, "seed": 1,
+        "axes": {"mesh": "1", "placements": "S(0)", "shape": "512x512", "dtype": "f32", "repeats": "9"}})
     lines.close()
     ours.close()
     process.wait()
-    return {kind: total_of(f"{out}.{i + 1}") / calls for i, kind in enumerate(KINDS)}
+    return {kind: total_of(f"{out}.{len(KINDS) + i + 1}") / calls for i, kind in enumerate(KINDS)}
 
 
 def total_of(path):

@@ -3,9 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdio>
-#include <iterator>
 #include <memory>
 
 #include "cli/collectives_options.h"
@@ -14,12 +12,10 @@
 #include "cli/rank_job.h"
 #include "cli/record_files.h"
 #include "cli/terminal_progress.h"
-#include "headroom/base/error.h"
 #include "headroom/base/units.h"
 #include "headroom/report/collectives_table.h"
 #include "headroom/runner/collective_sizes.h"
 #include "headroom/schedule/collectives_records.h"
-#include "headroom/schedule/core_sharing.h"
 #include "headroom/schedule/session.h"
 
 namespace headroom::cli {
@@ -34,40 +30,21 @@ std::shared_ptr<const Environment> environment_of(const Arguments& arguments,
   return std::make_shared<const Environment>(std::move(environment));
 }
 
-SessionRequest request_of(const CollectivesOptions& options) {
-  SessionRequest request;
-  RunnerCommand command;
-  command.path = options.start.runner;
-  command.hello_timeout = options.patience.start;
-  command.reply_timeout = options.patience.reply;
-  command.start_ranks = [start = options.start] {
-    return start_ranks(start, [] { return interrupt_flag().load(); });
-  };
-  request.runners = {std::move(command)};
-  request.selection.caches = Caches::kHot;
-  request.selection.seed = options.seed;
-  request.stop = options.stop;
-  request.processes = 1;
-  request.limits = false;
-  request.sample_ns = 1;  // a call
-  return request;
-}
-
-/// A collective of one size by all rank counts is a group, which shares its rounds.
+/// A collective of one size by all rank counts and runners is a group, which shares its rounds.
 std::vector<Group> groups_of(const CollectivesOptions& options, const SessionRequest& request,
-                             const RunnerOffer& ranks) {
+                             const std::vector<RunnerOffer>& offers) {
   std::vector<Group> groups;
   for (const std::string& op : options.ops) {
-    const auto experiment = std::ranges::find(ranks.experiments, op, &ExperimentDescription::name);
-    if (experiment == ranks.experiments.end()) throw Error(options.start.runner + " has no " + op);
     for (const std::int64_t size : options.sizes) {
       Group group{fmt::format("{} of {}", op, format_bytes(static_cast<double>(size))), {}};
       for (const int count : options.ranks) {
         const AxisTexts point{{"bytes", std::to_string(collective_bytes(op, size, options.dtype, count))},
                               {"ranks", std::to_string(count)},
                               {"dtype", options.dtype}};
-        group.cases.push_back(
-            planned_case(0, *experiment, point, experiment->backends.front(), request.selection));
+        for (std::size_t runner = 0; runner < offers.size(); ++runner) {
+          group.cases.push_back(
+              planned_case(runner, experiment_of(offers[runner], op), point, "gloo", request.selection));
+        }
       }
       groups.push_back(std::move(group));
     }
@@ -88,13 +65,12 @@ class Sweep {
 
  private:
   void measure() {
-    const SessionRequest request = request_of(options_);
+    const SessionRequest request =
+        rank_session(options_.start, options_.patience, options_.stop, options_.seed);
     Session session(request, environment_of(arguments_, options_), interrupt_flag());
-    const RunnerOffer& ranks = session.offers().front();
-    warning_ = core_sharing(ranks.ranks);
-    if (!warning_.empty()) std::fprintf(stderr, "headroom: warning: %s\n", warning_.c_str());
+    warning_ = warn_of_core_sharing(session.offers().front());
     TerminalProgress progress([this](const std::vector<Record>& finished) { keep(finished); });
-    session.run(groups_of(options_, request, ranks), progress);
+    session.run(groups_of(options_, request, session.offers()), progress);
   }
 
   void keep(const std::vector<Record>& finished) {

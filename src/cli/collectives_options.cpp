@@ -174,7 +174,7 @@ CollectivesOptions parse_collectives_options(const Arguments& arguments) {
   options.sizes = sizes_of(raw);
   options.stop = stop_rule(raw);
   options.patience = rank_patience(raw.timeout);
-  options.start.runner = rank_program(options.start.runner, "ddp");
+  settle_rank_programs(options.start, "ddp");
   options.start.timeout = options.patience.start;
   options.start.arguments = plan_text(raw, options);
   settle_store(options.store, raw.no_store);

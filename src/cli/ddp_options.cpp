@@ -163,7 +163,8 @@ DdpOptions parse_ddp_options(const Arguments& arguments) {
   if (!options.sweep.trace.empty()) options.sweep.trace = std::filesystem::absolute(options.sweep.trace);
   ddp_plan(options.sweep);  // refuses what the world cannot hold, before anything starts
   options.limits.patience = rank_patience(raw.timeout);
-  options.start.runner = rank_program(options.start.runner, "ddp");
+  settle_rank_programs(options.start, "ddp");
+  if (options.start.runners.size() > 1) throw Error("a sweep of training has one --runner");
   options.start.timeout = options.limits.patience.start;
   options.start.arguments = sweep_text(options);
   options.start.threads = options.sweep.base.threads;

@@ -52,11 +52,11 @@ void declare_subject(OptionTable& table, RawDispatchOptions& raw, DispatchOption
   table.add_option("--shape", raw.shape, "of the whole tensor (default 512x512)");
   table.add_option("--dtype", options.setup.dtype, "f32 (default), f64 or bf16")
       .one_of({"f32", "f64", "bf16"});
-  table.add_option("--backend", options.setup.backend, "gloo (default), or nccl: ranks on a GPU each")
+  table.add_option("--backend", options.backend, "gloo (default), or nccl: ranks on a GPU each")
       .one_of({"gloo", "nccl"});
-  table.add_option("--threads", options.setup.threads, "threads of an operator in each rank (default 1)")
+  table.add_option("--threads", options.start.threads, "threads of an operator in each rank (default 1)")
       .range(1, 4096);
-  table.add_option("--seed", options.setup.seed, "of the values, and of the order in each cycle (default 1)");
+  table.add_option("--seed", options.seed, "of the values, and of the order in each cycle (default 1)");
 }
 
 void declare_measuring(OptionTable& table, RawDispatchOptions& raw, DispatchOptions& options) {
@@ -88,24 +88,12 @@ void declare_output(OptionTable& table, RawDispatchOptions& raw, DispatchOptions
   declare_store(table, options.store, raw.no_store);
 }
 
-/// "2x2" as numbers of at least `least`.
-template <typename Integer>
-std::vector<Integer> grid_of(const std::string& text, const char* option, std::int64_t least) {
-  std::vector<Integer> sizes;
-  for (const std::string& part : split(text, 'x')) {
-    const auto size = to_integer(trimmed(part));
-    if (!size || *size < least || *size > 1'000'000'000) {
-      throw Error(fmt::format("{} {}: sizes of at least {} with x between them, for example 2x2", option,
-                              in_quotes(text), least));
-    }
-    sizes.push_back(static_cast<Integer>(*size));
-  }
-  return sizes;
-}
-
 /// Where the ranks are and how many: the launcher's word, --ranks, the mesh, 4.
 void find_ranks(const RawDispatchOptions& raw, DispatchOptions& options) {
-  if (!raw.mesh.empty()) options.setup.mesh = grid_of<int>(raw.mesh, "--mesh", 1);
+  if (!raw.mesh.empty()) {
+    const std::vector<std::int64_t> mesh = parse_grid(raw.mesh, "--mesh", 1);
+    options.setup.mesh.assign(mesh.begin(), mesh.end());
+  }
   const int in_mesh =
       std::accumulate(options.setup.mesh.begin(), options.setup.mesh.end(), 1, std::multiplies<>());
   options.start.place = rank_place();
@@ -119,7 +107,7 @@ void find_ranks(const RawDispatchOptions& raw, DispatchOptions& options) {
 
 void fill_setup(const RawDispatchOptions& raw, DispatchOptions& options) {
   DispatchSetup& setup = options.setup;
-  if (!raw.shape.empty()) setup.shape = grid_of<std::int64_t>(raw.shape, "--shape", 1);
+  if (!raw.shape.empty()) setup.shape = parse_grid(raw.shape, "--shape", 1);
   setup.placements.clear();
   if (raw.placements.empty()) {
     setup.placements.assign(setup.mesh.size(), PlacementText{});
@@ -131,16 +119,15 @@ void fill_setup(const RawDispatchOptions& raw, DispatchOptions& options) {
   require_fit(setup, options.start.ranks);
 }
 
-DispatchLimits limits_of(const RawDispatchOptions& raw) {
-  DispatchLimits limits;
-  limits.stop.precision = raw.quick ? 0.05 : 0.01;
-  limits.stop.min_time_ns = raw.quick ? 0.05e9 : 0.2e9;
-  limits.stop.max_time_ns = raw.quick ? 0.5e9 : 3e9;
-  limits.stop = stop_rule_with(limits.stop, raw.stop);
-  limits.stop.min_samples = static_cast<std::size_t>(raw.cycles);
-  limits.stop.max_samples = std::max<std::size_t>(limits.stop.max_samples, limits.stop.min_samples);
-  limits.patience = rank_patience(raw.timeout);
-  return limits;
+StopRule stop_rule(const RawDispatchOptions& raw) {
+  StopRule stop;
+  stop.precision = raw.quick ? 0.05 : 0.01;
+  stop.min_time_ns = raw.quick ? 0.05e9 : 0.2e9;
+  stop.max_time_ns = raw.quick ? 0.5e9 : 3e9;
+  stop = stop_rule_with(stop, raw.stop);
+  stop.min_samples = static_cast<std::size_t>(raw.cycles);
+  stop.max_samples = std::max<std::size_t>(stop.max_samples, stop.min_samples);
+  return stop;
 }
 
 }  // namespace
@@ -162,10 +149,10 @@ DispatchOptions parse_dispatch_options(const Arguments& arguments) {
   }
   find_ranks(raw, options);
   fill_setup(raw, options);
-  options.limits = limits_of(raw);
-  options.start.runner = rank_program(options.start.runner, "dispatch");
-  options.start.timeout = options.limits.patience.start;
-  options.start.threads = options.setup.threads;
+  options.stop = stop_rule(raw);
+  options.patience = rank_patience(raw.timeout);
+  settle_rank_programs(options.start, "dispatch");
+  options.start.timeout = options.patience.start;
   settle_store(options.store, raw.no_store);
   return options;
 }

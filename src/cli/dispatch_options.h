@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/command.h"
 #include "cli/rank_start.h"
-#include "headroom/schedule/dispatch_run.h"
+#include "headroom/runner/dispatch_setup.h"
+#include "headroom/schedule/rank_conversation.h"
+#include "headroom/stats/stopping.h"
 
 namespace headroom::cli {
 
@@ -16,7 +19,10 @@ struct DispatchOptions {
   std::vector<std::string> ops;  ///< empty: the default panel
   bool list = false, per_rank = false, update_expect = false;
   DispatchSetup setup;
-  DispatchLimits limits;
+  std::string backend = "gloo";  ///< or "nccl": tensors on GPUs
+  std::uint64_t seed = 1;
+  StopRule stop;  ///< of one operator; a sample is a cycle, the goal is the half-width of the hit's median
+  RankPatience patience;
   RankStart start;
   std::string expect;            ///< file of expectations, "pytorch" for the shipped ones; empty: none
   std::string json, oss;         ///< records

@@ -2,12 +2,16 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
+#include <string>
 
 #include "cli/command.h"
 #include "cli/rank_start.h"
 #include "headroom/record/environment.h"
-#include "headroom/runner/dispatch_protocol.h"
+#include "headroom/runner/rank_hello.h"
+#include "headroom/schedule/rank_conversation.h"
+#include "headroom/schedule/session.h"
 #include "headroom/stats/stopping.h"
 
 namespace headroom::cli {
@@ -20,6 +24,15 @@ inline constexpr std::chrono::milliseconds kRankEnd{10'000};
 Environment rank_environment(const char* command, const Arguments& arguments, const RankStart& start);
 Environment rank_environment(const char* command, const Arguments& arguments, const RankStart& start,
                              const RankHello& hello);
+
+/// What the engine is asked for to measure on these ranks: a sample is one iteration, in one job, without
+/// limits of the machine.
+SessionRequest rank_session(const RankStart& start, RankPatience patience, const StopRule& stop,
+                            std::uint64_t seed, const std::string& backend = "gloo");
+/// Throws Error where the runner has none of that name.
+const ExperimentDescription& experiment_of(const RunnerOffer& offer, const std::string& name);
+/// Says, on standard error too, which ranks share a core; empty where none do.
+std::string warn_of_core_sharing(const RunnerOffer& ranks);
 
 /// One measurement, and what is to be kept of it: `keep` is called whatever ends it, after `stop` says what
 /// that was where it was a lost rank or the user. Throws what `measure` throws.

@@ -16,7 +16,10 @@ void declare_rank_start(OptionTable& table, RankStart& start, std::string& timeo
       .add_option("--port", start.port,
                   "where the ranks meet; another is taken where it is in use (default: any)")
       .range(1, 65535);
-  table.add_option("--runner", start.runner, "the program of a rank (default: headroom-torch-rank)")
+  table
+      .add_option("--runner", start.runners,
+                  "the program of a rank (default: headroom-torch-rank); repeat it to compare")
+      .repeated()
       .completed_by(Completes::kFile);
 }
 

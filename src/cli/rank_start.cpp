@@ -6,8 +6,8 @@
 #include "cli/interrupt.h"
 #include "cli/known_runners.h"
 #include "headroom/base/error.h"
-#include "headroom/runner/dispatch_protocol.h"
 #include "headroom/runner/protocol.h"
+#include "headroom/runner/rank_hello.h"
 #include "headroom/schedule/worker.h"
 
 namespace headroom::cli {
@@ -17,9 +17,9 @@ namespace {
 /// libtorch, when told of threads, does not tell it.
 constexpr const char* kBlasThreads = "OPENBLAS_NUM_THREADS";
 
-RankCommand command_of(const RankStart& start) {
+RankCommand command_of(const RankStart& start, const std::string& runner) {
   RankCommand command;
-  command.arguments = {start.runner};
+  command.arguments = {runner};
   command.environment = {{kRankArgumentsVariable, start.arguments}};
   if (!environment_variable(kBlasThreads)) {
     command.environment.emplace_back(kBlasThreads, std::to_string(start.threads));
@@ -43,18 +43,25 @@ void require_launched(const std::optional<RankPlace>& place, int asked) {
                   asked, place->launcher, place->size));
 }
 
-std::string rank_program(const std::string& asked, const std::string& command) {
-  const std::string path = asked.empty() ? find_runner("headroom-torch-rank") : asked;
-  if (!path.empty()) return path;
+void settle_rank_programs(RankStart& start, const std::string& command) {
+  if (start.place && start.runners.size() > 1) {
+    throw Error(
+        fmt::format("{} programs of ranks, but {} starts one of each: compare them without a launcher",
+                    start.runners.size(), start.place->launcher));
+  }
+  if (!start.runners.empty()) return;
+  start.runners = {find_runner("headroom-torch-rank")};
+  if (!start.runners.front().empty()) return;
   throw Error(
       command +
       " needs headroom-torch-rank, which is neither beside this program nor in PATH; it is built where "
       "libtorch is found: apt-get install libtorch-dev, then make build");
 }
 
-RankGroup start_ranks(const RankStart& start, const std::function<bool()>& give_up) {
-  if (!start.place) return RankGroup(command_of(start));
-  auto ranks = lead_ranks(*start.place, command_of(start), start.timeout, give_up);
+RankGroup start_ranks(const RankStart& start, const std::string& runner,
+                      const std::function<bool()>& give_up) {
+  if (!start.place) return RankGroup(command_of(start, runner));
+  auto ranks = lead_ranks(*start.place, command_of(start, runner), start.timeout, give_up);
   if (!ranks) throw Interrupted{};
   return std::move(*ranks);
 }
@@ -62,7 +69,8 @@ RankGroup start_ranks(const RankStart& start, const std::function<bool()>& give_
 ExitCode follow(const RankStart& start) {
   const std::atomic<int>& interrupts = interrupt_count();
   try {
-    follow_leader(*start.place, command_of(start), start.timeout, [&] { return interrupts > 0; });
+    follow_leader(*start.place, command_of(start, start.runners.front()), start.timeout,
+                  [&] { return interrupts > 0; });
   } catch (const RankLost&) {
     return ExitCode::kCannot;  // rank 0 was told
   }

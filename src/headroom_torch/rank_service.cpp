@@ -16,7 +16,7 @@
 #include "headroom_torch/collectives/collectives_experiments.h"
 #include "headroom_torch/compat.h"
 #include "headroom_torch/ddp/ddp_service.h"
-#include "headroom_torch/dispatch/dispatch_service.h"
+#include "headroom_torch/dispatch/dispatch_experiments.h"
 #include "headroom_torch/dtensor/nccl_connection.h"
 #include "headroom_torch/failure_text.h"
 #include "headroom_torch/torch_blas.h"
@@ -36,7 +36,6 @@ RankHello hello_of(const RankPlace& place) {
   hello.pid = ::getpid();
   hello.library = fmt::format("libtorch {}", kTorchVersion);
   hello.no_counters = InstructionCounter().absence();
-  hello.ops = dispatch_ops();
   hello.models = ddp_models();
   hello.arguments = environment_variable(kRankArgumentsVariable).value_or("");
   hello.host = host_name();
@@ -66,6 +65,7 @@ class RankService {
   explicit RankService(const RankPlace& place) : context_{place, {}} {
     registry_.describe_blas_with(torch_blas);
     add_collectives(registry_, context_);
+    add_dispatch(registry_, context_);
   }
 
   Json answer(const Json& request) {
@@ -91,7 +91,7 @@ class RankService {
   RankContext context_;
   Registry registry_;
   RegistryServer server_{registry_};
-  std::array<std::unique_ptr<RankPart>, 2> parts_{dispatch_service(context_), ddp_service(context_)};
+  std::array<std::unique_ptr<RankPart>, 1> parts_{ddp_service(context_)};
 };
 
 }  // namespace

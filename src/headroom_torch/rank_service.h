@@ -27,8 +27,8 @@ class RankPart {
   virtual Json answer(const std::string& what, const Json& request) = 0;
 };
 
-/// Greets over the channel as the rank of `place`, and answers what headroom/runner/protocol.h,
-/// dispatch_protocol.h and ddp_protocol.h describe until it closes.
+/// Greets over the channel as the rank of `place`, and answers what headroom/runner/rank_hello.h,
+/// protocol.h and ddp_protocol.h describe until it closes.
 void serve_rank(Channel channel, const RankPlace& place);
 
 }  // namespace headroom::torch_runner

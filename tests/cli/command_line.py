@@ -52,7 +52,8 @@ def shape_of(path):
     def fields(value):
         if not isinstance(value, dict):
             return type(value).__name__
-        return {name: fields(part) for name, part in value.items() if name != "interval"}  # few samples have none
+        # Few samples have no interval, few times fall into modes.
+        return {name: fields(part) for name, part in value.items() if name not in ("interval", "modes")}
     return [(record["model"]["name"], record["metric"]["name"], record["metric"]["unit"], record["axes"],
              len(record["samples"]), fields(record)) for record in records_of(path)]
 

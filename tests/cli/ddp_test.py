@@ -151,9 +151,10 @@ class BadInputTest(CommandLineTest):
                                  (["--batch-size", "0"], ["--batch-size"]),
                                  (["--backend", "mpi"], ["--backend"]),
                                  (["--json", "/proc/nothing/report.json"], ["/proc/nothing"]),
-                                 (["--runner", "/no/such/rank"], ["/no/such/rank"])):
+                                 (["--runner", "another"], ["has one --runner"])):
             with self.subTest(arguments=arguments):
                 self.assert_refused(ddp(*arguments), *words)
+        self.assert_refused(headroom("ddp", "--runner", "/no/such/rank", env=clean_environment()), "/no/such/rank")
 
     def test_a_launcher_with_fewer_ranks_than_asked_is_refused(self):
         self.assert_refused(ddp("--ranks", "1,4", RANK="0", WORLD_SIZE="2"), "4 ranks in a world of 2")

@@ -21,19 +21,19 @@ class FaultTest(CommandLineTest):
         return result
 
     def test_a_rank_that_dies_is_named_at_every_moment(self):
-        for moment in ("start", "meet", "dispatch", "cycles", "steps"):
+        for moment in ("start", "meet", "describe", "prepare", "sample", "sample#20", "release"):
             with self.subTest(moment=moment):
                 result = self.fault(f"die:2:{moment}", "--op", "add")
                 self.assertIn("rank 2 of 4 ended with exit code 7", result.stderr)
                 self.assertIn(f"rank 2 dies at {moment}", result.stderr)
 
     def test_a_rank_that_is_killed_is_named(self):
-        self.assertIn("rank 1 of 4 was killed by signal 9", self.fault("kill:1:cycles", "--op", "add").stderr)
+        self.assertIn("rank 1 of 4 was killed by signal 9", self.fault("kill:1:sample", "--op", "add").stderr)
 
     def test_a_rank_that_says_nothing_is_named_within_the_time_out(self):
-        said = {"hang:3:cycles": ("rank 3 of 4 did not give 1 cycle of add within 6 s",
-                                  "its last words: rank 3 hangs at cycles"),
-                "stop:0:cycles": ("rank 0 is stopped by a signal",),
+        said = {"hang:3:sample": ("rank 3 of 4 did not give a sample of dispatch.add",
+                                  "its last words: rank 3 hangs at sample"),
+                "stop:0:sample": ("rank 0 is stopped by a signal",),
                 "hang:2:start": ("rank 2 of 4 did not give a sign of having started within 6 s",)}
         began = time.monotonic()
         with ThreadPoolExecutor() as together:  # what each takes is the time-out
@@ -53,17 +53,17 @@ class FaultTest(CommandLineTest):
 
     def test_what_was_measured_before_a_loss_is_kept(self):
         file = self.folder / "records.json"
-        result = dispatch("--timeout", "20s", "--json", file, SCRIPTED_RANK="die:1:steps")
+        result = dispatch("--timeout", "20s", "--json", file, SCRIPTED_RANK="die:1:sample#50")
         self.assert_exit(result, 2)
         self.assertIn("hit ±95 %", result.stdout)
         self.assertEqual(records_of(file)[0]["stop"], "runner-lost")
 
     def test_nonsense_from_a_rank_is_refused(self):
-        result = self.fault("babble:1:cycles", "--op", "add")
+        result = self.fault("babble:1:sample", "--op", "add")
         self.assertIn("the answer of rank 1", result.stderr)
 
     def test_an_operator_that_ranks_refuse_is_a_failure_of_that_one(self):
-        result = dispatch("--op", "add", SCRIPTED_RANK="refuse:0:dispatch")
+        result = dispatch("--op", "add", SCRIPTED_RANK="refuse:0:prepare")
         self.assert_exit(result, 1)
         self.assertIn("FAILED: add: there is no such thing", result.stdout)
 
@@ -81,7 +81,7 @@ class InterruptTest(CommandLineTest):
                                     "100s", "--cycles", "100000", "--json", str(file)], stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, text=True, env=clean_environment(SCRIPTED_BEGUN=str(begun)))
         self.addCleanup(program.kill)
-        while not begun.exists():  # some batches of cycles are there
+        while not begun.exists():  # some cycles are there
             self.assertIsNone(program.poll(), "ended too early")
             time.sleep(0.02)
         program.send_signal(signal.SIGINT)

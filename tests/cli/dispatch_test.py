@@ -8,7 +8,7 @@ import subprocess
 import unittest
 
 from command_line import HEADROOM, CommandLineTest, clean_environment, headroom, records_of, shape_of
-from scripted_dispatch import SHORT, dispatch, ranks_left
+from scripted_dispatch import RANK, SHORT, dispatch, ranks_left
 
 
 class DispatchTest(CommandLineTest):
@@ -55,6 +55,15 @@ class DispatchTest(CommandLineTest):
         result = dispatch("--op", "add", "--per-rank", "--ranks", "2")
         self.assert_exit(result, 0)
         self.assertRegex(result.stdout, r"add +0 .*\n *add +1 ")
+
+    def test_two_runners_are_measured_in_the_same_rounds(self):
+        result, records = self.records("--op", "add", "--runner", RANK)
+        self.assertRegex(result.stdout, r"(?m)^add \(torch-rank\) |^add \(.*scripted_rank.py\) ")
+        self.assertRegex(result.stdout, r"x the time of gloo@.* \(95 % interval")
+        hits = [record for record in records if record["metric"]["name"] == "hit"]
+        self.assertEqual(len({record["runner"] for record in hits}), 2)
+        self.assertAlmostEqual(hits[1]["ratio"]["ratio"], 1, delta=0.05)
+        self.assertGreaterEqual(hits[1]["ratio"]["pairs"], 20)
 
     def test_records_on_standard_output_are_alone_there(self):
         result = dispatch("--op", "add", "--ranks", "2", "--json", "-")
@@ -169,10 +178,10 @@ class LauncherTest(CommandLineTest):
         self.assertEqual([program.returncode for program, _, _ in done], [0, 0], done)
 
     def test_a_rank_that_dies_elsewhere_is_named(self):
-        done = self.under_variables(2, "--op", "add", SCRIPTED_RANK="die:1:cycles",
+        done = self.under_variables(2, "--op", "add", SCRIPTED_RANK="die:1:sample",
                                     TORCHELASTIC_RUN_ID=f"die{os.getpid()}")
         self.assertEqual(done[0][0].returncode, 2)
-        self.assertIn("rank 1 of 2 ended with exit code 7; its last words: rank 1 dies at cycles", done[0][2])
+        self.assertIn("rank 1 of 2 ended with exit code 7; its last words: rank 1 dies at sample", done[0][2])
         self.assertEqual(ranks_left(), [])
 
     @unittest.skipUnless(shutil.which("mpirun"), "no mpirun here")

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A rank process without libtorch: speaks the protocols of headroom dispatch and headroom ddp, with times from a
-formula, and fails on demand. SCRIPTED_RANK is "WHAT:RANK:WHEN", for example "die:1:cycles". SCRIPTED_BEGUN is a file that
-rank 0 makes when it is asked for cycles the 20th time."""
+"""A rank process without libtorch: speaks the protocols of runners and of headroom ddp, with times from a formula, and
+fails on demand. SCRIPTED_RANK is "WHAT:RANK:WHEN", for example "die:1:sample", or "die:1:sample#30" of the 30th.
+SCRIPTED_BEGUN is a file that rank 0 makes when it is asked for the 100th sample."""
 import json
 import os
 import random
@@ -13,8 +13,7 @@ import time
 RANK, SIZE = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 LINES = os.fdopen(int(os.environ["HEADROOM_FD"]), "rb+", buffering=0)
 WHAT, WHO, WHEN = (os.environ.get("SCRIPTED_RANK", "nothing::") + "::").split(":")[:3]
-OPS = [{"name": "add", "summary": "a + a", "default": True}, {"name": "full", "summary": "gather", "default": True},
-       {"name": "addmm", "summary": "a product", "default": False}]
+OPS = {"add": True, "full": True, "addmm": False}  # whether it is measured by default
 MODELS = [{"name": "resnet18", "summary": "a network", "default": True},
           {"name": "mlp", "summary": "layers", "default": False}]
 HIT_NS = float(os.environ.get("SCRIPTED_HIT_NS", "5000"))
@@ -42,19 +41,19 @@ def say(message):
     LINES.write(json.dumps(message).encode() + b"\n")
 
 
-def cycles(op, count, values):
-    """The rank's own share makes rank 1 the slowest."""
-    def some(ns):
-        return [ns + values.uniform(0, 0.02 * ns) for _ in range(count)]
+def cycle(op, values):
+    """A cycle of an operator in ns, and the columns of it in us. The rank's own share makes rank 1 the slowest."""
     slow = 1.1 if RANK == 1 else 1.0
-    plain = [] if op == "full" else some(9000)
-    local = [] if op == "full" else some(4000)
-    return {"plain_ns": plain, "local_ns": local, "miss_ns": some(4 * HIT_NS * slow), "hit_ns": some(HIT_NS * slow)}
-
-
-def steps(count):
-    return {name: [100.0 * (i + 1)] * count
-            for i, name in enumerate(("key", "look-up", "redistribute", "local", "wrap"))}
+    plain, local, miss, hit = (ns * values.uniform(1, 1.02) for ns in (9000, 4000, 4 * HIT_NS * slow, HIT_NS * slow))
+    columns = {"miss": miss, "propagation": miss - hit}
+    if op != "full":
+        columns.update({"plain": plain, "local": local, "hit over local": hit - local, "miss over local": miss - local})
+    for kind in ("miss", "hit"):
+        columns.update({f"{kind} {step}": 100.0 * (i + 1)
+                        for i, step in enumerate(("key", "look-up", "redistribute", "local", "wrap"))})
+    columns = {name: ns / 1e3 for name, ns in columns.items()}
+    columns.update({"instructions local": 5900.0, "instructions miss": 20000.0, "instructions hit": 8000.0})
+    return hit, columns
 
 
 def rounds(setup, count):
@@ -97,24 +96,49 @@ COLLECTIVES = {"all_reduce": lambda n: 2 * (n - 1) / n, "all_gather": lambda n: 
                "reduce_scatter": lambda n: (n - 1) / n, "broadcast": lambda n: 1, "all_to_all": lambda n: (n - 1) / n}
 
 
+def experiment(name, axes, **more):
+    return {"name": name, "summary": "", "metric": "latency", "device": "cpu", "backends": ["gloo"], "limit": False,
+            "axes": [{"name": axis, "integer": False, "values": [value]} for axis, value in axes.items()], **more}
+
+
 def describe():
-    axes = [{"name": "bytes", "integer": True, "values": ["64"]}, {"name": "ranks", "integer": True, "values": ["2"]},
-            {"name": "dtype", "integer": False, "values": ["f32", "f64", "f16", "i32", "i64"]}]
-    return {"experiments": [{"name": op, "summary": "", "metric": "latency", "device": "cpu", "backends": ["gloo"],
-                             "limit": False, "axes": axes} for op in COLLECTIVES]}
+    placed = {"mesh": "4", "placements": "S(0)", "shape": "512x512", "dtype": "f32", "repeats": "9"}
+    return {"experiments": [experiment(op, {"bytes": "64", "ranks": "2", "dtype": "f32"}) for op in COLLECTIVES] +
+            [experiment("dispatch." + op, placed, on_request=not by_default, each_rank_counts=True)
+             for op, by_default in OPS.items()]}
 
 
-def ready(op, axes):
-    amount, rate = int(axes["bytes"]) * 1e-9, {"unit": "GB/s", "higher_is_better": True, "is_rate": True}
-    metrics = [{"name": "algbw", "amount": amount, **rate},
-               {"name": "busbw", "amount": amount * COLLECTIVES[op](int(axes["ranks"])), **rate}]
-    return {"outcome": "ready",
-            "info": {"flops": 0, "bytes": 0, "bytes_written": 0, "dtype": "", "copies": 1, "verified": True, "max_error": 0,
-                     "tolerance": 0, "metrics": metrics, "inputs": {}, "notes": {"library": "scripted 1.0"}}}
+def metrics(name, axes):
+    def metric(name, unit, **more):
+        return {"name": name, "unit": unit, "amount": 0, "is_rate": False, "higher_is_better": False, **more}
+    if name.startswith("dispatch."):
+        return [metric(column, "1" if column.startswith("instructions") else "us", is_column=True)
+                for column in cycle(name.removeprefix("dispatch."), random)[1]]
+    amount, rate = int(axes["bytes"]) * 1e-9, {"is_rate": True, "higher_is_better": True}
+    return [metric("algbw", "GB/s", **{**rate, "amount": amount}),
+            metric("busbw", "GB/s", **{**rate, "amount": amount * COLLECTIVES[name](int(axes["ranks"]))})]
+
+
+def ready(name, axes):
+    notes = {"library": "scripted 1.0", "cache": "9 hits, 1 misses, 1 plans"}
+    return {"outcome": "ready", "info": {
+        "flops": 0, "bytes": 0, "bytes_written": 0, "dtype": "", "copies": 1, "verified": True, "max_error": 0, "tolerance": 0,
+        "metrics": metrics(name, axes), "inputs": {}, "notes": notes}}
+
+
+def sampled(spec, iterations, values):
+    """Of a collective 1 GB/s and 100 µs; rank 1 takes a twentieth longer than the others."""
+    reply = {"iterations": iterations, "noise": {"steal_ms": 0, "switches": 0, "faults": 0, "mhz": 0}}
+    if spec["experiment"].startswith("dispatch."):
+        hit, columns = cycle(spec["experiment"].removeprefix("dispatch."), values)
+        return {"elapsed_ns": hit * iterations, "columns": list(columns.values()), **reply}
+    axes = spec["axes"]
+    typical = (1e5 + int(axes["bytes"])) * (1.05 if RANK == 1 else 1) * values.uniform(1, 1.01)
+    return {"elapsed_ns": 0 if RANK >= int(axes["ranks"]) else typical * iterations, **reply}
 
 
 def runner_answer(request, cases, values):
-    """What headroom/runner/protocol.h asks. 1 GB/s and 100 µs; rank 1 takes a twentieth longer than the others."""
+    """What headroom/runner/protocol.h asks."""
     what, is_faulty = request["do"], WHO == str(RANK) and WHEN == request["do"]
     if what == "describe":
         return describe()
@@ -123,29 +147,29 @@ def runner_answer(request, cases, values):
     if what == "prepare":
         if is_faulty and WHAT == "skip":
             return {"outcome": "skipped", "reason": "too little memory"}
-        cases[request["case"]] = request["spec"]["axes"]
-        return ready(request["spec"]["experiment"], request["spec"]["axes"])
+        spec = cases[request["case"]] = request["spec"]
+        return ready(spec["experiment"], spec["axes"])
     if is_faulty and WHAT == "wrong":
         return {"failed": f"wrong data on rank {RANK}: element 3 of 16 is 7, not 5 (1 is wrong)"}
-    axes = cases[request["case"]]
-    typical = (1e5 + int(axes["bytes"])) * (1.05 if RANK == 1 else 1) * values.uniform(1, 1.01)
     time.sleep(0.0005)
-    return {"elapsed_ns": 0 if RANK >= int(axes["ranks"]) else typical * request["iterations"],
-            "iterations": request["iterations"], "noise": {"steal_ms": 0, "switches": 0, "faults": 0, "mhz": 0}}
+    return sampled(cases[request["case"]], request["iterations"], values)
 
 
 def main():
     values = random.Random(RANK)
     fail_at("start")
-    say({"rank": RANK, "size": SIZE, "pid": os.getpid(), "library": "scripted 1.0", "no_counters": "", "ops": OPS,
-         "models": MODELS, "arguments": os.environ.get("HEADROOM_RANK_ARGUMENTS", ""), "host": "here",
+    say({"rank": RANK, "size": SIZE, "pid": os.getpid(), "library": "scripted 1.0", "no_counters": "", "models": MODELS, "arguments": os.environ.get("HEADROOM_RANK_ARGUMENTS", ""), "host": "here",
          "cores": [int(os.environ.get("SCRIPTED_CORE", RANK))]})
-    op = setup = None
-    cases = {}
-    batches = 0
+    setup = None
+    cases, times = {}, {}
     for line in iter(LINES.readline, b""):
         request = json.loads(line)
-        fail_at(request["do"])
+        what = request["do"]
+        times[what] = times.get(what, 0) + 1
+        fail_at(what)
+        fail_at(f"{what}#{times[what]}")
+        if RANK == 0 and what == "sample" and times[what] == 100 and "SCRIPTED_BEGUN" in os.environ:
+            open(os.environ["SCRIPTED_BEGUN"], "w").close()
         if WHAT in ("babble", "refuse") and WHO == str(RANK) and WHEN == request["do"]:
             continue
         if request["do"] == "meet":
@@ -159,18 +183,6 @@ def main():
             say(ddp_answer(setup, request))
         elif request["do"] in ("describe", "prepare", "sample", "release"):
             say(runner_answer(request, cases, values))
-        elif request["do"] == "dispatch":
-            op = request["op"]
-            say({"ready": op})
-        elif request["do"] == "cycles":
-            batches += 1
-            if RANK == 0 and batches == 20 and "SCRIPTED_BEGUN" in os.environ:
-                open(os.environ["SCRIPTED_BEGUN"], "w").close()
-            time.sleep(0.005)
-            say(cycles(op, request["count"], values))
-        elif request["do"] == "steps":
-            say({"miss": steps(request["count"]), "hit": steps(request["count"]), "cache_hits": 9, "cache_misses": 1,
-                 "cache_size": 1, "instructions": {"local": 5900.0, "hit": 8000.0, "miss": 20000.0}})
     fail_at("end")
 
 

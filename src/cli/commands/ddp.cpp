@@ -39,7 +39,7 @@ std::shared_ptr<const Environment> environment_of(const Arguments& arguments, co
 
 void list_models(const RankHello& hello) {
   Table table({{"model"}, {"what it is"}, {"trained by default"}});
-  for (const RankHello::Op& model : hello.models)
+  for (const RankHello::Model& model : hello.models)
     table.row({model.name, model.summary, model.by_default ? "yes" : ""});
   print_table(table, stdout);
 }
@@ -47,7 +47,7 @@ void list_models(const RankHello& hello) {
 /// Throws Error for a name that is none.
 void require_models(const RankHello& hello, const std::vector<std::string>& asked) {
   std::vector<std::string> all;
-  for (const RankHello::Op& model : hello.models) all.push_back(model.name);
+  for (const RankHello::Model& model : hello.models) all.push_back(model.name);
   for (const std::string& name : asked) {
     if (std::ranges::find(all, name) != all.end()) continue;
     throw Error("no model " + in_quotes(name) + did_you_mean(name, all) + "; there are " + join(all, ", "));
@@ -69,7 +69,7 @@ class Sweep {
 
  private:
   void measure(const std::function<bool()>& give_up) {
-    RankGroup ranks = start_ranks(options_.start, give_up);
+    RankGroup ranks = start_ranks(options_.start, options_.start.runners.front(), give_up);
     DdpRun run(ranks, options_.limits, give_up);
     const RankHello& hello = run.hellos().front();
     if (options_.list) {

@@ -6,9 +6,12 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <iterator>
 #include <memory>
+#include <string_view>
 
 #include "cli/dispatch_options.h"
+#include "cli/interrupt.h"
 #include "cli/print_table.h"
 #include "cli/rank_job.h"
 #include "cli/record_files.h"
@@ -20,46 +23,72 @@
 #include "headroom/compare/dispatch_expectations.h"
 #include "headroom/record/blas_dependency.h"
 #include "headroom/report/dispatch_table.h"
-#include "headroom/schedule/core_sharing.h"
 #include "headroom/schedule/dispatch_records.h"
-#include "headroom/schedule/dispatch_run.h"
+#include "headroom/schedule/session.h"
 
 namespace headroom::cli {
 namespace {
 
 using Expectations = std::vector<DispatchExpectation>;
 
-std::shared_ptr<const Environment> environment_of(const Arguments& arguments, const DispatchOptions& options,
-                                                  const RankHello& hello) {
-  Environment environment = rank_environment("dispatch", arguments, options.start, hello);
-  environment.extra_info["seed"] = std::to_string(options.setup.seed);
-  environment.extra_info["precision"] = fmt::format("{:g}", options.limits.stop.precision);
-  environment.extra_info["max_time_s"] = fmt::format("{:g}", options.limits.stop.max_time_ns / 1e9);
+std::shared_ptr<const Environment> environment_of(const Arguments& arguments,
+                                                  const DispatchOptions& options) {
+  Environment environment = rank_environment("dispatch", arguments, options.start);
+  environment.extra_info["seed"] = std::to_string(options.seed);
+  environment.extra_info["precision"] = fmt::format("{:g}", options.stop.precision);
+  environment.extra_info["max_time_s"] = fmt::format("{:g}", options.stop.max_time_ns / 1e9);
   environment.extra_info["repeats"] = std::to_string(options.setup.repeats);
-  environment.extra_info["distributed_backend"] = options.setup.backend;
-  if (!hello.no_counters.empty()) environment.extra_info["hardware_counters"] = "none: " + hello.no_counters;
+  environment.extra_info["distributed_backend"] = options.backend;
   return std::make_shared<const Environment>(std::move(environment));
 }
 
-void list_operators(const RankHello& hello) {
+std::string name_of(const ExperimentDescription& experiment) {
+  return experiment.name.substr(std::string_view(kDispatchPrefix).size());
+}
+
+/// The operators that the ranks can measure.
+std::vector<ExperimentDescription> operators(const RunnerOffer& ranks) {
+  std::vector<ExperimentDescription> found;
+  std::ranges::copy_if(ranks.experiments, std::back_inserter(found),
+                       [](const auto& experiment) { return experiment.name.starts_with(kDispatchPrefix); });
+  return found;
+}
+
+void list_operators(const RunnerOffer& ranks) {
   Table table({{"operator"}, {"what it is"}, {"measured by default"}});
-  for (const RankHello::Op& op : hello.ops) table.row({op.name, op.summary, op.by_default ? "yes" : ""});
+  for (const ExperimentDescription& op : operators(ranks))
+    table.row({name_of(op), op.summary, op.is_on_request ? "" : "yes"});
   print_table(table, stdout);
 }
 
-/// What to measure: what was asked for, or the default panel. Throws Error for a name that is none.
-std::vector<std::string> chosen_ops(const RankHello& hello, const std::vector<std::string>& asked) {
-  std::vector<std::string> all, by_default;
-  for (const RankHello::Op& op : hello.ops) {
-    all.push_back(op.name);
-    if (op.by_default) by_default.push_back(op.name);
+/// What to measure, each by all runners in the same rounds: what was asked for, or the default panel. Throws
+/// Error for a name that is none.
+std::vector<Group> groups_of(const DispatchOptions& options, const SessionRequest& request,
+                             const std::vector<RunnerOffer>& offers) {
+  std::vector<std::string> all;
+  std::vector<Group> groups;
+  const auto add = [&](const ExperimentDescription& op) {
+    Group group{name_of(op), {}};
+    for (std::size_t runner = 0; runner < offers.size(); ++runner) {
+      group.cases.push_back(planned_case(runner, experiment_of(offers[runner], op.name),
+                                         axes_of(options.setup), options.backend, request.selection));
+    }
+    groups.push_back(std::move(group));
+  };
+  const std::vector<ExperimentDescription> known = operators(offers.front());
+  for (const ExperimentDescription& op : known) {
+    all.push_back(name_of(op));
+    if (options.ops.empty() && !op.is_on_request) add(op);
   }
-  for (const std::string& name : asked) {
-    if (std::ranges::find(all, name) != all.end()) continue;
-    throw Error("no operator " + in_quotes(name) + did_you_mean(name, all) + "; there are " +
-                join(all, ", "));
+  for (const std::string& name : options.ops) {
+    const auto found = std::ranges::find(known, name, name_of);
+    if (found == known.end()) {
+      throw Error("no operator " + in_quotes(name) + did_you_mean(name, all) + "; there are " +
+                  join(all, ", "));
+    }
+    add(*found);
   }
-  return asked.empty() ? by_default : asked;
+  return groups;
 }
 
 Expectations read_expectations(const DispatchOptions& options) {
@@ -82,48 +111,24 @@ class Measurement {
         expectations_(read_expectations(options)) {}
 
   ExitCode run() {
-    return run_rank_job([this](const auto& give_up) { measure(give_up); }, [this] { report(); },
+    return run_rank_job([this](const auto&) { measure(); }, [this] { report(); },
                         [this] { return verdict(); });
   }
 
  private:
-  void measure(const std::function<bool()>& give_up) {
-    RankGroup ranks = start_ranks(options_.start, give_up);
-    DispatchRun run(ranks, options_.setup, options_.limits, give_up);
-    if (const std::string shared = core_sharing(run.hellos()); !shared.empty()) {
-      std::fprintf(stderr, "headroom: warning: %s\n", shared.c_str());
-    }
-    const RankHello& hello = run.hellos().front();
-    if (options_.list) {
-      list_operators(hello);
-      return ranks.finish(kRankEnd);
-    }
-    const std::vector<std::string> ops = chosen_ops(hello, options_.ops);
-    const auto environment = environment_of(arguments_, options_, hello);
-    no_counters_ = hello.no_counters;
-    TerminalProgress progress([](const std::vector<Record>&) {});
-    for (std::size_t i = 0; i < ops.size() && !give_up(); ++i) {
-      measure_op(run, ops[i], hello.library, environment, [&](Progress shown) {
-        shown.group = i;
-        shown.groups = ops.size();
-        progress.progress(shown);
-      });
-    }
-    ranks.finish(kRankEnd);
-  }
-
-  /// Also of an operator that a rank was lost at, the cycles before that are kept.
-  void measure_op(DispatchRun& run, const std::string& op, const std::string& library,
-                  const std::shared_ptr<const Environment>& environment,
-                  const std::function<void(const Progress&)>& show) {
-    DispatchResult result;
-    measure_and_keep(
-        result.stop, [&] { run.measure(op, result, show); },
-        [&] {
-          const std::vector<Record> more = dispatch_records(result, options_.setup, library, environment);
-          records_.insert(records_.end(), more.begin(), more.end());
-          files_.write_so_far(records_);
-        });
+  void measure() {
+    const SessionRequest request =
+        rank_session(options_.start, options_.patience, options_.stop, options_.seed, options_.backend);
+    Session session(request, environment_of(arguments_, options_), interrupt_flag());
+    const RunnerOffer& ranks = session.offers().front();
+    warn_of_core_sharing(ranks);
+    no_counters_ = ranks.ranks.front().no_counters;
+    if (options_.list) return list_operators(ranks);
+    TerminalProgress progress([this](const std::vector<Record>& finished) {
+      std::ranges::move(dispatch_records(finished), std::back_inserter(records_));
+      files_.write_so_far(records_);
+    });
+    session.run(groups_of(options_, request, session.offers()), progress);
   }
 
   void report() {

@@ -50,6 +50,9 @@ class Experiment {
   Experiment& device(std::string name);
   /// It chooses the CPUs of its threads itself: one that is run by one thread is not pinned for it.
   Experiment& places_itself();
+  /// In a job of ranks what each measures counts by itself, not that of the slowest: the samples of a rank
+  /// are those of a process.
+  Experiment& each_rank_counts();
   /// A limit of the machine: not run by default, and never held against another limit.
   Experiment& limit();
 
@@ -62,6 +65,7 @@ class Experiment {
   const std::string& metric() const { return metric_; }
   const std::vector<std::string>& also_metrics() const { return also_metrics_; }
   const std::string& model() const { return model_; }
+  bool is_each_rank_counting() const { return is_each_rank_counting_; }
   bool is_placing_itself() const { return is_placing_itself_; }
   bool is_on_request() const { return is_on_request_; }
   const std::string& device() const { return device_; }
@@ -81,6 +85,7 @@ class Experiment {
   bool is_limit_ = false;
   bool is_on_request_ = false;
   bool is_placing_itself_ = false;
+  bool is_each_rank_counting_ = false;
   Function run_;
 };
 

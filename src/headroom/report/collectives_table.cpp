@@ -30,7 +30,7 @@ std::vector<Row> rows_of(const std::vector<Record>& records) {
   std::vector<Row> rows;
   for (const Record& record : records) {
     const bool is_same = !rows.empty() && rows.back().first->model.name == record.model.name &&
-                         rows.back().first->axes == record.axes;
+                         rows.back().first->axes == record.axes && rows.back().first->runner == record.runner;
     if (!is_same) rows.push_back({&record, {}});
     rows.back().metrics[record.metric.name] = &record;
   }
@@ -63,11 +63,11 @@ std::string slowest_text(const Record& latency) {
   return share ? fmt::format("rank {} in {}", info(latency, "slowest rank"), format_percent(*share)) : "";
 }
 
-std::string name_of(const Record& record) {
-  return record.model.name + (record.model.extra_info.contains("composed of") ? " *" : "");
+std::string name_of(const Record& record, const std::vector<Record>& records) {
+  return name_with_runner(record, records) + (record.model.extra_info.contains("composed of") ? " *" : "");
 }
 
-Table time_table(const std::vector<Row>& rows) {
+Table time_table(const std::vector<Row>& rows, const std::vector<Record>& records) {
   Table table({{"collective"},
                {"size", Align::kRight},
                {"ranks", Align::kRight},
@@ -83,15 +83,16 @@ Table time_table(const std::vector<Row>& rows) {
     const Record* latency = row.find("latency");
     if (latency == nullptr || latency->samples.empty()) continue;
     const Record *algbw = row.find("algbw"), *skew = row.find("skew");
-    table.row({name_of(*latency), size_text(*latency), axis_text(*latency, "ranks"),
+    table.row({name_of(*latency, records), size_text(*latency), axis_text(*latency, "ranks"),
                metric_time_with_interval(latency), algbw == nullptr ? "" : format_number(algbw->metric.value),
                metric_number_with_interval(row.find("busbw")), metric_time(skew), slowest_text(*latency),
                std::to_string(sample_count(*latency)), latency->verified ? "right" : ""});
+    if (const std::string ratio = ratio_text(*latency); !ratio.empty()) table.line(ratio);
   }
   return table;
 }
 
-Table percentile_table(const std::vector<Row>& rows) {
+Table percentile_table(const std::vector<Row>& rows, const std::vector<Record>& records) {
   Table table({{"latency [95 %]"},
                {"size", Align::kRight},
                {"ranks", Align::kRight},
@@ -103,7 +104,8 @@ Table percentile_table(const std::vector<Row>& rows) {
   for (const Row& row : rows) {
     const Record* latency = row.find("latency");
     if (latency == nullptr || latency->samples.empty()) continue;
-    std::vector<std::string> cells{latency->model.name, size_text(*latency), axis_text(*latency, "ranks")};
+    std::vector<std::string> cells{name_with_runner(*latency, records), size_text(*latency),
+                                   axis_text(*latency, "ranks")};
     for (const char* percentile : {"latency p75", "latency p90", "latency p95", "latency p99"})
       cells.push_back(time_in_interval(row.find(percentile)));
     table.row(std::move(cells));
@@ -130,7 +132,7 @@ std::string notes_of(const std::vector<Row>& rows) {
 std::string collectives_report(const std::vector<Record>& records, std::size_t width) {
   const std::vector<Row> rows = rows_of(records);
   std::string text;
-  for (const Table& table : {time_table(rows), percentile_table(rows)}) {
+  for (const Table& table : {time_table(rows, records), percentile_table(rows, records)}) {
     if (table.size() > 0) text += (text.empty() ? "" : "\n") + table.text(width);
   }
   if (!text.empty()) {
@@ -159,7 +161,7 @@ std::string collectives_rank_report(const std::vector<Record>& records, std::siz
     const Record* ranks = row.find("rank latency");
     if (ranks == nullptr) continue;
     for (std::size_t rank = 0; rank < ranks->samples.size(); ++rank) {
-      table.row({ranks->model.name, size_text(*ranks), std::to_string(rank),
+      table.row({name_with_runner(*ranks, records), size_text(*ranks), std::to_string(rank),
                  us_text(process_medians(*ranks)[rank]),
                  std::to_string(steady(ranks->samples[rank]).size())});
     }

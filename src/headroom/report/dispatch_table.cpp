@@ -21,7 +21,9 @@ using OpRecords = std::vector<const Record*>;
 std::vector<OpRecords> by_operator(const std::vector<Record>& records) {
   std::vector<OpRecords> ops;
   for (const Record& record : records) {
-    if (ops.empty() || ops.back().front()->model.name != record.model.name) ops.emplace_back();
+    const bool is_same = !ops.empty() && ops.back().front()->model.name == record.model.name &&
+                         ops.back().front()->runner == record.runner;
+    if (!is_same) ops.emplace_back();
     ops.back().push_back(&record);
   }
   return ops;
@@ -45,7 +47,7 @@ std::string worst_rank(const Record* record) {
   return fmt::format("rank {}: {}", worst - medians.begin(), signed_time(*worst * kNsPerUs));
 }
 
-Table time_table(const std::vector<OpRecords>& ops) {
+Table time_table(const std::vector<OpRecords>& ops, const std::vector<Record>& records) {
   Table table({{"operator"},
                {"plain ±95 %", Align::kRight},
                {"local ±95 %", Align::kRight},
@@ -57,15 +59,16 @@ Table time_table(const std::vector<OpRecords>& ops) {
     const Record* hit = find(op, "hit");
     if (hit == nullptr) continue;
     const std::size_t ranks = hit->samples.size();
-    table.row({hit->model.name, metric_time_with_interval(find(op, "plain")),
+    table.row({name_with_runner(*hit, records), metric_time_with_interval(find(op, "plain")),
                metric_time_with_interval(find(op, "local")), metric_time_with_interval(hit),
                metric_time_with_interval(find(op, "miss")), std::to_string(sample_count(*hit) / ranks),
                std::to_string(ranks)});
+    if (const std::string ratio = ratio_text(*hit); !ratio.empty()) table.line(ratio);
   }
   return table;
 }
 
-Table extra_table(const std::vector<OpRecords>& ops) {
+Table extra_table(const std::vector<OpRecords>& ops, const std::vector<Record>& records) {
   Table table({{"distribution adds"},
                {"hit - local ±95 %", Align::kRight},
                {"miss - local ±95 %", Align::kRight},
@@ -77,7 +80,7 @@ Table extra_table(const std::vector<OpRecords>& ops) {
     const Record* hit = find(op, "hit");
     if (hit == nullptr) continue;
     const auto cache = hit->model.extra_info.find("cache");
-    table.row({hit->model.name, metric_time_with_interval(find(op, "hit over local")),
+    table.row({name_with_runner(*hit, records), metric_time_with_interval(find(op, "hit over local")),
                metric_time_with_interval(find(op, "miss over local")),
                metric_time_with_interval(find(op, "propagation")), worst_rank(hit),
                worst_rank(find(op, "miss")), cache == hit->model.extra_info.end() ? "" : cache->second});
@@ -85,7 +88,7 @@ Table extra_table(const std::vector<OpRecords>& ops) {
   return table;
 }
 
-Table step_table(const std::vector<OpRecords>& ops) {
+Table step_table(const std::vector<OpRecords>& ops, const std::vector<Record>& records) {
   Table table({{"steps, hit / miss"},
                {"key", Align::kRight},
                {"look-up", Align::kRight},
@@ -94,7 +97,7 @@ Table step_table(const std::vector<OpRecords>& ops) {
                {"wrap", Align::kRight}});
   for (const OpRecords& op : ops) {
     if (find(op, "hit key") == nullptr) continue;
-    std::vector<std::string> cells{op.front()->model.name};
+    std::vector<std::string> cells{name_with_runner(*op.front(), records)};
     for (const char* step : {"key", "look-up", "redistribute", "local", "wrap"}) {
       const Record *hit = find(op, std::string("hit ") + step), *miss = find(op, std::string("miss ") + step);
       cells.push_back(hit == nullptr || miss == nullptr ? "" : metric_time(hit) + " / " + metric_time(miss));
@@ -104,7 +107,7 @@ Table step_table(const std::vector<OpRecords>& ops) {
   return table;
 }
 
-Table instruction_table(const std::vector<OpRecords>& ops) {
+Table instruction_table(const std::vector<OpRecords>& ops, const std::vector<Record>& records) {
   Table table({{"instructions of a call"},
                {"plain", Align::kRight},
                {"local", Align::kRight},
@@ -112,7 +115,7 @@ Table instruction_table(const std::vector<OpRecords>& ops) {
                {"miss", Align::kRight}});
   for (const OpRecords& op : ops) {
     if (find(op, "instructions hit") == nullptr) continue;
-    table.row({op.front()->model.name, plain_number(find(op, "instructions plain")),
+    table.row({name_with_runner(*op.front(), records), plain_number(find(op, "instructions plain")),
                plain_number(find(op, "instructions local")), plain_number(find(op, "instructions hit")),
                plain_number(find(op, "instructions miss"))});
   }
@@ -140,7 +143,8 @@ std::string verdict_text(ExpectationVerdict::Kind kind) {
 std::string dispatch_report(const std::vector<Record>& records, std::size_t width) {
   const std::vector<OpRecords> ops = by_operator(records);
   std::string text;
-  for (const Table& table : {time_table(ops), extra_table(ops), step_table(ops), instruction_table(ops)}) {
+  for (const Table& table : {time_table(ops, records), extra_table(ops, records), step_table(ops, records),
+                             instruction_table(ops, records)}) {
     if (table.size() > 0) text += (text.empty() ? "" : "\n") + table.text(width);
   }
   if (!text.empty()) {
@@ -170,7 +174,7 @@ std::string dispatch_rank_report(const std::vector<Record>& records, std::size_t
     const Record* hit = find(op, "hit");
     if (hit == nullptr) continue;
     for (std::size_t rank = 0; rank < hit->samples.size(); ++rank) {
-      std::vector<std::string> cells{hit->model.name, std::to_string(rank)};
+      std::vector<std::string> cells{name_with_runner(*hit, records), std::to_string(rank)};
       for (const char* metric : {"plain", "local", "hit", "miss"}) {
         const Record* record = find(op, metric);
         const bool has_rank = record != nullptr && rank < record->samples.size();

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include <cmath>
 
 #include "headroom/base/text.h"
@@ -88,6 +90,21 @@ std::string modes_text(const Record& record) {
       "modes: {}, {}", groups_text(record.modes.groups, record.metric.unit, record.metric.name),
       record.modes.in_stretches ? fmt::format("in stretches ({} change{})", changes, changes == 1 ? "" : "s")
                                 : "mixed");
+}
+
+std::string ratio_text(const Record& record) {
+  if (!record.ratio) return "";
+  const RatioToOther& ratio = *record.ratio;
+  const std::string interval = ratio.interval ? fmt::format("95 % interval {:.3f} to {:.3f}",
+                                                            ratio.interval->low, ratio.interval->high)
+                                              : "too few pairs for an interval";
+  return fmt::format("    {:.3f} x the time of {} ({})", ratio.ratio, ratio.other, interval);
+}
+
+std::string name_with_runner(const Record& record, const std::vector<Record>& records) {
+  const bool several =
+      std::ranges::any_of(records, [&](const Record& other) { return other.runner != record.runner; });
+  return several ? fmt::format("{} ({})", record.model.name, record.runner) : record.model.name;
 }
 
 }  // namespace headroom

@@ -30,4 +30,11 @@ std::string groups_text(const std::vector<Mode>& groups, const std::string& unit
 /// its times are one group.
 std::string modes_text(const Record& record);
 
+/// "    1.230 x the time of native (95 % interval 1.200 to 1.260)", how the case stands to the first one of
+/// its rounds; empty where it has none.
+std::string ratio_text(const Record& record);
+
+/// The name of what was measured; with its runner where the records are of several: "add (build/new-rank)".
+std::string name_with_runner(const Record& record, const std::vector<Record>& records);
+
 }  // namespace headroom

@@ -56,16 +56,6 @@ std::string target_text(const Record& record) {
   return fmt::format("{} {}", wanted, verdict_text(answer));
 }
 
-/// "1.23 x the time of native (1.20 to 1.26)", or an empty string.
-std::string ratio_text(const Record& record) {
-  if (!record.ratio) return "";
-  const RatioToOther& ratio = *record.ratio;
-  const std::string interval = ratio.interval ? fmt::format("95 % interval {:.3f} to {:.3f}",
-                                                            ratio.interval->low, ratio.interval->high)
-                                              : "too few pairs for an interval";
-  return fmt::format("    {:.3f} x the time of {} ({})", ratio.ratio, ratio.other, interval);
-}
-
 /// Which parts of a row must be named, because the records differ in them.
 struct Differences {
   bool runners = false, caches = false, threads = false;

@@ -4,9 +4,8 @@
 #include <limits>
 
 #include "headroom/base/error.h"
+#include "headroom/base/json_numbers.h"
 #include "headroom/runner/idle_answer.h"
-#include "headroom/runner/json_integer.h"
-#include "headroom/runner/json_numbers.h"
 
 namespace headroom {
 namespace {}  // namespace

@@ -9,7 +9,7 @@
 
 namespace headroom {
 
-// The language between `headroom ddp` and the process of a rank, beside what dispatch_protocol.h says of
+// The language between `headroom ddp` and the process of a rank, beside what rank_hello.h says of
 // greeting and meeting. Ranks that a step leaves out answer {"idle": true}.
 //
 //   {"do": "train", "model": "resnet18", ...}  -> DdpReady     the model is made, the batch is not

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "headroom/runner/json_integer.h"
+#include "headroom/base/json_numbers.h"
 
 namespace headroom {
 namespace {

@@ -2,9 +2,8 @@
 #include "headroom/runner/protocol.h"
 
 #include "headroom/base/error.h"
+#include "headroom/base/json_numbers.h"
 #include "headroom/base/text.h"
-#include "headroom/runner/json_integer.h"
-#include "headroom/runner/json_numbers.h"
 
 namespace headroom {
 namespace {
@@ -103,9 +102,10 @@ CaseInfo case_info(const Json& json) {
 }  // namespace
 
 ExperimentDescription describe(const Experiment& experiment) {
-  return {experiment.name(),         experiment.summary(),  experiment.metric(),       experiment.device(),
-          experiment.axes(),         experiment.backends(), experiment.is_limit(),     experiment.variants(),
-          experiment.also_metrics(), experiment.model(),    experiment.is_on_request()};
+  return {experiment.name(),     experiment.summary(),       experiment.metric(),
+          experiment.device(),   experiment.axes(),          experiment.backends(),
+          experiment.is_limit(), experiment.variants(),      experiment.also_metrics(),
+          experiment.model(),    experiment.is_on_request(), experiment.is_each_rank_counting()};
 }
 
 Json to_json(const Hello& hello) {
@@ -136,6 +136,7 @@ Json to_json(const ExperimentDescription& description) {
   if (!description.also_metrics.empty()) json["also_metrics"] = description.also_metrics;
   if (!description.model.empty()) json["model"] = description.model;
   if (description.is_on_request) json["on_request"] = true;
+  if (description.each_rank_counts) json["each_rank_counts"] = true;
   return json;
 }
 
@@ -157,6 +158,7 @@ ExperimentDescription description_from_json(const Json& json) {
   if (json.contains("also_metrics")) description.also_metrics = strings(json, "also_metrics");
   description.model = json_string_or(json, "model", "", "");
   description.is_on_request = json.contains("on_request") && json_bool(json, "on_request", "");
+  description.each_rank_counts = json.contains("each_rank_counts") && json_bool(json, "each_rank_counts", "");
   if (description.backends.empty()) throw Error("/backends: expected at least one");
   for (const Json& axis : json_array(json, "axes", "")) {
     description.axes.push_back({json_string(axis, "name", ""),

@@ -62,6 +62,7 @@ struct ExperimentDescription {
   std::vector<std::string> also_metrics{};                     ///< absent in a message: none
   std::string model{};                                         ///< absent: none
   bool is_on_request = false;                                  ///< absent: it runs by default
+  bool each_rank_counts = false;                               ///< absent: the slowest does
 };
 
 struct PrepareReply {
@@ -73,6 +74,7 @@ struct PrepareReply {
 struct RankSample {
   std::int64_t pid = 0;
   double elapsed_ns = 0;
+  std::vector<double> columns{};  ///< as those of a Sample
 };
 
 struct SampleReply {

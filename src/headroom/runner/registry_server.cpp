@@ -3,10 +3,10 @@
 
 #include <utility>
 
+#include "headroom/base/json_numbers.h"
 #include "headroom/base/text.h"
 #include "headroom/runner/blas_protocol.h"
 #include "headroom/runner/device_protocol.h"
-#include "headroom/runner/json_integer.h"
 #include "headroom/runner/protocol.h"
 
 namespace headroom {

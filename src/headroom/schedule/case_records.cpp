@@ -69,6 +69,11 @@ std::function<double(const Reading&)> value_of(const ReportedMetric& metric, std
   return [amount = metric.amount](const Reading&) { return amount; };
 }
 
+/// Whether it is a rank job whose slowest rank counts for all.
+bool counts_by_slowest(const Track& track) {
+  return !track.planned.each_rank_counts && !track.readings.empty() && !track.readings.front().ranks.empty();
+}
+
 /// How much longer the slowest rank took than the fastest.
 double skew_us(const Reading& reading) {
   const auto [fastest, slowest] = std::ranges::minmax(reading.ranks, {}, &RankSample::elapsed_ns);
@@ -97,7 +102,7 @@ std::vector<MetricForm> metric_forms(const Track& track, const std::optional<Flo
                      metric.kind == ReportedMetric::Kind::kRate});
     if (metric.kind == ReportedMetric::Kind::kColumn) ++columns;
   }
-  if (!track.readings.empty() && !track.readings.front().ranks.empty()) {
+  if (counts_by_slowest(track)) {
     forms.push_back({"skew", "us", Direction::kLowerIsBetter, skew_us, false});
   }
   // Tables show the first one that is marked: the headline before those that stand beside it.
@@ -132,19 +137,21 @@ std::vector<ProcessSamples> samples_of(const Track& track, const MetricForm& for
   return processes;
 }
 
-/// The times of each rank as those of a process; the interval is that of all.
-Record rank_latency(const Track& track, Record record) {
-  record.metric.name = "rank latency";
-  record.metric.unit = "us";
+/// The samples of each rank as those of a process.
+std::vector<ProcessSamples> samples_of_ranks(const Track& track, const MetricForm& form) {
+  std::vector<ProcessSamples> all;
   for (std::size_t rank = 0; rank < track.readings.front().ranks.size(); ++rank) {
-    const auto own = [&](const Reading& reading) { return reading.ranks.at(rank).elapsed_ns / kNsPerUs; };
-    for (ProcessSamples& samples : samples_of(track, {"", "", Direction::kLowerIsBetter, own})) {
+    MetricForm own = form;
+    own.value = [&](const Reading& reading) {
+      const RankSample& sample = reading.ranks.at(rank);
+      return form.value({.ns = sample.elapsed_ns, .columns = sample.columns});
+    };
+    for (ProcessSamples& samples : samples_of(track, own)) {
       samples.pid = track.readings.front().ranks[rank].pid;
-      record.samples.push_back(std::move(samples));
+      all.push_back(std::move(samples));
     }
   }
-  estimate(record);
-  return record;
+  return all;
 }
 
 /// Which rank was the slowest most often, and in which share of the samples.
@@ -237,8 +244,13 @@ std::optional<RatioToOther> ratio_to(const Track& baseline, const Track& track,
                                      const std::vector<std::string>& labels) {
   const auto ratio = ratio_of(steady_series(track.readings), steady_series(baseline.readings));
   if (!ratio) return std::nullopt;
-  return RatioToOther{ratio->ratio, ratio->interval, ratio->pairs,
-                      baseline.planned.spec.backend + "@" + labels.at(baseline.planned.runner)};
+  const CaseSpec& other = baseline.planned.spec;
+  std::string name = other.backend + "@" + labels.at(baseline.planned.runner);
+  for (const auto& axis : other.axes) {
+    const AxisTexts& own = track.planned.spec.axes;
+    if (std::ranges::find(own, axis) == own.end()) name += fmt::format(" {}={}", axis.first, axis.second);
+  }
+  return RatioToOther{ratio->ratio, ratio->interval, ratio->pairs, name};
 }
 
 /// The first case, but how long a wrong answer takes is nothing to compare with.
@@ -264,13 +276,14 @@ void append_records(const Track& track, const GroupResult& result, Record base,
   base.notes = noise_notes(track, limit, result.stop);
   const std::vector<MetricForm> forms = metric_forms(track, floor);
   const std::string headline = headline_of(track, forms);
-  const bool is_rank_job = !track.readings.front().ranks.empty();
+  const bool by_slowest = counts_by_slowest(track);
+  const bool each_counts = track.planned.each_rank_counts && !track.readings.front().ranks.empty();
   for (const MetricForm& form : forms) {
     Record record = base;
     record.metric.name = form.name;
     record.metric.unit = form.unit;
     record.metric.direction = form.direction;
-    record.samples = samples_of(track, form);
+    record.samples = each_counts ? samples_of_ranks(track, form) : samples_of(track, form);
     // A monotone function of time keeps ranks, so that each metric is estimated on its own values.
     estimate(record);
     if (limit && form.follows_time) {
@@ -280,13 +293,18 @@ void append_records(const Track& track, const GroupResult& result, Record base,
           lower ? record.metric.value * limit->fraction : record.metric.value / limit->fraction;
     }
     if (form.name == kLatency) record.modes = find_modes(steady(record).values);
-    if (form.name == kLatency && is_rank_job) tell_slowest(track, record);
+    if (form.name == kLatency && by_slowest) tell_slowest(track, record);
     const std::vector<std::string>& beside = track.planned.also_metrics;
     const bool is_beside = std::ranges::find(beside, form.name) != beside.end();
     if (form.name == headline || is_beside) record.metric.headline = true;
     records.push_back(std::move(record));
   }
-  if (is_rank_job) records.push_back(rank_latency(track, std::move(base)));
+  if (!by_slowest) return;
+  base.metric.name = "rank latency";
+  base.metric.unit = "us";
+  base.samples = samples_of_ranks(track, forms.front());
+  estimate(base);
+  records.push_back(std::move(base));
 }
 
 }  // namespace

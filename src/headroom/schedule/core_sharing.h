@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "headroom/runner/dispatch_protocol.h"
+#include "headroom/runner/rank_hello.h"
 
 namespace headroom {
 

@@ -198,7 +198,8 @@ PlannedCase planned_case(std::size_t runner, const ExperimentDescription& experi
           experiment.is_limit,
           variants == experiment.variants.end() ? std::vector<std::string>{} : variants->second,
           experiment.also_metrics,
-          experiment.model};
+          experiment.model,
+          experiment.each_rank_counts};
 }
 
 std::vector<Group> plan(const std::vector<RunnerOffer>& offers, const Selection& selection) {

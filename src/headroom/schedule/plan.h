@@ -11,8 +11,8 @@
 #include "headroom/experiment/axis.h"
 #include "headroom/experiment/case_spec.h"
 #include "headroom/experiment/device_description.h"
-#include "headroom/runner/dispatch_protocol.h"
 #include "headroom/runner/protocol.h"
+#include "headroom/runner/rank_hello.h"
 
 namespace headroom {
 
@@ -48,6 +48,7 @@ struct PlannedCase {
   std::vector<std::string> variants{};      ///< among which tuning chooses; empty: there is nothing to choose
   std::vector<std::string> also_metrics{};  ///< that stand beside the headline
   std::string model{};                      ///< that the case runs, as its publisher calls it
+  bool each_rank_counts = false;            ///< of a rank job: by itself, not the slowest for all
 };
 
 /// Cases that are compared: one experiment at one point of its axes, by all backends and runners that have

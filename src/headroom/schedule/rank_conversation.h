@@ -8,7 +8,7 @@
 
 #include "headroom/base/json.h"
 #include "headroom/process/rank_group.h"
-#include "headroom/runner/dispatch_protocol.h"
+#include "headroom/runner/rank_hello.h"
 
 namespace headroom {
 

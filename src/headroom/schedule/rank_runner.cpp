@@ -29,8 +29,8 @@ RankRunner::RankRunner(RankGroup ranks, RankPatience patience, const std::atomic
 std::vector<Json> RankRunner::ask(const Json& request, const std::string& awaited) {
   try {
     return conversation_.ask(request, awaited);
-  } catch (const RankLost& lost) {
-    throw RunnerLost{lost.what(), true};
+  } catch (const Error& error) {
+    throw RunnerLost{error.what(), true};
   }
 }
 
@@ -86,9 +86,9 @@ PrepareReply RankRunner::prepare(int id, const CaseSpec& spec) {
 }
 
 SampleReply RankRunner::sample(int id, const SampleRequest& request) {
-  const std::vector<Json> replies = ask(
-      {{"do", "sample"}, {"case", id}, {"iterations", request.iterations}, {"lead_in", request.lead_in}},
-      "a sample of " + titles_[id]);
+  const std::vector<Json> replies =
+      ask({{"do", "sample"}, {"case", id}, {"iterations", request.iterations}, {"lead_in", request.lead_in}},
+          "a sample of " + titles_[id]);
   SampleReply merged;
   merged.failure = refusal(replies);
   if (!merged.failure.empty()) return merged;
@@ -97,7 +97,7 @@ SampleReply RankRunner::sample(int id, const SampleRequest& request) {
       SampleReply own = sample_reply_from_json(replies[rank]);
       if (!own.failure.empty()) return own;
       if (own.sample.elapsed_ns == 0) continue;
-      merged.ranks.push_back({conversation_.hellos()[rank].pid, own.sample.elapsed_ns});
+      merged.ranks.push_back({conversation_.hellos()[rank].pid, own.sample.elapsed_ns, own.sample.columns});
       if (own.sample.elapsed_ns > merged.sample.elapsed_ns) merged.sample = std::move(own.sample);
     }
     return merged;

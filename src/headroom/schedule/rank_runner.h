@@ -12,13 +12,16 @@
 namespace headroom {
 
 /// The ranks of a job as one runner: all are asked the same in the language of runner/protocol.h, each in its
-/// own words, and their answers are one. A sample is as long as that of the slowest rank; a rank that takes no
-/// part in a case measures that it took 0 ns. A case that one rank cannot prepare, or fails at, has failed.
-/// A rank that is lost ends the job: RunnerLost is final.
+/// own words, and their answers are one. A sample is as long as that of the slowest rank; a rank that takes
+/// no part in a case measures that it took 0 ns. A case that one rank cannot prepare, or fails at, has
+/// failed. A rank that is lost ends the job: RunnerLost is final.
 class RankRunner final : public Runner {
  public:
   /// Waits until the ranks have met. Throws what RankConversation's constructor throws.
   RankRunner(RankGroup ranks, RankPatience patience, const std::atomic<bool>& interrupted);
+
+  /// Throws what RankConversation::require_backend throws.
+  void require_backend(const std::string& backend) { conversation_.require_backend(backend); }
 
   const Hello& hello() const override { return hello_; }
   RunnerDescription describe() override;

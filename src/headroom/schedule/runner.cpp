@@ -8,8 +8,10 @@ namespace headroom {
 
 std::unique_ptr<Runner> start_runner(const RunnerCommand& command, const std::atomic<bool>& interrupted) {
   if (!command.start_ranks) return std::make_unique<RunnerProcess>(command, interrupted);
-  return std::make_unique<RankRunner>(command.start_ranks(),
-                                      RankPatience{command.hello_timeout, command.reply_timeout}, interrupted);
+  auto ranks = std::make_unique<RankRunner>(
+      command.start_ranks(), RankPatience{command.hello_timeout, command.reply_timeout}, interrupted);
+  ranks->require_backend(command.rank_backend);
+  return ranks;
 }
 
 }  // namespace headroom

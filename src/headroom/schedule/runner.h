@@ -13,7 +13,7 @@
 #include "headroom/base/error.h"
 #include "headroom/experiment/device_description.h"
 #include "headroom/process/rank_group.h"
-#include "headroom/runner/dispatch_protocol.h"
+#include "headroom/runner/rank_hello.h"
 #include "headroom/schedule/worker.h"
 
 namespace headroom {
@@ -27,6 +27,7 @@ struct RunnerCommand {
   bool may_refuse = false;  ///< left out, and said so, where it says in place of a greeting what it lacks
   /// Starts the ranks of a rank job whose program `path` is; empty: the runner is one process.
   std::function<RankGroup()> start_ranks{};
+  std::string rank_backend = "gloo";  ///< by which they exchange data, or "nccl"
 };
 
 /// What a runner said in place of its greeting: what the machine lacks, or what it cannot do of its

@@ -19,7 +19,7 @@ double steady_now_ns() {
       .count();
 }
 
-/// The library of the ranks: "libtorch 1.13.1".
+/// The library of the ranks ("libtorch 1.13.1"), and that they cannot count instructions, where that is so.
 std::shared_ptr<const Environment> with_rank_library(std::shared_ptr<const Environment> environment,
                                                      const std::vector<RunnerOffer>& offers) {
   for (const RunnerOffer& offer : offers) {
@@ -28,6 +28,8 @@ std::shared_ptr<const Environment> with_rank_library(std::shared_ptr<const Envir
     const std::size_t space = library.find(' ');
     auto completed = std::make_shared<Environment>(*environment);
     completed->dependencies[library.substr(0, space)].version = library.substr(space + 1);
+    const std::string& no_counters = offer.ranks.front().no_counters;
+    if (!no_counters.empty()) completed->extra_info["hardware_counters"] = "none: " + no_counters;
     environment = completed;
   }
   return environment;

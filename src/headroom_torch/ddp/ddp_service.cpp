@@ -11,12 +11,11 @@
 #include <string_view>
 
 #include "headroom/base/error.h"
+#include "headroom/base/json_numbers.h"
 #include "headroom/base/text.h"
 #include "headroom/machine/rank_cpus.h"
 #include "headroom/process/affinity.h"
 #include "headroom/runner/ddp_protocol.h"
-#include "headroom/runner/json_integer.h"
-#include "headroom/runner/json_numbers.h"
 #include "headroom_torch/ddp/training.h"
 
 namespace headroom::torch_runner {
@@ -111,8 +110,8 @@ class DdpService final : public RankPart {
 
 }  // namespace
 
-std::vector<RankHello::Op> ddp_models() {
-  std::vector<RankHello::Op> models;
+std::vector<RankHello::Model> ddp_models() {
+  std::vector<RankHello::Model> models;
   for (const ModelEntry& model : model_table()) {
     models.push_back({model.name, model.summary, std::string_view(model.name) == "resnet18"});
   }

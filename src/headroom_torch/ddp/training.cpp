@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "headroom/base/error.h"
+#include "headroom/base/fnv.h"
 #include "headroom/machine/memory.h"
 #include "headroom_torch/ddp/footprint.h"
 #include "headroom_torch/ddp/group_calls.h"
@@ -15,32 +16,23 @@
 namespace headroom::torch_runner {
 namespace {
 
-/// FNV-1a.
-class Checksum {
- public:
-  void add(const void* data, std::size_t bytes) {
-    const auto* byte = static_cast<const unsigned char*>(data);
-    for (std::size_t i = 0; i < bytes; ++i) value_ = (value_ ^ byte[i]) * 1099511628211ULL;
-  }
-  std::string text() const { return fmt::format("{:016x}", value_); }
+std::string text_of(const Fnv1a& checksum) {
+  return fmt::format("{:016x}", checksum.value());
+}
 
- private:
-  std::uint64_t value_ = 14695981039346656037ULL;
-};
-
-void add_values(const at::Tensor& tensor, Checksum& checksum) {
+void add_values(const at::Tensor& tensor, Fnv1a& checksum) {
   const at::Tensor here = tensor.detach().cpu().contiguous();
-  checksum.add(here.data_ptr(), here.nbytes());
+  checksum.add({static_cast<const char*>(here.data_ptr()), here.nbytes()});
 }
 
 std::string layout_of(const Model& model) {
-  Checksum checksum;
+  Fnv1a checksum;
   for (const Parameter& parameter : model.parameters()) {
-    checksum.add(parameter.name.data(), parameter.name.size());
+    checksum.add(parameter.name);
     const auto sizes = parameter.value.sizes();
-    checksum.add(sizes.data(), sizes.size() * sizeof(sizes[0]));
+    checksum.add({reinterpret_cast<const char*>(sizes.data()), sizes.size() * sizeof(sizes[0])});
   }
-  return checksum.text();
+  return text_of(checksum);
 }
 
 /// The same for processes that share memory.
@@ -186,9 +178,9 @@ void Training::add(const Times& times, DdpRounds& rounds) const {
 
 DdpAgreement Training::agree() {
   DdpAgreement agreement;
-  Checksum checksum;
+  Fnv1a checksum;
   for (const Parameter& parameter : model_->parameters()) add_values(parameter.value, checksum);
-  agreement.parameters = checksum.text();
+  agreement.parameters = text_of(checksum);
   if (reducer_) agreement.unused = reducer_->unused();
   agreement.loss = loss_;
   return agreement;

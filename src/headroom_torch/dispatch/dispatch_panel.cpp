@@ -52,7 +52,7 @@ void add_operand(Operands& operands, at::Tensor whole, const DispatchContext& co
 
 /// The tensor that all is about, placed as the user said.
 Operands subject(const DispatchContext& context) {
-  at::manual_seed(context.setup.seed);
+  at::manual_seed(context.seed);
   Operands operands;
   add_operand(operands, random_tensor(context, context.setup.shape), context, context.placements);
   return operands;

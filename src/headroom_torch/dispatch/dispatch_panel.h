@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
-#include "headroom/runner/dispatch_protocol.h"
+#include "headroom/runner/dispatch_setup.h"
 #include "headroom_torch/dispatch/dispatch_case.h"
 #include "headroom_torch/dtensor/device_mesh.h"
 
@@ -15,6 +16,7 @@ struct DispatchContext {
   dtensor::MeshPtr mesh;
   dtensor::Placements placements;
   DispatchSetup setup;
+  std::uint64_t seed = 1;
 };
 
 /// An operator that can be measured.

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "headroom/base/fnv.h"
 #include "headroom/base/text.h"
 #include "headroom/trace/readers/utf8.h"
 
@@ -120,9 +121,9 @@ std::int64_t parse_id(Raw value) {
   if (text.starts_with("0x")) {
     if (const auto hex = converted<std::uint64_t>(text.substr(2), 16)) return static_cast<std::int64_t>(*hex);
   }
-  std::uint64_t hash = 0xcbf29ce484222325U;  // FNV-1a
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
-  return static_cast<std::int64_t>(hash);
+  Fnv1a hash;
+  hash.add(text);
+  return static_cast<std::int64_t>(hash.value());
 }
 
 CleanText clean_text(std::string_view inside) {

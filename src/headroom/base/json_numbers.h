@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "headroom/base/error.h"
 #include "headroom/base/json.h"
@@ -25,6 +26,17 @@ Integer json_integer(const Json& object, const char* key, const std::string& whe
   }
   throw Error(where + "/" + key + ": expected an integer of at least " + std::to_string(least) + ", found " +
               dump_json(member));
+}
+
+/// The member `key`, an array of numbers. Throws Error, naming the member, when it is missing or something
+/// else.
+inline std::vector<double> json_numbers(const Json& object, const char* key, const std::string& where) {
+  std::vector<double> numbers;
+  for (const Json& number : json_array(object, key, where)) {
+    if (!number.is_number()) throw Error(where + "/" + key + ": expected numbers");
+    numbers.push_back(number.get<double>());
+  }
+  return numbers;
 }
 
 }  // namespace headroom
