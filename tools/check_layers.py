@@ -101,7 +101,7 @@ def without_comments(lines):
 
 def place(path):
     """(kind, module) of a file: ("library", "stats"), ("runner", "headroom_native"), ("beside", "headroom_nvml"),
-    ("program", "headroom_mpi"), ("cli", ""), or (None, "")."""
+    ("program", "headroom_mpi"), ("cli", "shared"), ("cli", ""), or (None, "")."""
     parts = path.split("/")
     if parts[0] != "src" or len(parts) < 3:
         return None, ""
@@ -114,7 +114,7 @@ def place(path):
     if parts[1] in PROGRAMS:
         return "program", parts[1]
     if parts[1] == "cli":
-        return "cli", ""
+        return "cli", "shared" if parts[2] == "shared" else ""
     return None, ""
 
 
@@ -135,6 +135,8 @@ def project_include_breach(kind, module, target):
         return (f"{module} may include only {', '.join([module] + allowed)}, not {included}: "
                 "move the code, or pass what it needs as a parameter")
     if parts[0] == "cli":
+        if kind == "cli" and module == "shared" and parts[1] != "shared":
+            return "cli/shared is the ground of all commands, and includes none of them: move the code into shared"
         if kind in ("cli", "program"):
             return None
         return f"only src/cli includes cli/: move what {module} needs into src/headroom"

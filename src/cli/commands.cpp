@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/command.h"
 #include "cli/commands/ab.h"
 #include "cli/commands/cache.h"
 #include "cli/commands/completion.h"
@@ -12,6 +11,7 @@
 #include "cli/commands/run.h"
 #include "cli/commands/time.h"
 #include "cli/commands/trace.h"
+#include "cli/shared/command.h"
 
 namespace headroom::cli {
 namespace {

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "cli/command.h"
 #include "cli/man_page.h"
-#include "cli/standard_streams.h"
+#include "cli/shared/command.h"
+#include "cli/shared/standard_streams.h"
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
 

@@ -5,8 +5,8 @@
 #include <cctype>
 #include <set>
 
-#include "cli/completion.h"
-#include "cli/option_table.h"
+#include "cli/commands/completion_candidates.h"
+#include "cli/shared/option_table.h"
 #include "headroom/base/text.h"
 
 namespace headroom::cli {

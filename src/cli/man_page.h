@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "cli/command.h"
+#include "cli/shared/command.h"
 
 namespace headroom::cli {
 

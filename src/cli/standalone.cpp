@@ -2,7 +2,7 @@
 // main() of a runner with `headroom run` in it: headroom::standalone. Started from a shell, it needs no
 // other program.
 #include "cli/commands/run.h"
-#include "cli/standard_streams.h"
+#include "cli/shared/standard_streams.h"
 #include "headroom/runner/runner_main.h"
 
 int main(int argc, char** argv) {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/trace_command.h"
-#include "cli/trace_options.h"
+#include "cli/commands/trace_command.h"
+#include "cli/commands/trace_options.h"
 #include "headroom/trace/file_analysis_json.h"
 #include "headroom_mpi/gather.h"
 

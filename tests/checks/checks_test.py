@@ -77,6 +77,10 @@ class Layers(Tree):
     def test_the_command_line_does_not_know_a_runner(self):
         self.breach_of("src/cli/main.cpp", '#include "headroom_native/gemv.h"', "layer")
 
+    def test_the_ground_of_the_command_line_includes_no_command(self):
+        self.clean("src/cli/shared/print.cpp", '#include "cli/shared/table.h"')
+        self.breach_of("src/cli/shared/print.cpp", '#include "cli/commands/run.h"', "layer")
+
     def test_a_runner_does_not_schedule(self):
         self.breach_of("src/headroom_native/main.cpp", '#include "headroom/schedule/plan.h"', "layer")
 
@@ -101,7 +105,7 @@ class Layers(Tree):
 
     def test_a_program_of_its_own_may_include_the_command_line(self):
         self.clean("src/headroom_mpi/main.cpp",
-                   '#include <mpi.h>\n#include "cli/trace_command.h"\n#include "headroom/trace/trace.h"')
+                   '#include <mpi.h>\n#include "cli/commands/trace_command.h"\n#include "headroom/trace/trace.h"')
 
     def test_nothing_else_includes_mpi_or_that_program(self):
         self.breach_of("src/cli/main.cpp", "#include <mpi.h>", "mpi")
@@ -186,6 +190,12 @@ class Tables(Tree):
     def test_a_command_is_not_in_the_table(self):
         self.write("src/cli/commands.cpp", '#include "cli/commands/diff.h"\n// diff comes later\n{"run", &run_command},\n')
         self.assert_breach("check_tables.py", "src/cli/commands/diff.cpp:1: table: ")
+
+    def test_a_part_of_an_entry_needs_no_line(self):
+        self.write("src/cli/CMakeLists.txt", "add_executable(x commands.cpp commands/run.cpp commands/run_options.cpp "
+                   "commands/diff.cpp)\n", licence="")
+        self.write("src/cli/commands/run_options.cpp")
+        self.assert_clean("check_tables.py")
 
     def test_a_longer_word_is_not_a_mention(self):
         self.write("src/cli/commands.cpp", '{"run", &run_command}, {"difficult", &different},\n')

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "cli/command_plan.h"
-#include "cli/command_session.h"
 #include "cli/commands/run.h"
+#include "cli/shared/command_plan.h"
+#include "cli/shared/command_session.h"
 
 namespace headroom::cli {
 namespace {

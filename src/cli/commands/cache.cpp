@@ -8,11 +8,11 @@
 #include <cstdio>
 #include <memory>
 
-#include "cli/cache_options.h"
-#include "cli/cache_suites.h"
-#include "cli/interrupt.h"
-#include "cli/print_table.h"
-#include "cli/record_files.h"
+#include "cli/commands/cache_options.h"
+#include "cli/commands/cache_suites.h"
+#include "cli/shared/interrupt.h"
+#include "cli/shared/print_table.h"
+#include "cli/shared/record_files.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/text.h"

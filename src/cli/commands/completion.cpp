@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "cli/completion.h"
-#include "cli/option_table.h"
+#include "cli/commands/completion_candidates.h"
+#include "cli/shared/option_table.h"
 #include "headroom/base/text.h"
 
 namespace headroom::cli {

@@ -7,13 +7,13 @@
 #include <cstdio>
 #include <memory>
 
-#include "cli/collectives_command.h"
-#include "cli/collectives_options.h"
-#include "cli/ddp_options.h"
-#include "cli/print_table.h"
-#include "cli/rank_job.h"
-#include "cli/record_files.h"
-#include "cli/terminal_progress.h"
+#include "cli/commands/ddp_collectives.h"
+#include "cli/commands/ddp_collectives_options.h"
+#include "cli/commands/ddp_options.h"
+#include "cli/shared/print_table.h"
+#include "cli/shared/rank_job.h"
+#include "cli/shared/record_files.h"
+#include "cli/shared/terminal_progress.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/table.h"

@@ -8,12 +8,12 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/diff_confirmation.h"
-#include "cli/diff_operand.h"
-#include "cli/diff_options.h"
-#include "cli/diff_selection.h"
-#include "cli/print_table.h"
-#include "cli/run_spreads.h"
+#include "cli/commands/diff_confirmation.h"
+#include "cli/commands/diff_options.h"
+#include "cli/commands/diff_selection.h"
+#include "cli/shared/diff_operand.h"
+#include "cli/shared/print_table.h"
+#include "cli/shared/run_spreads.h"
 #include "headroom/base/error.h"
 #include "headroom/base/file_writer.h"
 #include "headroom/base/files.h"

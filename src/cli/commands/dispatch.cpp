@@ -10,12 +10,12 @@
 #include <memory>
 #include <string_view>
 
-#include "cli/dispatch_options.h"
-#include "cli/interrupt.h"
-#include "cli/print_table.h"
-#include "cli/rank_job.h"
-#include "cli/record_files.h"
-#include "cli/terminal_progress.h"
+#include "cli/commands/dispatch_options.h"
+#include "cli/shared/interrupt.h"
+#include "cli/shared/print_table.h"
+#include "cli/shared/rank_job.h"
+#include "cli/shared/record_files.h"
+#include "cli/shared/terminal_progress.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/table.h"

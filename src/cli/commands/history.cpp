@@ -10,9 +10,9 @@
 #include <set>
 #include <utility>
 
-#include "cli/history_transfer.h"
-#include "cli/option_table.h"
-#include "cli/print_table.h"
+#include "cli/commands/history_transfer.h"
+#include "cli/shared/option_table.h"
+#include "cli/shared/print_table.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/glob.h"

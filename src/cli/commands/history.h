@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "cli/command.h"
+#include "cli/shared/command.h"
 
 namespace headroom::cli {
 

@@ -6,10 +6,10 @@
 #include <optional>
 #include <set>
 
-#include "cli/diff_operand.h"
-#include "cli/machine_sweep.h"
-#include "cli/option_table.h"
-#include "cli/print_table.h"
+#include "cli/shared/diff_operand.h"
+#include "cli/shared/machine_sweep.h"
+#include "cli/shared/option_table.h"
+#include "cli/shared/print_table.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/json.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/commands/time.h"
 
-#include "cli/command_plan.h"
-#include "cli/command_session.h"
+#include "cli/shared/command_plan.h"
+#include "cli/shared/command_session.h"
 
 namespace headroom::cli {
 

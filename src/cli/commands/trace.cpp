@@ -4,11 +4,11 @@
 #include <cstdio>
 #include <string>
 
-#include "cli/print_table.h"
-#include "cli/trace_command.h"
-#include "cli/trace_convert.h"
-#include "cli/trace_diff.h"
-#include "cli/trace_options.h"
+#include "cli/commands/trace_command.h"
+#include "cli/commands/trace_convert.h"
+#include "cli/commands/trace_diff.h"
+#include "cli/commands/trace_options.h"
+#include "cli/shared/print_table.h"
 #include "headroom/base/files.h"
 #include "headroom/base/json.h"
 #include "headroom/base/table.h"

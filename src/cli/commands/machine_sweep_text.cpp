@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/machine_sweep_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "headroom/base/table.h"
+#include "headroom/base/units.h"
+#include "headroom/report/bandwidth_plot.h"
+
+namespace headroom::cli {
+namespace {
+
+constexpr const char* kBandwidths[] = {"read", "write", "copy"};
+
+std::string cell(const std::vector<SweepPoint>& points, const std::string& limit, int threads,
+                 std::int64_t bytes, const std::string& dtype) {
+  for (const SweepPoint& point : points) {
+    if (point.limit == limit && point.threads == threads && point.bytes == bytes && point.dtype == dtype) {
+      const std::string spread = point.spread ? format_percent(*point.spread) : "?";
+      return fmt::format("{} ±{} {}", format_number(point.rate), spread, point.pattern);
+    }
+  }
+  return "-";
+}
+
+/// The columns of one number of threads; a GPU has no such number.
+std::string threads_title(const std::string& before, int threads, bool on_cpu) {
+  if (!on_cpu) return before.empty() ? "rate" : before;
+  const std::string count = fmt::format("{} thread{}", threads, threads == 1 ? "" : "s");
+  return before.empty() ? count : before + ", " + count;
+}
+
+struct SweepAxes {
+  std::set<int> threads;
+  std::set<std::int64_t> sizes;
+  std::set<std::string> dtypes;
+};
+
+SweepAxes axes_of(const std::vector<SweepPoint>& points) {
+  SweepAxes axes;
+  for (const SweepPoint& point : points) {
+    axes.threads.insert(point.threads);
+    if (point.bytes > 0) axes.sizes.insert(point.bytes);
+    if (!point.dtype.empty()) axes.dtypes.insert(point.dtype);
+  }
+  return axes;
+}
+
+std::string tables(const std::vector<SweepPoint>& points, const std::string& gpu, std::size_t width) {
+  const SweepAxes axes = axes_of(points);
+  const bool on_cpu = gpu.empty();
+  std::vector<Table::Column> columns{{"working set", Align::kRight}};
+  std::vector<Table::Column> peak_columns{{"peak", Align::kLeft}};
+  for (const int count : axes.threads) {
+    for (const char* limit : kBandwidths) columns.push_back({threads_title(limit, count, on_cpu)});
+    peak_columns.push_back({threads_title("", count, on_cpu)});
+  }
+  Table bandwidth(columns), peaks(peak_columns);
+  for (const std::int64_t bytes : axes.sizes) {
+    std::vector<std::string> row{format_bytes(static_cast<double>(bytes))};
+    for (const int count : axes.threads) {
+      for (const char* limit : kBandwidths) row.push_back(cell(points, limit, count, bytes, ""));
+    }
+    bandwidth.row(row);
+  }
+  for (const std::string& dtype : axes.dtypes) {
+    std::vector<std::string> row{dtype};
+    for (const int count : axes.threads) row.push_back(cell(points, "peak", count, 0, dtype));
+    peaks.row(row);
+  }
+  const std::string of = on_cpu ? "" : gpu + ": ";
+  return "\n" + of +
+         "bandwidth in GB/s: median, half-width of its 95 % interval (? too few samples), best access " +
+         "pattern\n" + bandwidth.text(width) + "\n" + of +
+         "peaks in GFLOP/s (GOP/s for integers): the best instruction of " +
+         (on_cpu ? "this CPU" : "this GPU") + "\n" + peaks.text(width);
+}
+
+std::string plot(const std::vector<SweepPoint>& points, bool on_cpu) {
+  std::vector<PlotLine> lines;
+  for (const SweepPoint& point : points) {
+    if (point.bytes == 0) continue;
+    const std::string name = on_cpu ? fmt::format("{} {}t", point.limit, point.threads) : point.limit;
+    auto line = std::ranges::find(lines, name, &PlotLine::name);
+    if (line == lines.end()) line = lines.insert(lines.end(), PlotLine{name, {}});
+    line->points.emplace_back(static_cast<double>(point.bytes), point.rate);
+  }
+  return lines.empty() ? "" : "\n" + line_plot(lines);
+}
+
+}  // namespace
+
+std::string sweep_text(const std::vector<SweepPoint>& points, const std::string& gpu, std::size_t width) {
+  std::vector<std::string> devices;
+  for (const SweepPoint& point : points) {
+    if (std::ranges::find(devices, point.device) == devices.end()) devices.push_back(point.device);
+  }
+  if (devices.empty()) devices.emplace_back("cpu");
+  std::string text;
+  for (const std::string& device : devices) {
+    std::vector<SweepPoint> own;
+    std::ranges::copy_if(points, std::back_inserter(own),
+                         [&](const SweepPoint& point) { return point.device == device; });
+    const bool on_cpu = device == "cpu";
+    text += tables(own, on_cpu ? "" : gpu.empty() ? device : gpu, width) + plot(own, on_cpu);
+  }
+  return text;
+}
+
+}  // namespace headroom::cli

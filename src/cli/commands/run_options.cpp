@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/run_options.h"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+
+#include "cli/commands/run_model_options.h"
+#include "cli/commands/run_module_options.h"
+#include "cli/shared/known_runners.h"
+#include "cli/shared/option_table.h"
+#include "cli/shared/record_options.h"
+#include "cli/shared/stop_options.h"
+#include "headroom/base/error.h"
+#include "headroom/base/files.h"
+#include "headroom/base/text.h"
+#include "headroom/base/units.h"
+#include "headroom/process/affinity.h"
+
+namespace headroom::cli {
+namespace {
+
+constexpr const char* kRunExamples = R"(examples:
+  headroom run                                   everything, against this machine's limits
+  headroom run gemv -a D=4096,8192 -a dtype=int8 two shapes of one experiment
+  headroom run gemv -a D=1024-16384*2 --hot      a range of sizes, inputs in cache
+  headroom run gemv --backend native,aten        two implementations, interleaved
+  headroom run --runner build/old/bin/mine --runner build/new/bin/mine
+                                                 two builds of a runner, interleaved
+  headroom run --module resnet.pt --input f32[1,3,224,224] --trace traces
+                                                 a TorchScript module, and a trace of its operators
+  headroom run --quick --json result.json        a first look, kept as records
+  headroom run llama2_7b_int8 --layers 4         decoding with a model, cut to four layers
+  headroom run --calibrate-noise                 how far apart equal things come out here
+  headroom run --output results.csv --fail-below-target
+)";
+
+/// Options as text, before they mean anything.
+struct RawRunOptions {
+  std::vector<std::string> names, only, axes, backends, runners;
+  StopOptions stop;
+  ModuleOptions modules;
+  ModelOptions model;
+  std::string timeout, traces;
+  int threads = 0, processes = 0;
+  std::uint64_t seed = 1;
+  bool hot = false, quick = false, all_backends = false, no_limits = false, no_store = false;
+};
+
+void declare_selection(OptionTable& table, RawRunOptions& raw, RunOptions& options) {
+  table.add_option("NAME", raw.names, "experiments to run; without one all but the models")
+      .take_all()
+      .completed_by(Completes::kExperiment);
+  table.add_option("--only", raw.only, "the same as NAME")
+      .take_all()
+      .delimiter(',')
+      .completed_by(Completes::kExperiment);
+  table.add_flag("--list", options.list,
+                 "show the experiments, their axes and backends, and measure nothing");
+  table.add_option("-a,--axis", raw.axes, "axis=values: a,b,c or first-last*factor or first-last+step")
+      .repeated()
+      .completed_by(Completes::kAxis);
+  table
+      .add_option("--backend", raw.backends,
+                  "backends to compare, the first is the baseline (default: the first of each experiment; of "
+                  "a --runner "
+                  "named alone all)")
+      .take_all()
+      .delimiter(',')
+      .completed_by(Completes::kBackend);
+  table.add_flag("--all-backends", raw.all_backends, "every backend of each experiment");
+  table.add_option("--runner", raw.runners, "program that holds the experiments; repeat it to compare")
+      .repeated()
+      .completed_by(Completes::kFile);
+  declare_module_options(table, raw.modules);
+  declare_model_options(table, raw.model);
+  table.add_option("--threads", raw.threads, "threads of a case (default: all CPUs of this process)")
+      .range(1, 4096);
+  table.add_flag("--hot", raw.hot,
+                 "one copy of the inputs, in cache if it fits (default: cold, rotating copies)");
+  table.add_option("--seed", raw.seed, "of the random inputs and of the order of sampling");
+}
+
+void declare_measuring(OptionTable& table, RawRunOptions& raw, RunOptions& options) {
+  table.add_option("--precision", raw.stop.precision,
+                   "goal for the half-width of the 95 % interval (default 1%)");
+  table.add_option("--min-time", raw.stop.min_time,
+                   "least time of sampling per group of compared cases (default 0.5s)");
+  table.add_option("--max-time", raw.stop.max_time,
+                   "most time of sampling per group of compared cases (default 5s)");
+  table
+      .add_option("--num-samples", raw.stop.num_samples,
+                  "samples of each case, exactly so many (default: until the interval is narrow)")
+      .range(1, std::int64_t{1} << 40);
+  table
+      .add_option("--processes", raw.processes,
+                  "fresh runner processes that share the samples (default: 3; with --quick 1 where nothing "
+                  "is compared)")
+      .range(1, 1000);
+  table.add_flag(
+      "--quick", raw.quick,
+      "a first look: precision 3%, at most 0.5 s of sampling per group, variants of kernels as they "
+      "were last chosen; cases in more than 1 GiB only where they are named");
+  table.add_flag("--no-limits", raw.no_limits, "do not sample this machine's limits");
+  table.add_flag("--retune", options.retune,
+                 "choose block sizes and prefetch distances anew (otherwise once for each case and machine)");
+  table.add_flag("--strict", options.request.strict,
+                 "a case that sums in less than f32 (bf16, f16) fails, even where that is all it lost");
+  table.add_flag(
+      "--keep-wrong", options.request.selection.keep_wrong,
+      "time a case whose answer is wrong all the same, marked: it counts for nothing, exit code 1");
+  table.add_option("--timeout", raw.timeout, "most time for a runner to answer one request (default 120s)");
+}
+
+void declare_output(OptionTable& table, RawRunOptions& raw, RunOptions& options) {
+  table
+      .add_option("--output", options.csv, "CSV of the means over shapes, and JSON lines beside it, appended")
+      .completed_by(Completes::kFile);
+  table.add_flag("--markdown", options.markdown, "the tables in Markdown");
+  declare_record_files(table, options.json, options.oss);
+  declare_store(table, options.store, raw.no_store);
+  table.add_flag(
+      "--calibrate-noise", options.calibrate_noise,
+      "run five times apart, and store how far runs lie apart on this machine: headroom diff --gate uses it");
+  table
+      .add_option(
+          "--trace", raw.traces,
+          "folder for a Chrome trace of one call of each case, made after the samples (runners on torch)")
+      .completed_by(Completes::kFile);
+  table.add_option("--targets", options.targets, "TOML file of targets (default: the shipped ones)")
+      .completed_by(Completes::kFile);
+  table.add_flag("--fail-below-target", options.fail_below_target, "exit 1 when a target is missed");
+}
+
+StopRule stop_rule(const RawRunOptions& raw) {
+  StopRule rule;
+  rule.precision = raw.quick ? 0.03 : 0.01;
+  rule.min_time_ns = raw.quick ? 0.05e9 : 0.5e9;
+  rule.max_time_ns = raw.quick ? 0.5e9 : 5e9;
+  return stop_rule_with(rule, raw.stop);
+}
+
+std::vector<FoundRunner> runners_of(const RawRunOptions& raw, const std::vector<std::string>& backends) {
+  if (raw.runners.empty() && raw.modules.modules.empty()) return runners_of_backends(backends);
+  std::vector<FoundRunner> named;
+  for (const std::string& path : raw.runners) named.push_back({path, true});
+  if (raw.runners.empty()) named.push_back({runner_of_modules(), true});
+  return named;
+}
+
+std::vector<RunnerCommand> runner_commands(const RawRunOptions& raw,
+                                           const std::vector<std::string>& backends) {
+  const std::vector<FoundRunner> runners = runners_of(raw, backends);
+  const std::vector<std::string> arguments = runner_arguments(raw.modules);
+  if (runners.empty()) {
+    throw Error(
+        "headroom-native was not found beside this program or in PATH; name a runner with --runner PATH");
+  }
+  std::vector<RunnerCommand> commands;
+  for (const FoundRunner& runner : runners) {
+    RunnerCommand command;
+    command.path = runner.path;
+    command.may_refuse = !runner.is_asked_for;
+    command.arguments = arguments;
+    // Ours are known to be runners: what takes time is reading their libraries from a disk for the first
+    // time, those of libtorch with CUDA half a minute.
+    if (raw.runners.empty()) command.hello_timeout = command.reply_timeout;
+    if (!raw.timeout.empty()) {
+      command.reply_timeout = std::chrono::milliseconds(static_cast<long>(parse_time_ns(raw.timeout) / 1e6));
+      command.hello_timeout = command.reply_timeout;
+    }
+    commands.push_back(std::move(command));
+  }
+  return commands;
+}
+
+std::vector<std::string> paths_of(const std::vector<RunnerCommand>& commands) {
+  std::vector<std::string> paths;
+  for (const RunnerCommand& command : commands) paths.push_back(command.path);
+  return paths;
+}
+
+void fill_request(const RawRunOptions& raw, SessionRequest& request) {
+  Selection& selection = request.selection;
+  selection.names = raw.names;
+  selection.names.insert(selection.names.end(), raw.only.begin(), raw.only.end());
+  for (const std::string& axis : raw.axes) selection.axes.push_back(parse_axis_request(axis));
+  for (AxisRequest& one : axis_requests(raw.model)) selection.axes.push_back(std::move(one));
+  selection.backends = raw.backends;
+  // A runner that is named alone is there for what it holds.
+  const bool is_alone = raw.runners.size() == 1 && raw.backends.empty();
+  if (raw.all_backends || is_alone) selection.backends = {"all"};
+  if (!raw.modules.modules.empty()) select_modules(selection);
+  selection.threads = raw.threads > 0 ? raw.threads : static_cast<int>(allowed_cpus().size());
+  selection.caches = raw.hot ? Caches::kHot : Caches::kCold;
+  selection.seed = raw.seed;
+  if (raw.quick && selection.names.empty()) selection.most_bytes = std::size_t{1} << 30;
+  request.runners = runner_commands(raw, selection.backends);
+  request.limits = !raw.no_limits;
+  if (!raw.traces.empty()) request.traces = std::filesystem::absolute(raw.traces).string();
+  if (request.limits) request.limit_runners = limit_runners_of(paths_of(request.runners));
+  request.stop = stop_rule(raw);
+  // So many samples are those of one process: a share for each would be another number.
+  request.processes = raw.processes == 0 && raw.stop.num_samples > 0 ? 1 : raw.processes;
+  if (raw.quick) request.processes_alone = 1;
+}
+
+}  // namespace
+
+RunOptions parse_run_options(const Arguments& arguments) {
+  RunOptions options;
+  RawRunOptions raw;
+  OptionTable table("Measures experiments, interleaved with each other and with this machine's limits.",
+                    "headroom run");
+  table.footer(kRunExamples);
+  // Of an option given twice the last one counts, so that a script's defaults can be overridden at its end.
+  declare_selection(table, raw, options);
+  declare_measuring(table, raw, options);
+  declare_output(table, raw, options);
+  if ((options.done = parse_arguments(table, arguments))) return options;
+  fill_request(raw, options.request);
+  options.request.tunes = !raw.quick || options.retune;
+  settle_store(options.store, raw.no_store || options.calibrate_noise);
+  return options;
+}
+
+}  // namespace headroom::cli

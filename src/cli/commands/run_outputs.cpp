@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/run_outputs.h"
+
+#include <filesystem>
+
+#include "headroom/base/error.h"
+#include "headroom/base/files.h"
+#include "headroom/record/formats.h"
+
+namespace headroom::cli {
+
+RunOutputs::RunOutputs(const RunOptions& options) : files_(options.json, options.oss), csv_(options.csv) {
+  if (csv_.empty()) return;
+  json_lines_ = std::filesystem::path(csv_).replace_extension(".json").string();
+  if (csv_ == json_lines_ || json_lines_ == options.json || json_lines_ == options.oss) {
+    throw Error("--output " + csv_ + " also appends JSON lines to " + json_lines_ +
+                "; give another name to it, --json or --oss");
+  }
+  for (const std::string& path : {csv_, json_lines_}) require_writable(path);
+}
+
+void RunOutputs::write_means(const std::vector<Record>& records) const {
+  files_.finish(records);
+  if (csv_.empty()) return;
+  write_records(csv_, format_named("seed-csv"), records);
+  write_records(json_lines_, format_named("seed-jsonl"), records);
+}
+
+}  // namespace headroom::cli

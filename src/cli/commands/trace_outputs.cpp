@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/trace_outputs.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <limits>
+
+#include "cli/shared/print_table.h"
+#include "headroom/base/error.h"
+#include "headroom/base/files.h"
+#include "headroom/base/json.h"
+#include "headroom/history/store.h"
+#include "headroom/report/trace_csv.h"
+#include "headroom/report/trace_json.h"
+#include "headroom/report/trace_records.h"
+#include "headroom/report/trace_text.h"
+
+namespace headroom::cli {
+namespace {
+
+constexpr const char* kStdout = "-";
+
+void print(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
+void write(const std::string& path, const std::string& text) {
+  if (path == kStdout) {
+    print(text);
+  } else {
+    write_file_atomically(path, text);
+  }
+}
+
+/// "kernels.streams.csv" of "kernels.csv" and "streams".
+std::string with_key(const std::string& path, const std::string& key) {
+  const std::filesystem::path whole(path);
+  const std::string ending = whole.extension().string();
+  return path.substr(0, path.size() - ending.size()) + "." + key + ending;
+}
+
+void write_csv(const trace::AnalysisResult& result, const std::string& path) {
+  if (path == kStdout) return print(trace_csv(result));
+  for (const trace::DataTable& table : result.tables) {
+    const bool is_first = &table == &result.tables.front();
+    write_file_atomically(is_first ? path : with_key(path, table.key), trace_csv(table));
+  }
+}
+
+/// As Python's json.dumps writes it, byte for byte.
+std::string pytorch_json(const trace::AnalysisResult& result) {
+  std::string text;
+  for (const trace::Headline& headline : result.headlines)
+    text += (text.empty() ? "{\"" : ", \"") + headline.metric + "\": " + dump_json(Json(headline.value));
+  return text + "}\n";
+}
+
+std::int64_t first_instant(const TraceReport& report) {
+  std::int64_t first = std::numeric_limits<std::int64_t>::max();
+  for (const trace::TraceFacts& facts : report.files) first = std::min(first, facts.start_ns);
+  return report.files.empty() ? 0 : first;
+}
+
+/// The files that the analyses themselves were asked for; of several ranks each has its own.
+void write_result_files(const TraceReport& report) {
+  for (const trace::OutputFile& file : report.result.files) write_file_atomically(file.path, file.content);
+  for (const trace::RankResult& rank : report.ranks) {
+    for (const trace::OutputFile& file : rank.result.files) {
+      write_file_atomically(with_key(file.path, "rank" + std::to_string(rank.rank)), file.content);
+    }
+  }
+}
+
+void write_and_print(const TraceReport& report, const TraceOutputOptions& outputs) {
+  write_result_files(report);
+  if (!outputs.csv.empty()) write_csv(report.result, outputs.csv);
+  // What goes to standard output for a program to read stands there alone.
+  if (outputs.json == kStdout || outputs.csv == kStdout) return;
+  print(trace_text(report.result,
+                   {outputs.markdown, outputs.whole_names, first_instant(report), terminal_width(stdout)}));
+}
+
+}  // namespace
+
+bool is_pytorch_compatible(const TraceOptions& options) {
+  return std::string_view(options.analysis->name) == "utilization" && options.values.flag("pytorch-compat");
+}
+
+void check_outputs(const TraceOutputOptions& outputs) {
+  if (outputs.json == kStdout && outputs.csv == kStdout)
+    throw Error("--json - and --csv - both write to standard output: give one of them a file");
+  for (const std::string& path : {outputs.json, outputs.csv}) {
+    if (!path.empty() && path != kStdout) require_writable(path);
+  }
+}
+
+void keep_inputs(const TraceOutputOptions& outputs, std::span<const std::filesystem::path> inputs) {
+  for (const std::string& path : {outputs.json, outputs.csv}) {
+    if (path.empty() || path == kStdout) continue;
+    std::error_code none;
+    for (const std::filesystem::path& input : inputs) {
+      if (std::filesystem::equivalent(path, input, none))
+        throw Error(path + " is a trace that is to be read: give another file to write to");
+    }
+  }
+}
+
+void write_report(const TraceReport& report, const TraceOutputOptions& outputs) {
+  if (!outputs.json.empty()) write(outputs.json, trace_json_text(report));
+  write_and_print(report, outputs);
+}
+
+void write_pytorch_pair(const TraceReport& report, const TraceOutputOptions& outputs) {
+  if (!outputs.json.empty()) write(outputs.json, pytorch_json(report.result));
+  write_and_print(report, outputs);
+}
+
+void keep_in_history(const TraceReport& report, const std::string& store) {
+  const std::vector<Record> records = trace_records(report);
+  if (store.empty() || records.empty()) return;
+  try {
+    open_store(store)->append_if_new(records);
+  } catch (const Error& error) {
+    std::fprintf(stderr, "headroom: not kept in the history: %s\n", error.what());
+  }
+}
+
+}  // namespace headroom::cli

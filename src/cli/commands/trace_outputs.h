@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+
+#include "cli/commands/trace_options.h"
+#include "headroom/report/trace_report.h"
+
+namespace headroom::cli {
+
+/// Whether the answer is PyTorch's pair of numbers and nothing else.
+bool is_pytorch_compatible(const TraceOptions& options);
+
+/// Throws Error when a file that is asked for cannot be written, or two want standard output: asked before
+/// reading.
+void check_outputs(const TraceOutputOptions& outputs);
+/// Throws Error when one of them is a trace that is to be read.
+void keep_inputs(const TraceOutputOptions& outputs, std::span<const std::filesystem::path> inputs);
+
+/// Prints the report and writes the files that were asked for.
+void write_report(const TraceReport& report, const TraceOutputOptions& outputs);
+/// The same of PyTorch's pair.
+void write_pytorch_pair(const TraceReport& report, const TraceOutputOptions& outputs);
+
+/// Appends the records of the report, unless the same trace gave the same ones before; nothing where `store`
+/// is empty. A history that cannot be written to fails nothing: that is said on standard error.
+void keep_in_history(const TraceReport& report, const std::string& store);
+
+}  // namespace headroom::cli

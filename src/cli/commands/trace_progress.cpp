@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/trace_progress.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <string>
+
+#include "cli/shared/interrupt.h"
+#include "headroom/base/units.h"
+#include "headroom/process/affinity.h"
+
+namespace headroom::cli {
+namespace {
+
+constexpr std::chrono::milliseconds kQuiet{500}, kRedraw{100};
+
+std::string line_of(const trace::FilesProgress& progress) {
+  std::string line = "reading " + format_bytes(static_cast<double>(progress.bytes_done));
+  if (progress.bytes > 0) {
+    line += " of " + format_bytes(static_cast<double>(progress.bytes));
+    line += fmt::format(" ({:.0f} %)",
+                        100 * static_cast<double>(progress.bytes_done) / static_cast<double>(progress.bytes));
+  }
+  if (progress.files > 1) line += fmt::format(", {} of {} files done", progress.files_done, progress.files);
+  return line;
+}
+
+}  // namespace
+
+TraceProgress::TraceProgress()
+    : is_terminal_(isatty(STDERR_FILENO) == 1), next_(std::chrono::steady_clock::now() + kQuiet) {}
+
+TraceProgress::~TraceProgress() {
+  if (drawn_) std::fputs("\r\x1b[2K", stderr);
+}
+
+void TraceProgress::show(const trace::FilesProgress& progress) {
+  const auto now = std::chrono::steady_clock::now();
+  if (!is_terminal_ || now < next_) return;
+  next_ = now + kRedraw;
+  drawn_ = true;
+  std::fputs(("\r\x1b[2K" + line_of(progress)).c_str(), stderr);
+  std::fflush(stderr);
+}
+
+trace::FilesOptions reading(int threads, TraceProgress& progress) {
+  trace::FilesOptions how;
+  how.threads = threads > 0 ? threads : static_cast<int>(allowed_cpus().size());
+  how.progress = [&progress](const trace::FilesProgress& now) { progress.show(now); };
+  how.is_cancelled = [] { return interrupt_flag().load(); };
+  return how;
+}
+
+}  // namespace headroom::cli

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/shared/rank_job.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "cli/shared/interrupt.h"
+#include "headroom/base/error.h"
+#include "headroom/machine/fingerprint.h"
+#include "headroom/record/blas_dependency.h"
+#include "headroom/schedule/core_sharing.h"
+#include "headroom/schedule/worker.h"
+
+namespace headroom::cli {
+
+Environment rank_environment(const char* command, const Arguments& arguments, const RankStart& start) {
+  std::vector<std::string> words{"headroom", command};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  Environment environment = read_environment(words);
+  environment.extra_info["launcher"] = launcher_of(start);
+  return environment;
+}
+
+Environment rank_environment(const char* command, const Arguments& arguments, const RankStart& start,
+                             const RankHello& hello) {
+  Environment environment = rank_environment(command, arguments, start);
+  environment.dependencies["libtorch"].version = hello.library.substr(hello.library.find(' ') + 1);
+  if (hello.blas) add_blas(environment, *hello.blas, "torch-rank");
+  return environment;
+}
+
+SessionRequest rank_session(const RankStart& start, RankPatience patience, const StopRule& stop,
+                            std::uint64_t seed, const std::string& backend) {
+  SessionRequest request;
+  for (const std::string& runner : start.runners) {
+    RunnerCommand command;
+    command.path = runner;
+    command.hello_timeout = patience.start;
+    command.reply_timeout = patience.reply;
+    command.start_ranks = [start, runner] {
+      return start_ranks(start, runner, [] { return interrupt_flag().load(); });
+    };
+    command.rank_backend = backend;
+    request.runners.push_back(std::move(command));
+  }
+  request.selection.threads = start.threads;
+  request.selection.caches = Caches::kHot;
+  request.selection.seed = seed;
+  request.stop = stop;
+  request.processes = 1;
+  request.limits = false;
+  request.sample_ns = 1;
+  return request;
+}
+
+const ExperimentDescription& experiment_of(const RunnerOffer& offer, const std::string& name) {
+  const auto found = std::ranges::find(offer.experiments, name, &ExperimentDescription::name);
+  if (found == offer.experiments.end()) throw Error("runner " + offer.label + " has no " + name);
+  return *found;
+}
+
+std::string warn_of_core_sharing(const RunnerOffer& ranks) {
+  std::string warning = core_sharing(ranks.ranks);
+  if (!warning.empty()) std::fprintf(stderr, "headroom: warning: %s\n", warning.c_str());
+  return warning;
+}
+
+void measure_and_keep(StopReason& stop, const std::function<void()>& measure,
+                      const std::function<void()>& keep) {
+  try {
+    measure();
+  } catch (const RankLost&) {
+    stop = StopReason::kRunnerLost;
+    keep();
+    throw;
+  } catch (const Interrupted&) {
+    stop = StopReason::kInterrupted;
+    keep();
+    throw;
+  }
+  keep();
+}
+
+ExitCode run_rank_job(const std::function<void(const std::function<bool()>&)>& measure,
+                      const std::function<void()>& report, const std::function<ExitCode()>& verdict) {
+  const std::atomic<bool>& interrupted = interrupt_flag();
+  std::string lost;
+  try {
+    measure([&] { return interrupted.load(); });
+  } catch (const RankLost& loss) {
+    lost = loss.what();
+  } catch (const Interrupted&) {
+  }
+  report();
+  if (!lost.empty()) throw Error(lost);
+  return interrupted ? tell_interrupted() : verdict();
+}
+
+}  // namespace headroom::cli
