@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "headroom/trace/read.h"
+#include "headroom/trace/readers/read.h"
 
 namespace {
 

@@ -4,8 +4,8 @@
 #include <cstdio>
 #include <exception>
 
-#include "headroom/trace/device_work.h"
-#include "headroom/trace/read.h"
+#include "headroom/trace/readers/read.h"
+#include "headroom/trace/work/device_work.h"
 
 namespace trace = headroom::trace;
 

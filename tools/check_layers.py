@@ -28,6 +28,20 @@ LIBRARY = {
     "history": "base record",
     "report": "base stats record machine compare history trace",
 }
+# The rooms of src/headroom/trace, and those that each may include; "." is what every analysis is described by.
+TRACE_ROOMS = {
+    "columns": "",
+    "tables": "columns",
+    "readers": "columns",
+    ".": "columns tables readers",
+    "cost": "columns",
+    "work": ". columns tables",
+    "collectives": ". columns tables",
+    "critical_path": "columns work",
+    "recording": "columns readers work",
+    "report": ". columns tables readers",
+    "analyses": ". columns tables readers cost work collectives critical_path recording",
+}
 RUNNER_MAY = "base stats process record machine experiment runner workload trace"
 RUNNERS = ("headroom_native", "headroom_torch", "headroom_cuda")
 # What several runners share with the help of a library that the command line shall not load, and who may include it.
@@ -100,13 +114,14 @@ def without_comments(lines):
 
 
 def place(path):
-    """(kind, module) of a file: ("library", "stats"), ("runner", "headroom_native"), ("beside", "headroom_nvml"),
+    """(kind, module) of a file: ("library", "stats"), ("library", "trace/work"), ("runner", "headroom_native"), ("beside", "headroom_nvml"),
     ("program", "headroom_mpi"), ("cli", "shared"), ("cli", ""), or (None, "")."""
     parts = path.split("/")
     if parts[0] != "src" or len(parts) < 3:
         return None, ""
     if parts[1] == "headroom":
-        return "library", parts[2] if len(parts) > 3 else ""
+        room = "/" + parts[3] if parts[2] == "trace" and len(parts) > 4 else ""
+        return "library", parts[2] + room if len(parts) > 3 else ""
     if parts[1] in RUNNERS:
         return "runner", parts[1]
     if parts[1] in BESIDE_RUNNERS:
@@ -118,11 +133,21 @@ def place(path):
     return None, ""
 
 
+def trace_room_breach(room, included):
+    """Why a file in that room of the traces may not include one of another, or None."""
+    if room == included or room not in TRACE_ROOMS or included in TRACE_ROOMS[room].split():
+        return None
+    return f"trace/{room} may include only {TRACE_ROOMS[room] or 'itself'} of the traces, not {included}: move the code"
+
+
 def project_include_breach(kind, module, target):
     """Why a file at (kind, module) may not include the project header `target`, or None."""
     parts = target.split("/")
     if parts[0] == "headroom":
         included = parts[1] if len(parts) > 2 else ""
+        module, _, room = module.partition("/")
+        if kind == "library" and module == included == "trace":
+            return trace_room_breach(room or ".", parts[2] if len(parts) > 3 else ".")
         if kind in ("cli", "program") or included == module and kind == "library":
             return None
         if not included:

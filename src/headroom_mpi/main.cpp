@@ -9,7 +9,7 @@
 
 #include "cli/commands/trace_command.h"
 #include "cli/commands/trace_options.h"
-#include "headroom/trace/file_analysis_json.h"
+#include "headroom/trace/report/file_analysis_json.h"
 #include "headroom_mpi/gather.h"
 
 namespace headroom::mpi {

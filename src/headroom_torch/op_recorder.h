@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "headroom/trace/kineto_file.h"
-#include "headroom/trace/recorder.h"
-#include "headroom/trace/recording_clock.h"
+#include "headroom/trace/recording/kineto_file.h"
+#include "headroom/trace/recording/recorder.h"
+#include "headroom/trace/recording/recording_clock.h"
 #include "headroom_torch/op_listener.h"
 #include "headroom_torch/recorded_call.h"
 

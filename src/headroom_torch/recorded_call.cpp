@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "headroom/trace/kineto_file.h"
+#include "headroom/trace/recording/kineto_file.h"
 #include "headroom_torch/op_listener.h"
 
 namespace headroom::torch_runner {

@@ -77,6 +77,12 @@ class Layers(Tree):
     def test_the_command_line_does_not_know_a_runner(self):
         self.breach_of("src/cli/main.cpp", '#include "headroom_native/gemv.h"', "layer")
 
+    def test_the_rooms_of_traces_have_an_order(self):
+        self.clean("src/headroom/trace/work/idle_gaps.cpp", '#include "headroom/trace/columns/trace.h"')
+        self.clean("src/headroom/trace/analyses/idle.cpp", '#include "headroom/trace/analysis.h"')
+        self.clean("src/headroom/report/text.cpp", '#include "headroom/trace/work/idle_gaps.h"')
+        self.breach_of("src/headroom/trace/columns/trace.cpp", '#include "headroom/trace/work/idle_gaps.h"', "layer")
+
     def test_the_ground_of_the_command_line_includes_no_command(self):
         self.clean("src/cli/shared/print.cpp", '#include "cli/shared/table.h"')
         self.breach_of("src/cli/shared/print.cpp", '#include "cli/commands/run.h"', "layer")

@@ -18,9 +18,9 @@
 #include "headroom/report/trace_records.h"
 #include "headroom/report/trace_text.h"
 #include "headroom/trace/analysis.h"
-#include "headroom/trace/convert.h"
-#include "headroom/trace/file_analysis.h"
-#include "headroom/trace/trace_diff.h"
+#include "headroom/trace/readers/convert.h"
+#include "headroom/trace/report/file_analysis.h"
+#include "headroom/trace/report/trace_diff.h"
 
 namespace headroom::trace {
 namespace {

@@ -9,8 +9,8 @@
 #include "headroom/base/text.h"
 #include "headroom/record/gpu_shares.h"
 #include "headroom/runner/protocol.h"
-#include "headroom/trace/reading_notes.h"
-#include "headroom/trace/seed_utilization.h"
+#include "headroom/trace/recording/seed_utilization.h"
+#include "headroom/trace/tables/reading_notes.h"
 
 namespace headroom::cli {
 namespace {

@@ -16,7 +16,7 @@
 #include "cli/shared/interrupt.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
-#include "headroom/trace/rank_numbers.h"
+#include "headroom/trace/columns/rank_numbers.h"
 
 namespace headroom::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cli/commands/trace_options.h"
-#include "headroom/trace/file_analysis.h"
+#include "headroom/trace/report/file_analysis.h"
 
 namespace headroom::cli {
 

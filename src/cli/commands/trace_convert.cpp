@@ -11,7 +11,7 @@
 #include "cli/shared/option_table.h"
 #include "headroom/base/error.h"
 #include "headroom/base/file_writer.h"
-#include "headroom/trace/convert.h"
+#include "headroom/trace/readers/convert.h"
 
 namespace headroom::cli {
 namespace {

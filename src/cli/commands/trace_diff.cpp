@@ -11,7 +11,7 @@
 #include "cli/shared/interrupt.h"
 #include "cli/shared/option_table.h"
 #include "headroom/base/error.h"
-#include "headroom/trace/trace_diff.h"
+#include "headroom/trace/report/trace_diff.h"
 
 namespace headroom::cli {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <chrono>
 
-#include "headroom/trace/file_analysis.h"
+#include "headroom/trace/report/file_analysis.h"
 
 namespace headroom::cli {
 

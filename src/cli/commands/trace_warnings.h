@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "headroom/trace/trace_facts.h"
+#include "headroom/trace/columns/trace_facts.h"
 
 namespace headroom::cli {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "headroom/trace/analysis.h"
-#include "headroom/trace/trace_facts.h"
+#include "headroom/trace/columns/trace_facts.h"
 
 namespace headroom {
 

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "headroom/trace/data_table.h"
-#include "headroom/trace/read.h"
-#include "headroom/trace/trace.h"
+#include "headroom/trace/columns/trace.h"
+#include "headroom/trace/readers/read.h"
+#include "headroom/trace/tables/data_table.h"
 
 namespace headroom::trace {
 

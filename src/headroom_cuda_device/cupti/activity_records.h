@@ -7,7 +7,7 @@
 #include <functional>
 #include <string>
 
-#include "headroom/trace/device_activity.h"
+#include "headroom/trace/recording/device_activity.h"
 
 namespace headroom::cuda {
 

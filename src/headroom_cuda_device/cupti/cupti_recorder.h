@@ -7,15 +7,15 @@
 #include <memory>
 #include <utility>
 
-#include "headroom/trace/device_activity.h"
-#include "headroom/trace/recorder.h"
-#include "headroom/trace/recording_clock.h"
+#include "headroom/trace/recording/device_activity.h"
+#include "headroom/trace/recording/recorder.h"
+#include "headroom/trace/recording/recording_clock.h"
 #include "headroom_cuda_device/cupti/activity_buffers.h"
 
 namespace headroom::cuda {
 
 /// Records what the GPUs of this process do, and the calls of CUDA's runtime and driver that made them do it,
-/// as a trace in Kineto's form (trace/device_activity.h). What lies between start() and stop() is its step 0.
+/// as a trace in Kineto's form (trace/recording/device_activity.h). What lies between start() and stop() is its step 0.
 /// start() and stop() are called on the same thread.
 ///
 /// CUPTI is loaded by the first start(), never before. After stop() it is idle, not gone: nothing is

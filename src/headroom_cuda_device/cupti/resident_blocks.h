@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "headroom/trace/device_activity.h"
+#include "headroom/trace/recording/device_activity.h"
 
 namespace headroom::cuda {
 

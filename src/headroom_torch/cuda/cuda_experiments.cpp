@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom_torch/cuda/cuda_experiments.h"
 
-#include "headroom/trace/recorder.h"
+#include "headroom/trace/recording/recorder.h"
 #include "headroom_cuda_device/cupti/cupti_recorder.h"
 #include "headroom_cuda_device/device.h"
 #include "headroom_cuda_device/device_list.h"

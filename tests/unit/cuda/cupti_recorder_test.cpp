@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "../error_message.h"
-#include "headroom/trace/read.h"
-#include "headroom/trace/seed_utilization.h"
-#include "headroom/trace/trace_checks.h"
+#include "headroom/trace/readers/read.h"
+#include "headroom/trace/recording/seed_utilization.h"
+#include "headroom/trace/work/trace_checks.h"
 #include "headroom_cuda_device/cuda_check.h"
 
 namespace headroom::cuda {

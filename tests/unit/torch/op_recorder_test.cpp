@@ -10,9 +10,9 @@
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/json.h"
-#include "headroom/trace/measure_utilization.h"
-#include "headroom/trace/read.h"
-#include "headroom/trace/trace_checks.h"
+#include "headroom/trace/readers/read.h"
+#include "headroom/trace/recording/measure_utilization.h"
+#include "headroom/trace/work/trace_checks.h"
 
 namespace headroom::torch_runner {
 namespace {

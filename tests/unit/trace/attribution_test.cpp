@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/trace/attribution.h"
+#include "headroom/trace/columns/attribution.h"
 
 #include <gmock/gmock.h>
 

@@ -5,9 +5,9 @@
 #include <filesystem>
 
 #include "headroom/trace/analysis.h"
-#include "headroom/trace/collective_calls.h"
-#include "headroom/trace/collective_matching.h"
-#include "headroom/trace/read.h"
+#include "headroom/trace/collectives/collective_calls.h"
+#include "headroom/trace/collectives/collective_matching.h"
+#include "headroom/trace/readers/read.h"
 
 namespace headroom::trace {
 namespace {

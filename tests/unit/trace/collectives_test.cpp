@@ -8,8 +8,8 @@
 #include "analysis_run.h"
 #include "headroom/base/error.h"
 #include "headroom/trace/analysis.h"
-#include "headroom/trace/collective_calls.h"
-#include "headroom/trace/collective_matching.h"
+#include "headroom/trace/collectives/collective_calls.h"
+#include "headroom/trace/collectives/collective_matching.h"
 #include "trace_builder.h"
 
 namespace headroom::trace {

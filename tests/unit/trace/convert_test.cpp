@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/trace/convert.h"
+#include "headroom/trace/readers/convert.h"
 
 #include <gmock/gmock.h>
 #include <unistd.h>

@@ -6,9 +6,9 @@
 #include <array>
 #include <filesystem>
 
-#include "headroom/trace/critical_path_graph.h"
-#include "headroom/trace/read.h"
-#include "headroom/trace/steps.h"
+#include "headroom/trace/columns/steps.h"
+#include "headroom/trace/critical_path/critical_path_graph.h"
+#include "headroom/trace/readers/read.h"
 
 namespace headroom::trace {
 namespace {

@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "headroom/trace/critical_path_graph.h"
+#include "headroom/trace/critical_path/critical_path_graph.h"
 #include "trace_builder.h"
 
 namespace headroom::trace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/trace/device_activity.h"
+#include "headroom/trace/recording/device_activity.h"
 
 #include <gmock/gmock.h>
 
@@ -7,9 +7,9 @@
 #include "analysis_run.h"
 #include "headroom/base/files.h"
 #include "headroom/base/json.h"
-#include "headroom/trace/read.h"
-#include "headroom/trace/seed_utilization.h"
-#include "headroom/trace/trace_checks.h"
+#include "headroom/trace/readers/read.h"
+#include "headroom/trace/recording/seed_utilization.h"
+#include "headroom/trace/work/trace_checks.h"
 
 namespace headroom::trace {
 namespace {

@@ -7,11 +7,11 @@
 #include <ostream>
 
 #include "headroom/base/error.h"
-#include "headroom/trace/attribution.h"
-#include "headroom/trace/kernel_type.h"
-#include "headroom/trace/queue_length.h"
-#include "headroom/trace/read.h"
-#include "headroom/trace/transfers.h"
+#include "headroom/trace/columns/attribution.h"
+#include "headroom/trace/columns/kernel_type.h"
+#include "headroom/trace/readers/read.h"
+#include "headroom/trace/work/queue_length.h"
+#include "headroom/trace/work/transfers.h"
 #include "result_view.h"
 
 namespace headroom::trace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/trace/device_work.h"
+#include "headroom/trace/work/device_work.h"
 
 #include <gmock/gmock.h>
 

@@ -6,8 +6,8 @@
 
 #include "analysis_run.h"
 #include "headroom/base/json.h"
-#include "headroom/trace/device_work.h"
-#include "headroom/trace/occupancy.h"
+#include "headroom/trace/work/device_work.h"
+#include "headroom/trace/work/occupancy.h"
 #include "trace_builder.h"
 
 namespace headroom::trace {

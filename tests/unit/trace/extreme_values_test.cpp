@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "headroom/trace/trace_diff.h"
+#include "headroom/trace/report/trace_diff.h"
 #include "result_view.h"
 #include "trace_builder.h"
 

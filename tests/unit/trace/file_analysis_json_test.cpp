@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/trace/file_analysis_json.h"
+#include "headroom/trace/report/file_analysis_json.h"
 
 #include <gtest/gtest.h>
 

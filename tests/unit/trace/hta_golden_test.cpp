@@ -9,8 +9,8 @@
 #include <ostream>
 #include "headroom/base/json.h"
 
-#include "headroom/trace/device_work.h"
-#include "headroom/trace/read.h"
+#include "headroom/trace/readers/read.h"
+#include "headroom/trace/work/device_work.h"
 #include "hta_view.h"
 #include "result_view.h"
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "headroom/trace/trace.h"
+#include "headroom/trace/columns/trace.h"
 
 namespace headroom::trace {
 

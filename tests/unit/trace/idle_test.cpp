@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/trace/idle_gaps.h"
+#include "headroom/trace/work/idle_gaps.h"
 
 #include <gmock/gmock.h>
 
 #include "headroom/base/error.h"
-#include "headroom/trace/attribution.h"
-#include "headroom/trace/gpu_work.h"
+#include "headroom/trace/columns/attribution.h"
+#include "headroom/trace/work/gpu_work.h"
 #include "result_view.h"
 #include "trace_builder.h"
 

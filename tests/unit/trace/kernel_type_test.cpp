@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/trace/kernel_type.h"
+#include "headroom/trace/columns/kernel_type.h"
 
 #include <gtest/gtest.h>
 

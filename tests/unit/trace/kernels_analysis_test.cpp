@@ -5,7 +5,7 @@
 
 #include "analysis_run.h"
 #include "headroom/base/error.h"
-#include "headroom/trace/duration_stats.h"
+#include "headroom/trace/tables/duration_stats.h"
 #include "trace_builder.h"
 
 namespace headroom::trace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/trace/launch_calls.h"
+#include "headroom/trace/work/launch_calls.h"
 
 #include <gmock/gmock.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/trace/measure_utilization.h"
+#include "headroom/trace/recording/measure_utilization.h"
 
 #include <gmock/gmock.h>
 

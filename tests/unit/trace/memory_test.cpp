@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
-#include "headroom/trace/allocations.h"
-#include "headroom/trace/transfers.h"
+#include "headroom/trace/work/allocations.h"
+#include "headroom/trace/work/transfers.h"
 #include "result_view.h"
 #include "trace_builder.h"
 

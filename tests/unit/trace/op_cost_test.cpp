@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/trace/op_cost.h"
+#include "headroom/trace/cost/op_cost.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "headroom/trace/device_peaks.h"
+#include "headroom/trace/cost/device_peaks.h"
 
 namespace headroom::trace {
 namespace {

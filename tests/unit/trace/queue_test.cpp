@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 
 #include "headroom/base/error.h"
-#include "headroom/trace/attribution.h"
-#include "headroom/trace/queue_length.h"
+#include "headroom/trace/columns/attribution.h"
+#include "headroom/trace/work/queue_length.h"
 #include "result_view.h"
 #include "trace_builder.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/trace/rank_numbers.h"
+#include "headroom/trace/columns/rank_numbers.h"
 
 #include <gmock/gmock.h>
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "headroom/trace/read.h"
+#include "headroom/trace/readers/read.h"
 
 namespace headroom::trace {
 namespace {

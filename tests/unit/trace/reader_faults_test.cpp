@@ -7,7 +7,7 @@
 #include <string>
 
 #include "headroom/base/error.h"
-#include "headroom/trace/read.h"
+#include "headroom/trace/readers/read.h"
 
 namespace headroom::trace {
 namespace {

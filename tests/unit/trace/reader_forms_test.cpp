@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "headroom/base/files.h"
-#include "headroom/trace/read.h"
+#include "headroom/trace/readers/read.h"
 #include "packed_files.h"
 
 namespace headroom::trace {

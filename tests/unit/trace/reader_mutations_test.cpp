@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "headroom/base/error.h"
-#include "headroom/trace/read.h"
+#include "headroom/trace/readers/read.h"
 
 namespace headroom::trace {
 namespace {

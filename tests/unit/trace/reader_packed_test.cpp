@@ -9,7 +9,7 @@
 
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
-#include "headroom/trace/read.h"
+#include "headroom/trace/readers/read.h"
 #include "packed_files.h"
 
 namespace headroom::trace {

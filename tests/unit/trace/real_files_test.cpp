@@ -10,7 +10,7 @@
 #include <ostream>
 #include <string>
 
-#include "headroom/trace/read.h"
+#include "headroom/trace/readers/read.h"
 
 namespace headroom::trace {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/trace/recording_clock.h"
+#include "headroom/trace/recording/recording_clock.h"
 
 #include <gmock/gmock.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/trace/roofline.h"
+#include "headroom/trace/cost/roofline.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 
 #include "headroom/base/error.h"
 #include "headroom/trace/analysis.h"
-#include "headroom/trace/read.h"
+#include "headroom/trace/readers/read.h"
 #include "trace_builder.h"
 
 namespace headroom::trace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/trace/seed_utilization.h"
+#include "headroom/trace/recording/seed_utilization.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/trace/short_name.h"
+#include "headroom/trace/columns/short_name.h"
 
 #include <gtest/gtest.h>
 

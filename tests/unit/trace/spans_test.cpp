@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/trace/spans.h"
+#include "headroom/trace/columns/spans.h"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "analysis_run.h"
-#include "headroom/trace/steps.h"
+#include "headroom/trace/columns/steps.h"
 #include "trace_builder.h"
 
 namespace headroom::trace {

@@ -5,7 +5,7 @@
 
 #include "headroom/base/error.h"
 #include "headroom/trace/analysis.h"
-#include "headroom/trace/straggler_search.h"
+#include "headroom/trace/collectives/straggler_search.h"
 #include "trace_builder.h"
 
 namespace headroom::trace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/trace/tensor_arguments.h"
+#include "headroom/trace/columns/tensor_arguments.h"
 
 #include <gtest/gtest.h>
 

@@ -7,8 +7,8 @@
 
 #include "headroom/base/csv.h"
 #include "headroom/base/files.h"
-#include "headroom/trace/read.h"
-#include "headroom/trace/trace_diff.h"
+#include "headroom/trace/readers/read.h"
+#include "headroom/trace/report/trace_diff.h"
 
 namespace headroom::trace {
 namespace {

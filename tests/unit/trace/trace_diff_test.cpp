@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/trace/trace_diff.h"
+#include "headroom/trace/report/trace_diff.h"
 
 #include <gmock/gmock.h>
 

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "headroom/trace/analysis.h"
-#include "headroom/trace/trace_checks.h"
+#include "headroom/trace/work/trace_checks.h"
 #include "trace_builder.h"
 
 namespace headroom::trace {

@@ -8,10 +8,10 @@
 #include "headroom/base/units.h"
 #include "headroom/stats/quantile.h"
 #include "headroom/trace/analysis.h"
-#include "headroom/trace/cells.h"
-#include "headroom/trace/collective_calls.h"
-#include "headroom/trace/collective_matching.h"
-#include "headroom/trace/collective_tables.h"
+#include "headroom/trace/collectives/collective_calls.h"
+#include "headroom/trace/collectives/collective_matching.h"
+#include "headroom/trace/collectives/collective_tables.h"
+#include "headroom/trace/tables/cells.h"
 
 namespace headroom::trace {
 namespace {

@@ -9,11 +9,11 @@
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
 #include "headroom/trace/analysis.h"
-#include "headroom/trace/cells.h"
-#include "headroom/trace/critical_path_graph.h"
-#include "headroom/trace/critical_path_overlay.h"
-#include "headroom/trace/device_work.h"
-#include "headroom/trace/steps.h"
+#include "headroom/trace/columns/steps.h"
+#include "headroom/trace/critical_path/critical_path_graph.h"
+#include "headroom/trace/critical_path/critical_path_overlay.h"
+#include "headroom/trace/tables/cells.h"
+#include "headroom/trace/work/device_work.h"
 
 namespace headroom::trace {
 namespace {

@@ -4,12 +4,12 @@
 #include <algorithm>
 
 #include "headroom/trace/analysis.h"
-#include "headroom/trace/device_table.h"
-#include "headroom/trace/device_work.h"
-#include "headroom/trace/duration_stats.h"
-#include "headroom/trace/occupancy.h"
-#include "headroom/trace/reading_notes.h"
-#include "headroom/trace/steps.h"
+#include "headroom/trace/columns/steps.h"
+#include "headroom/trace/tables/duration_stats.h"
+#include "headroom/trace/tables/reading_notes.h"
+#include "headroom/trace/work/device_table.h"
+#include "headroom/trace/work/device_work.h"
+#include "headroom/trace/work/occupancy.h"
 
 namespace headroom::trace {
 namespace {

@@ -5,10 +5,10 @@
 
 #include "headroom/base/units.h"
 #include "headroom/trace/analysis.h"
-#include "headroom/trace/cells.h"
-#include "headroom/trace/launch_calls.h"
-#include "headroom/trace/launch_tables.h"
-#include "headroom/trace/reading_notes.h"
+#include "headroom/trace/tables/cells.h"
+#include "headroom/trace/tables/reading_notes.h"
+#include "headroom/trace/work/launch_calls.h"
+#include "headroom/trace/work/launch_tables.h"
 
 namespace headroom::trace {
 namespace {

@@ -7,13 +7,13 @@
 #include <tuple>
 
 #include "headroom/base/units.h"
-#include "headroom/trace/allocation_tables.h"
-#include "headroom/trace/allocations.h"
 #include "headroom/trace/analysis.h"
-#include "headroom/trace/cells.h"
-#include "headroom/trace/device_work.h"
-#include "headroom/trace/duration_stats.h"
-#include "headroom/trace/transfers.h"
+#include "headroom/trace/tables/cells.h"
+#include "headroom/trace/tables/duration_stats.h"
+#include "headroom/trace/work/allocation_tables.h"
+#include "headroom/trace/work/allocations.h"
+#include "headroom/trace/work/device_work.h"
+#include "headroom/trace/work/transfers.h"
 
 namespace headroom::trace {
 namespace {

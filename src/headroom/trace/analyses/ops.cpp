@@ -9,9 +9,9 @@
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
 #include "headroom/trace/analysis.h"
-#include "headroom/trace/cells.h"
-#include "headroom/trace/duration_stats.h"
-#include "headroom/trace/op_tree.h"
+#include "headroom/trace/tables/cells.h"
+#include "headroom/trace/tables/duration_stats.h"
+#include "headroom/trace/work/op_tree.h"
 
 namespace headroom::trace {
 namespace {

@@ -6,12 +6,12 @@
 
 #include "headroom/base/units.h"
 #include "headroom/trace/analysis.h"
-#include "headroom/trace/cells.h"
-#include "headroom/trace/device_work.h"
-#include "headroom/trace/duration_stats.h"
-#include "headroom/trace/kernel_type.h"
-#include "headroom/trace/reading_notes.h"
-#include "headroom/trace/spans.h"
+#include "headroom/trace/columns/kernel_type.h"
+#include "headroom/trace/columns/spans.h"
+#include "headroom/trace/tables/cells.h"
+#include "headroom/trace/tables/duration_stats.h"
+#include "headroom/trace/tables/reading_notes.h"
+#include "headroom/trace/work/device_work.h"
 
 namespace headroom::trace {
 namespace {

@@ -8,12 +8,12 @@
 #include "headroom/base/error.h"
 #include "headroom/base/units.h"
 #include "headroom/trace/analysis.h"
-#include "headroom/trace/attribution.h"
-#include "headroom/trace/cells.h"
-#include "headroom/trace/device_work.h"
-#include "headroom/trace/duration_stats.h"
-#include "headroom/trace/queue_length.h"
-#include "headroom/trace/reading_notes.h"
+#include "headroom/trace/columns/attribution.h"
+#include "headroom/trace/tables/cells.h"
+#include "headroom/trace/tables/duration_stats.h"
+#include "headroom/trace/tables/reading_notes.h"
+#include "headroom/trace/work/device_work.h"
+#include "headroom/trace/work/queue_length.h"
 
 namespace headroom::trace {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/trace/roofline.h"
+#include "headroom/trace/cost/roofline.h"
 
 #include <fmt/format.h>
 
@@ -11,9 +11,9 @@
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
 #include "headroom/trace/analysis.h"
-#include "headroom/trace/cells.h"
-#include "headroom/trace/device_work.h"
-#include "headroom/trace/reading_notes.h"
+#include "headroom/trace/tables/cells.h"
+#include "headroom/trace/tables/reading_notes.h"
+#include "headroom/trace/work/device_work.h"
 
 namespace headroom::trace {
 namespace {

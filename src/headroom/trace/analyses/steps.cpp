@@ -6,10 +6,10 @@
 
 #include "headroom/stats/quantile.h"
 #include "headroom/trace/analysis.h"
-#include "headroom/trace/cells.h"
-#include "headroom/trace/device_work.h"
-#include "headroom/trace/host_activity.h"
-#include "headroom/trace/steps.h"
+#include "headroom/trace/columns/steps.h"
+#include "headroom/trace/tables/cells.h"
+#include "headroom/trace/work/device_work.h"
+#include "headroom/trace/work/host_activity.h"
 
 namespace headroom::trace {
 namespace {

@@ -9,13 +9,13 @@
 #include "headroom/base/units.h"
 #include "headroom/stats/quantile.h"
 #include "headroom/trace/analysis.h"
-#include "headroom/trace/cells.h"
-#include "headroom/trace/collective_calls.h"
-#include "headroom/trace/collective_matching.h"
-#include "headroom/trace/collective_tables.h"
-#include "headroom/trace/steps.h"
-#include "headroom/trace/stored_rows.h"
-#include "headroom/trace/straggler_search.h"
+#include "headroom/trace/collectives/collective_calls.h"
+#include "headroom/trace/collectives/collective_matching.h"
+#include "headroom/trace/collectives/collective_tables.h"
+#include "headroom/trace/collectives/straggler_search.h"
+#include "headroom/trace/columns/steps.h"
+#include "headroom/trace/tables/cells.h"
+#include "headroom/trace/tables/stored_rows.h"
 
 namespace headroom::trace {
 namespace {

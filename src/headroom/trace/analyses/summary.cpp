@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "headroom/trace/advice.h"
 #include "headroom/trace/analysis.h"
-#include "headroom/trace/attribution.h"
-#include "headroom/trace/cells.h"
-#include "headroom/trace/device_table.h"
-#include "headroom/trace/device_work.h"
-#include "headroom/trace/duration_stats.h"
-#include "headroom/trace/reading_notes.h"
+#include "headroom/trace/columns/attribution.h"
+#include "headroom/trace/tables/cells.h"
+#include "headroom/trace/tables/duration_stats.h"
+#include "headroom/trace/tables/reading_notes.h"
+#include "headroom/trace/work/advice.h"
+#include "headroom/trace/work/device_table.h"
+#include "headroom/trace/work/device_work.h"
 
 namespace headroom::trace {
 namespace {

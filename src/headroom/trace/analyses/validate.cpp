@@ -8,9 +8,9 @@
 
 #include "headroom/base/text.h"
 #include "headroom/trace/analysis.h"
-#include "headroom/trace/cells.h"
-#include "headroom/trace/steps.h"
-#include "headroom/trace/trace_checks.h"
+#include "headroom/trace/columns/steps.h"
+#include "headroom/trace/tables/cells.h"
+#include "headroom/trace/work/trace_checks.h"
 
 namespace headroom::trace {
 namespace {

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "headroom/trace/columns/trace.h"
 #include "headroom/trace/readers/local_names.h"
 #include "headroom/trace/readers/local_threads.h"
-#include "headroom/trace/trace.h"
 
 namespace headroom::trace::readers {
 

@@ -5,8 +5,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "headroom/trace/columns/trace.h"
 #include "headroom/trace/readers/batch.h"
-#include "headroom/trace/trace.h"
 
 namespace headroom::trace::readers {
 

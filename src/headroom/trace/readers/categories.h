@@ -3,8 +3,8 @@
 
 #include <string_view>
 
-#include "headroom/trace/read.h"
-#include "headroom/trace/trace.h"
+#include "headroom/trace/columns/trace.h"
+#include "headroom/trace/readers/read.h"
 
 namespace headroom::trace::readers {
 

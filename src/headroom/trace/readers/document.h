@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "headroom/trace/read.h"
 #include "headroom/trace/readers/event_pipeline.h"
+#include "headroom/trace/readers/read.h"
 #include "headroom/trace/readers/text_feed.h"
 #include "headroom/trace/readers/tolerant_scan.h"
 #include "headroom/trace/readers/trace_assembly.h"

@@ -10,8 +10,8 @@
 #include <mutex>
 #include <vector>
 
-#include "headroom/trace/read.h"
 #include "headroom/trace/readers/event_list.h"
+#include "headroom/trace/readers/read.h"
 #include "headroom/trace/readers/text_feed.h"
 #include "headroom/trace/readers/token_index.h"
 #include "headroom/trace/readers/trace_assembly.h"

@@ -6,11 +6,11 @@
 #include <optional>
 #include <string>
 
-#include "headroom/trace/read.h"
 #include "headroom/trace/readers/batch.h"
 #include "headroom/trace/readers/event_arguments.h"
 #include "headroom/trace/readers/event_fields.h"
 #include "headroom/trace/readers/quick_number.h"
+#include "headroom/trace/readers/read.h"
 
 namespace headroom::trace::readers {
 

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "headroom/trace/names.h"
+#include "headroom/trace/columns/names.h"
 
 namespace headroom::trace::readers {
 

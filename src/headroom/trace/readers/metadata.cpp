@@ -7,7 +7,7 @@
 
 #include "headroom/base/json.h"
 #include "headroom/base/text.h"
-#include "headroom/trace/rank_numbers.h"
+#include "headroom/trace/columns/rank_numbers.h"
 #include "headroom/trace/readers/batch.h"
 #include "headroom/trace/readers/json_text.h"
 

@@ -3,8 +3,8 @@
 
 #include <filesystem>
 
-#include "headroom/trace/read.h"
 #include "headroom/trace/readers/event_rewriter.h"
+#include "headroom/trace/readers/read.h"
 
 namespace headroom::trace {
 

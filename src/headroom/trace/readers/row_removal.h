@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "headroom/trace/trace.h"
+#include "headroom/trace/columns/trace.h"
 
 namespace headroom::trace::readers {
 

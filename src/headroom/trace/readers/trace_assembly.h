@@ -6,10 +6,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "headroom/trace/read.h"
+#include "headroom/trace/columns/trace.h"
 #include "headroom/trace/readers/batch.h"
 #include "headroom/trace/readers/begin_end_pairs.h"
-#include "headroom/trace/trace.h"
+#include "headroom/trace/readers/read.h"
 
 namespace headroom::trace::readers {
 

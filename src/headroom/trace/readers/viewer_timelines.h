@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "headroom/trace/trace.h"
+#include "headroom/trace/columns/trace.h"
 
 namespace headroom::trace::readers {
 

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "headroom/trace/columns/trace.h"
+#include "headroom/trace/cost/device_peaks.h"
+#include "headroom/trace/cost/op_cost.h"
+
+namespace headroom::trace {
+
+/// The calls of one operator with the same shapes, types and peak.
+struct RooflineRow {
+  NameId op = kNoName, dims = kNoName, types = kNoName;
+  MathType math = MathType::kF32;
+  bool is_product = false;
+  std::int64_t calls = 0;
+  double device_ns = 0;         ///< of all that the calls launched
+  double flops = 0, bytes = 0;  ///< of all calls
+  double compute_ns = 0,
+         memory_ns = 0;  ///< what they take at the device's peaks; 0 where a peak is not known
+  double roof_ns = 0;    ///< sum over the calls of the longer of the two
+};
+
+/// GPU work by whether its cost is known.
+enum class Coverage : std::uint8_t {
+  kKnown,
+  kUnknown,        ///< launched by an operator whose cost is not known
+  kNoOp,           ///< no operator is known to have launched it
+  kCommunication,  ///< bounded by links
+  kHostCopy        ///< copies to and from the host: bounded by the link to it
+};
+inline constexpr std::size_t kCoverages = 5;
+const char* to_string(Coverage coverage);
+
+struct Roofline {
+  std::vector<RooflineRow> rows;  ///< by device time, longest first
+  double covered_ns[kCoverages] = {};
+  std::int64_t covered_works[kCoverages] = {};
+  struct Unknown {
+    NameId op = kNoName;
+    std::int64_t works = 0;
+    double device_ns = 0;
+  };
+  std::vector<Unknown> unknown;  ///< operators of Coverage::kUnknown, longest first
+};
+
+/// Each piece of GPU work goes to the innermost operator around its launch whose cost is known; to none where
+/// that operator's own work is already known by operators inside it. Needs kLaunches, kOps and kOpArguments.
+Roofline roofline(const Trace& trace, const DevicePeaks& peaks);
+
+}  // namespace headroom::trace

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/trace/recording/measure_utilization.h"
+
+#include <chrono>
+
+#include "headroom/base/error.h"
+#include "headroom/trace/columns/kernel_type.h"
+#include "headroom/trace/readers/read.h"
+
+namespace headroom::trace {
+namespace {
+
+void call(const std::function<void()>& function) {
+  if (function) function();
+}
+
+double seconds(const MeasureOptions& options) {
+  if (options.now_s) return options.now_s();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+void run(const std::function<void()>& function, const MeasureOptions& options, int times) {
+  for (int i = 0; i < times; ++i) {
+    function();
+    call(options.synchronize);
+  }
+}
+
+Trace record(const std::function<void()>& function, Recorder& recorder, const MeasureOptions& options) {
+  recorder.start();
+  try {
+    call(options.synchronize);
+    call(options.reset);
+    run(function, options, options.runs);
+  } catch (...) {
+    recorder.stop();
+    throw;
+  }
+  Recording recording = recorder.stop();
+  if (auto* const trace = std::get_if<Trace>(&recording)) return std::move(*trace);
+  ReadOptions reading;
+  reading.needs = kSeedUtilizationNeeds;
+  return read(std::get<std::filesystem::path>(recording), reading);
+}
+
+}  // namespace
+
+MeasuredUtilization measure_utilization(const std::function<void()>& function, Recorder& recorder,
+                                        const MeasureOptions& options) {
+  if (!function) throw Error("measure_utilization: there is no function to run");
+  if (options.runs < 1 || options.warm_up < 0)
+    throw Error("measure_utilization: give at least one run, and a warm-up of none or more");
+  call(options.reset);
+  run(function, options, options.warm_up);
+  call(options.reset);
+  MeasuredUtilization measured;
+  const double start = seconds(options);
+  run(function, options, options.runs);
+  measured.length_s = seconds(options) - start;
+  if (!(measured.length_s > 0))
+    throw Error("measure_utilization: the runs took no time that the clock can tell: give more of them");
+  measured.trace = record(function, recorder, options);
+  measured.as_pytorch = seed_utilization(measured.trace, measured.length_s);
+  measured.devices = breakdown(measured.trace);
+  return measured;
+}
+
+}  // namespace headroom::trace

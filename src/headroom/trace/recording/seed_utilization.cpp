@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/trace/recording/seed_utilization.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "headroom/base/error.h"
+
+namespace headroom::trace {
+namespace {
+
+struct Event {
+  double ts = 0, dur = 0;  // microseconds, as Python's float
+  bool is_matmul_or_convolution = false;
+};
+
+/// The double nearest to ns / 1000: what Python reads from the file's decimal microseconds. A long double
+/// holds every int64, and its quotient is never near enough to a tie between two doubles to fall on the wrong
+/// side: a multiple of 1/1000 that is no tie is 1/125 of a double's half step away from one at least.
+double microseconds(std::int64_t ns) {
+  static_assert(std::numeric_limits<long double>::digits >= 64);
+  return static_cast<double>(static_cast<long double>(ns) / 1000.0L);
+}
+
+/// The rows of trace.threads of which the process is labelled as a GPU.
+std::vector<bool> gpu_threads(const Trace& trace) {
+  std::unordered_set<std::string_view> pids;
+  for (const Thread& thread : trace.threads) {
+    if (thread.process_labels.find("GPU") != std::string::npos) pids.insert(thread.pid);
+  }
+  std::vector<bool> is_gpu;
+  for (const Thread& thread : trace.threads) is_gpu.push_back(pids.contains(thread.pid));
+  return is_gpu;
+}
+
+/// The union as the original sums it: rounded after each event, in the order of the starts.
+double busy_microseconds(const std::vector<Event>& by_start, bool only_matmul_or_convolution) {
+  double total = 0, end = -std::numeric_limits<double>::infinity();
+  for (const Event& event : by_start) {
+    if (only_matmul_or_convolution && !event.is_matmul_or_convolution) continue;
+    const double event_end = event.ts + event.dur;
+    total += std::isinf(end) ? event.dur : std::max(event_end - std::max(event.ts, end), 0.0);
+    end = std::max(end, event_end);
+  }
+  return total;
+}
+
+}  // namespace
+
+bool is_seed_matmul_or_convolution(std::string_view name) {
+  constexpr std::string_view kParts[] = {"gemm", "conv", "cutlass", "wgrad"};
+  return std::ranges::any_of(
+      kParts, [&](std::string_view part) { return name.find(part) != std::string_view::npos; });
+}
+
+SeedUtilization seed_utilization(const Trace& trace, double length_s) {
+  if (!(length_s > 0) || std::isinf(length_s))
+    throw Error(fmt::format(
+        "a length of {} s: give the seconds that the run takes without the profiler, above 0", length_s));
+  const Events& events = trace.events;
+  const std::vector<bool> is_gpu = gpu_threads(trace);
+  std::vector<Event> found;
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    if (!is_gpu[events.thread[i]]) continue;
+    found.push_back({microseconds(events.start_ns[i] - trace.base_time_ns),
+                     microseconds(events.duration_ns[i]),
+                     is_seed_matmul_or_convolution(trace.names[events.name[i]])});
+  }
+  std::ranges::stable_sort(found, {}, &Event::ts);
+  const double length_us = length_s * 1e6;
+  return {busy_microseconds(found, false) / length_us, busy_microseconds(found, true) / length_us};
+}
+
+}  // namespace headroom::trace

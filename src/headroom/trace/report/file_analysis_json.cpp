@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/trace/report/file_analysis_json.h"
+
+#include <cmath>
+#include <limits>
+
+#include "headroom/base/error.h"
+#include "headroom/base/json.h"
+
+namespace headroom::trace {
+namespace {
+
+/// JSON has no words for these; as text they would be the text of a cell.
+Json real_json(double value) {
+  if (std::isfinite(value)) return value;
+  return Json{{"real", std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf"}};
+}
+
+double real_of(const Json& json) {
+  if (json.is_number()) return json.get<double>();
+  const auto text = json.at("real").get<std::string>();
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  return text == "nan" ? std::numeric_limits<double>::quiet_NaN() : text == "inf" ? kInfinity : -kInfinity;
+}
+
+Json cell_json(const Cell& cell) {
+  if (const auto* text = std::get_if<std::string>(&cell)) return *text;
+  if (const auto* whole = std::get_if<std::int64_t>(&cell)) return *whole;
+  if (const auto* real = std::get_if<double>(&cell)) return real_json(*real);
+  return nullptr;
+}
+
+Cell cell_from_json(const Json& json) {
+  if (json.is_null()) return {};
+  if (json.is_string()) return json.get<std::string>();
+  // A double is written with a point or an exponent, and read as one.
+  if (json.is_number_integer()) return json.get<std::int64_t>();
+  return real_of(json);
+}
+
+Json table_json(const DataTable& table) {
+  Json columns = Json::array(), rows = Json::array();
+  for (const Column& column : table.columns) {
+    columns.push_back(Json::array({column.key, column.title, static_cast<int>(column.kind)}));
+  }
+  for (const std::vector<Cell>& cells : table.rows) {
+    Json row = Json::array();
+    for (const Cell& cell : cells) row.push_back(cell_json(cell));
+    rows.push_back(std::move(row));
+  }
+  return {{"key", table.key},
+          {"title", table.title},
+          {"columns", columns},
+          {"rows", rows},
+          {"for_combining", table.is_for_combining}};
+}
+
+DataTable table_of(const Json& json) {
+  DataTable table{json.at("key").string(), json.at("title").string(), {}, {}};
+  for (const Json& column : json.at("columns")) {
+    table.columns.push_back(
+        {column.at(0).string(), column.at(1).string(), static_cast<Kind>(column.at(2).get<int>())});
+  }
+  for (const Json& cells : json.at("rows")) {
+    std::vector<Cell>& row = table.rows.emplace_back();
+    for (const Json& cell : cells) row.push_back(cell_from_json(cell));
+  }
+  table.is_for_combining = json.at("for_combining").get<bool>();
+  return table;
+}
+
+Json result_json(const AnalysisResult& result) {
+  Json tables = Json::array(), headlines = Json::array();
+  for (const DataTable& table : result.tables) tables.push_back(table_json(table));
+  for (const Headline& headline : result.headlines) {
+    headlines.push_back(Json::array({headline.metric, static_cast<int>(headline.kind),
+                                     headline.lower_is_better, real_json(headline.value), headline.device}));
+  }
+  Json files = Json::array();
+  for (const OutputFile& file : result.files) files.push_back(Json::array({file.path, file.content}));
+  return {{"tables", tables}, {"headlines", headlines}, {"notes", result.notes}, {"files", files}};
+}
+
+AnalysisResult result_of(const Json& json) {
+  AnalysisResult result;
+  for (const Json& table : json.at("tables")) result.tables.push_back(table_of(table));
+  for (const Json& headline : json.at("headlines")) {
+    result.headlines.push_back({headline.at(0).string(), static_cast<Kind>(headline.at(1).get<int>()),
+                                headline.at(2).get<bool>(), real_of(headline.at(3)),
+                                headline.at(4).string()});
+  }
+  result.notes = json.at("notes").get<std::vector<std::string>>();
+  for (const Json& file : json.at("files"))
+    result.files.push_back({file.at(0).string(), file.at(1).string()});
+  return result;
+}
+
+Json problems_json(const Problems& problems) {
+  Json first = Json::array();
+  for (const Problem& problem : problems.first) first.push_back(Json::array({problem.offset, problem.what}));
+  return {{"count", problems.count}, {"events_skipped", problems.events_skipped}, {"first", first}};
+}
+
+Problems problems_of(const Json& json) {
+  Problems problems{
+      json.at("count").get<std::uint64_t>(), json.at("events_skipped").get<std::uint64_t>(), {}};
+  for (const Json& problem : json.at("first"))
+    problems.first.push_back({problem.at(0).get<std::uint64_t>(), problem.at(1).string()});
+  return problems;
+}
+
+Json devices_json(const std::vector<DeviceProperties>& devices) {
+  Json list = Json::array();
+  for (const DeviceProperties& device : devices) {
+    list.push_back(Json::array({device.id, device.name, device.total_memory_bytes, device.multiprocessors,
+                                device.max_threads_per_multiprocessor, device.warp_size}));
+  }
+  return list;
+}
+
+std::vector<DeviceProperties> devices_of(const Json& json) {
+  std::vector<DeviceProperties> devices;
+  for (const Json& device : json) {
+    const auto whole = [&](int index) { return device.at(index).get<std::int32_t>(); };
+    devices.push_back(
+        {whole(0), device.at(1).string(), device.at(2).get<double>(), whole(3), whole(4), whole(5)});
+  }
+  return devices;
+}
+
+Json facts_json(const TraceFacts& facts) {
+  Json json{{"source", facts.source},
+            {"file_bytes", facts.file_bytes},
+            {"json_bytes", facts.json_bytes},
+            {"events_seen", facts.events_seen},
+            {"start_ns", facts.start_ns},
+            {"end_ns", facts.end_ns},
+            {"recorded_at_s", facts.recorded_at_s},
+            {"is_complete", facts.is_complete},
+            {"problems", problems_json(facts.problems)},
+            {"devices", devices_json(facts.devices)}};
+  if (facts.rank) json["rank"] = *facts.rank;
+  if (facts.world_size) json["world_size"] = *facts.world_size;
+  return json;
+}
+
+TraceFacts facts_from(const Json& json) {
+  TraceFacts facts;
+  json.at("source").get_to(facts.source);
+  json.at("file_bytes").get_to(facts.file_bytes);
+  json.at("json_bytes").get_to(facts.json_bytes);
+  json.at("events_seen").get_to(facts.events_seen);
+  json.at("start_ns").get_to(facts.start_ns);
+  json.at("end_ns").get_to(facts.end_ns);
+  json.at("recorded_at_s").get_to(facts.recorded_at_s);
+  json.at("is_complete").get_to(facts.is_complete);
+  facts.problems = problems_of(json.at("problems"));
+  facts.devices = devices_of(json.at("devices"));
+  if (json.contains("rank")) facts.rank = json.at("rank").get<std::int64_t>();
+  if (json.contains("world_size")) facts.world_size = json.at("world_size").get<std::int64_t>();
+  return facts;
+}
+
+}  // namespace
+
+std::string to_text(std::span<const FileAnalysis> analyses) {
+  Json list = Json::array();
+  for (const FileAnalysis& analysis : analyses) {
+    list.push_back({{"facts", facts_json(analysis.facts)},
+                    {"error", analysis.error},
+                    {"result", result_json(analysis.result)}});
+  }
+  return dump_json(list);
+}
+
+std::vector<FileAnalysis> file_analyses_from_text(std::string_view text) {
+  const Json list = parse_json(text, "the analyses of another process");
+  std::vector<FileAnalysis> analyses;
+  try {
+    for (const Json& json : list) {
+      analyses.push_back(
+          {facts_from(json.at("facts")), json.at("error").string(), result_of(json.at("result"))});
+    }
+  } catch (const JsonError& error) {
+    throw Error(std::string("the analyses of another process are not in the form of this version: ") +
+                error.what() + "; start the same build everywhere");
+  }
+  return analyses;
+}
+
+}  // namespace headroom::trace
