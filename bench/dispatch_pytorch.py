@@ -145,7 +145,8 @@ def main():
     print("\nover the local operator, PyTorch / headroom:")
     for kind in ("hit", "miss"):
         mine, other = over_local(ours, kind), over_local(theirs, kind)
-        print(f"  {kind:6} {other:8.2f} / {mine:.2f} µs = {other / mine:.1f}x")
+        ratio = f" = {other / mine:.1f}x" if mine > 0 and other > 0 else ""
+        print(f"  {kind:6} {other:8.2f} / {mine:.2f} µs{ratio}")
     return 0
 
 

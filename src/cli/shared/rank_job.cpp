@@ -50,7 +50,9 @@ SessionRequest rank_session(const RankStart& start, RankPatience patience, const
   request.selection.caches = Caches::kHot;
   request.selection.seed = seed;
   request.stop = stop;
-  request.processes = 1;
+  // What differs from one job of the same program to the next would pass for a difference of two.
+  constexpr int kJobsWhereCompared = 3;
+  request.processes = start.runners.size() > 1 ? kJobsWhereCompared : 1;
   request.limits = false;
   request.sample_ns = 1;
   return request;

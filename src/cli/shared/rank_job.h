@@ -25,8 +25,8 @@ Environment rank_environment(const char* command, const Arguments& arguments, co
 Environment rank_environment(const char* command, const Arguments& arguments, const RankStart& start,
                              const RankHello& hello);
 
-/// What the engine is asked for to measure on these ranks: a sample is one iteration, in one job, without
-/// limits of the machine.
+/// What the engine is asked for to measure on these ranks: a sample is one iteration, without limits of the
+/// machine; in one job, in three of each program where several are compared.
 SessionRequest rank_session(const RankStart& start, RankPatience patience, const StopRule& stop,
                             std::uint64_t seed, const std::string& backend = "gloo");
 /// Throws Error where the runner has none of that name.

@@ -137,7 +137,15 @@ std::vector<ProcessSamples> samples_of(const Track& track, const MetricForm& for
   return processes;
 }
 
-/// The samples of each rank as those of a process.
+void append(ProcessSamples& samples, const ProcessSamples& more) {
+  samples.values.insert(samples.values.end(), more.values.begin(), more.values.end());
+  samples.rounds.insert(samples.rounds.end(), more.rounds.begin(), more.rounds.end());
+  samples.noise.insert(samples.noise.end(), more.noise.begin(), more.noise.end());
+  samples.device.insert(samples.device.end(), more.device.begin(), more.device.end());
+}
+
+/// The samples of each rank as those of a process, of all the jobs that were started one after the other:
+/// that these differ is in the ratio to another case, which is of the readings.
 std::vector<ProcessSamples> samples_of_ranks(const Track& track, const MetricForm& form) {
   std::vector<ProcessSamples> all;
   for (std::size_t rank = 0; rank < track.readings.front().ranks.size(); ++rank) {
@@ -146,10 +154,10 @@ std::vector<ProcessSamples> samples_of_ranks(const Track& track, const MetricFor
       const RankSample& sample = reading.ranks.at(rank);
       return form.value({.ns = sample.elapsed_ns, .columns = sample.columns});
     };
-    for (ProcessSamples& samples : samples_of(track, own)) {
-      samples.pid = track.readings.front().ranks[rank].pid;
-      all.push_back(std::move(samples));
-    }
+    std::vector<ProcessSamples> jobs = samples_of(track, own);
+    jobs.front().pid = track.readings.front().ranks[rank].pid;
+    for (std::size_t job = 1; job < jobs.size(); ++job) append(jobs.front(), jobs[job]);
+    all.push_back(std::move(jobs.front()));
   }
   return all;
 }
