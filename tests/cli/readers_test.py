@@ -70,7 +70,7 @@ class Readers(CommandLineTest):
             for case in cases:
                 latency = compared[case, "latency"]
                 self.assertGreater(latency["ratio"], 0, latency)
-                self.assertEqual(latency["n"], 8)
+                self.assertIn(latency["n"], range(1, 9))  # what looks like warm-up is left out
                 self.assertIn((case, "user_time"), compared)
 
     def test_what_is_no_file_of_results(self):
