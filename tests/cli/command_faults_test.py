@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`headroom ab` and `headroom time` with commands that are missing, fail, hang, flood, fork, or are cut short."""
+import contextlib
 import os
 import pathlib
 import resource
@@ -25,6 +26,12 @@ def processes_with(text):
         except OSError:
             pass
     return found
+
+
+def kill_processes_with(text):
+    for pid in processes_with(text):
+        with contextlib.suppress(ProcessLookupError):  # it may end by itself in between
+            os.kill(pid, signal.SIGKILL)
 
 
 def children_of(pid):
@@ -107,7 +114,7 @@ class CommandFaultsTest(CommandLineTest):
         # The shell waits until the daemon has left its group: what is still in it when the shell ends is ended with it.
         result = headroom("time", "--no-store", "--max-rounds", "2", "--output", "pipe", "--shell",
                           f"setsid sh -c 'touch {away}; exec sleep {mark}' & until [ -e {away} ]; do :; done", timeout=60)
-        self.addCleanup(lambda: [os.kill(pid, signal.SIGKILL) for pid in processes_with(f"sleep {mark}")])
+        self.addCleanup(kill_processes_with, f"sleep {mark}")
         self.assert_exit(result, 0)
         self.assertTrue(processes_with(f"sleep {mark}"), "what left the group is not ours to end")
 
