@@ -4,21 +4,25 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
+#include <chrono>
+#include <memory>
+#include <string>
 
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
 #include "headroom/machine/perf_event.h"
 #include "headroom/machine/rank_cpus.h"
 #include "headroom/process/affinity.h"
+#include "headroom/runner/rank_hello.h"
 #include "headroom/runner/registry_server.h"
 #include "headroom_torch/collectives/collectives_experiments.h"
 #include "headroom_torch/compat.h"
-#include "headroom_torch/ddp/ddp_service.h"
+#include "headroom_torch/ddp/ddp_experiments.h"
 #include "headroom_torch/dispatch/dispatch_experiments.h"
 #include "headroom_torch/dtensor/nccl_connection.h"
 #include "headroom_torch/failure_text.h"
+#include "headroom_torch/rank_context.h"
 #include "headroom_torch/torch_blas.h"
 
 namespace headroom::torch_runner {
@@ -36,7 +40,6 @@ RankHello hello_of(const RankPlace& place) {
   hello.pid = ::getpid();
   hello.library = fmt::format("libtorch {}", kTorchVersion);
   hello.no_counters = InstructionCounter().absence();
-  hello.models = ddp_models();
   hello.arguments = environment_variable(kRankArgumentsVariable).value_or("");
   hello.host = host_name();
   hello.cores = cores_of(cpus_of_rank(place, allowed_cpus(), 1));
@@ -62,10 +65,16 @@ dtensor::WorldPtr connect(const RankPlace& place, double timeout_s) {
 /// One conversation.
 class RankService {
  public:
-  explicit RankService(const RankPlace& place) : context_{place, {}} {
+  explicit RankService(const RankPlace& place) : context_(place) {
     registry_.describe_blas_with(torch_blas);
     add_collectives(registry_, context_);
     add_dispatch(registry_, context_);
+    add_ddp(registry_, context_);
+    registry_.trace_with([this](const std::string& folder, const std::function<void()>& run) {
+      context_.trace = folder;
+      run();
+      context_.trace.clear();
+    });
   }
 
   Json answer(const Json& request) {
@@ -76,8 +85,7 @@ class RankService {
     }
     if (!context_.world) throw Error("the ranks have not met");
     if (what == "backend") return has_backend(json_string(request, "backend", "request"));
-    const auto part = std::ranges::find_if(parts_, [&](const auto& known) { return known->takes(what); });
-    return part == parts_.end() ? server_.answer(request) : (*part)->answer(what, request);
+    return server_.answer(request);
   }
 
  private:
@@ -91,7 +99,6 @@ class RankService {
   RankContext context_;
   Registry registry_;
   RegistryServer server_{registry_};
-  std::array<std::unique_ptr<RankPart>, 1> parts_{ddp_service(context_)};
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A rank process without libtorch: speaks the protocols of runners and of headroom ddp, with times from a formula, and
+"""A rank process without libtorch: speaks the protocol of runners, with times from a formula, and
 fails on demand. SCRIPTED_RANK is "WHAT:RANK:WHEN", for example "die:1:sample", or "die:1:sample#30" of the 30th.
 SCRIPTED_BEGUN is a file that rank 0 makes when it is asked for the 100th sample."""
 import json
@@ -14,8 +14,7 @@ RANK, SIZE = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 LINES = os.fdopen(int(os.environ["HEADROOM_FD"]), "rb+", buffering=0)
 WHAT, WHO, WHEN = (os.environ.get("SCRIPTED_RANK", "nothing::") + "::").split(":")[:3]
 OPS = {"add": True, "full": True, "addmm": False}  # whether it is measured by default
-MODELS = [{"name": "resnet18", "summary": "a network", "default": True},
-          {"name": "mlp", "summary": "layers", "default": False}]
+MODELS = {"resnet18": True, "mlp": False}  # the same
 HIT_NS = float(os.environ.get("SCRIPTED_HIT_NS", "5000"))
 
 
@@ -56,40 +55,33 @@ def cycle(op, values):
     return hit, columns
 
 
-def rounds(setup, count):
-    """100 ms an iteration with DDP, 80 without the reduction, 70 without DDP; rank 1 computes a tenth longer."""
-    ddp, ranks = setup["ddp"], setup["ranks"]
-    base = (100e6 if ranks > 1 else 80e6) if ddp else 70e6
-    reply = {"iteration_ns": [base + 1e5 * i for i in range(count)],
-             "alone_ns": [80e6 * (1.1 if RANK == 1 else 1)] * count if ddp and ranks > 1 else [],
-             "forward_ns": [25e6] * count, "backward_ns": [40e6] * count, "step_ns": [5e6] * count,
-             "wait_ns": [20e6] * count, "communication_ns": [50e6] * count, "hidden_ns": [30e6] * count, "buckets": []}
-    if ddp:
-        reply["buckets"] = [{"bytes": 1 << 20, "tensors": 3, "launched_ns": [5e6] * count, "completed_ns": [9e6] * count},
-                            {"bytes": 4 << 20, "tensors": 9, "launched_ns": [15e6] * count, "completed_ns": [35e6] * count}]
-    return reply
+def iteration(axes, values):
+    """An iteration in ns and its columns in s: 100 ms with DDP, 80 without the reduction, 70 without DDP; rank 1 computes a
+    tenth longer."""
+    ddp, ranks = axes["ddp"] == "yes", int(axes["ranks"])
+    ns = (100e6 if ranks > 1 else 80e6) if ddp else 70e6
+    alone = 80e6 * (1.1 if RANK == 1 else 1)
+    columns = {"without reduction": alone, "exposed communication": ns - alone} if ddp and ranks > 1 else {}
+    columns.update({"forward": 25e6, "backward": 40e6, "wait": 20e6, "step": 5e6})
+    if ddp and ranks > 1:
+        columns["communication"] = 50e6
+    columns = {name: column * 1e-9 for name, column in columns.items()}
+    return ns * values.uniform(1, 1.001), {**columns, "overlap": 0.6} if ddp and ranks > 1 else columns
 
 
-def ddp_answer(setup, request):
-    what = request["do"]
-    if not setup["each_alone"] and RANK >= setup["ranks"]:
-        return {"idle": True}
-    if what == "train":
-        differs = WHAT == "differ" and WHO == str(RANK)
-        need = 10**15 if setup["batch_size"] > 10**6 else 10**6
-        return {"parameters": 11689512, "tensors": 62, "layout": "other" if differs else "same", "need_bytes": need,
-                "takes_images": setup["model"] != "mlp",
-                "available_bytes": 10**10, "host": "here"}
-    if what == "rounds":
-        time.sleep(0.005)
-        return rounds(setup, request["count"])
-    if what == "agree":
-        diverges = WHAT == "diverge" and WHO == str(RANK)
-        unused = {"unused": ["fc.bias"], "threads": [os.environ.get("OPENBLAS_NUM_THREADS", "none")]}.get(WHAT, [])
-        return {"parameters": "bad" if diverges else "good", "unused": unused, "loss": 6.9}
-    if what == "reduce":
-        return {"ns": [[1e5 + 2.0 * size] * request["count"] for size in request["bytes"]]}
-    return {what: True}
+def conclusion(axes):
+    """Of training, as its last words."""
+    if WHAT == "diverge":
+        return {"failed": f"rank {WHO} has other parameters than rank 0 after 9 iterations"}
+    notes, series = {}, []
+    if WHAT in ("unused", "threads"):
+        notes["unused parameters"] = {"unused": "fc.bias", "threads": os.environ.get("OPENBLAS_NUM_THREADS", "none")}[WHAT]
+    if axes["ddp"] == "yes" and int(axes["ranks"]) > 1:
+        for i, (size, tensors, launched, completed) in enumerate(((1 << 20, 3, 5e3, 9e3), (4 << 20, 9, 15e3, 35e3))):
+            series += [{"name": f"bucket {i} {what}", "unit": "us", "values": [us] * 20,
+                        "info": {"bytes": str(size), "tensors": str(tensors)}}
+                       for what, us in (("launched", launched), ("completed", completed))]
+    return {"notes": notes, "series": series}
 
 
 COLLECTIVES = {"all_reduce": lambda n: 2 * (n - 1) / n, "all_gather": lambda n: (n - 1) / n,
@@ -105,15 +97,24 @@ def describe():
     placed = {"mesh": "4", "placements": "S(0)", "shape": "512x512", "dtype": "f32", "repeats": "9"}
     return {"experiments": [experiment(op, {"bytes": "64", "ranks": "2", "dtype": "f32"}) for op in COLLECTIVES] +
             [experiment("dispatch." + op, placed, on_request=not by_default, each_rank_counts=True)
-             for op, by_default in OPS.items()]}
+             for op, by_default in OPS.items()] +
+            [experiment("ddp." + model, {"batch_size": "32", "ranks": "1", "ddp": "no", "bucket_size": "26214400",
+                                         "transport": "gloo", **({"image_size": "64"} if model != "mlp" else {})},
+                        backends=["headroom", "c10d"], on_request=not by_default, each_rank_counts=True)
+             for model, by_default in MODELS.items()]}
 
 
 def metrics(name, axes):
     def metric(name, unit, **more):
-        return {"name": name, "unit": unit, "amount": 0, "is_rate": False, "higher_is_better": False, **more}
+        return {**{"name": name, "unit": unit, "amount": 0, "is_rate": False, "higher_is_better": False}, **more}
     if name.startswith("dispatch."):
         return [metric(column, "1" if column.startswith("instructions") else "us", is_column=True)
                 for column in cycle(name.removeprefix("dispatch."), random)[1]]
+    if name.startswith("ddp."):
+        examples = int(axes["batch_size"]) * int(axes["ranks"])
+        rate = {"is_rate": True, "higher_is_better": True, "amount": examples}
+        return [metric("throughput", "examples/s", **rate)] + [
+            metric(column, "1" if column == "overlap" else "s", is_column=True) for column in iteration(axes, random)[1]]
     amount, rate = int(axes["bytes"]) * 1e-9, {"is_rate": True, "higher_is_better": True}
     return [metric("algbw", "GB/s", **{**rate, "amount": amount}),
             metric("busbw", "GB/s", **{**rate, "amount": amount * COLLECTIVES[name](int(axes["ranks"]))})]
@@ -133,6 +134,10 @@ def sampled(spec, iterations, values):
         hit, columns = cycle(spec["experiment"].removeprefix("dispatch."), values)
         return {"elapsed_ns": hit * iterations, "columns": list(columns.values()), **reply}
     axes = spec["axes"]
+    if spec["experiment"].startswith("ddp."):
+        time.sleep(0.005)
+        ns, columns = iteration(axes, values)
+        return {"elapsed_ns": 0 if RANK >= int(axes["ranks"]) else ns * iterations, "columns": list(columns.values()), **reply}
     typical = (1e5 + int(axes["bytes"])) * (1.05 if RANK == 1 else 1) * values.uniform(1, 1.01)
     return {"elapsed_ns": 0 if RANK >= int(axes["ranks"]) else typical * iterations, **reply}
 
@@ -143,11 +148,17 @@ def runner_answer(request, cases, values):
     if what == "describe":
         return describe()
     if what == "release":
-        return {"released": request["case"]}
+        spec = cases.get(request["case"])
+        told = request.get("conclude") and spec["experiment"].startswith("ddp.") and RANK < int(spec["axes"]["ranks"])
+        return {"released": request["case"], **({"conclusion": conclusion(spec["axes"])} if told else {})}
+    if what == "trace":
+        return {"traced": request["file"]}
     if what == "prepare":
         if is_faulty and WHAT == "skip":
             return {"outcome": "skipped", "reason": "too little memory"}
         spec = cases[request["case"]] = request["spec"]
+        if int(spec["axes"].get("batch_size", 0)) > 10**6:
+            return {"outcome": "skipped", "reason": "a batch of 2000000 takes more than there is"}
         return ready(spec["experiment"], spec["axes"])
     if is_faulty and WHAT == "wrong":
         return {"failed": f"wrong data on rank {RANK}: element 3 of 16 is 7, not 5 (1 is wrong)"}
@@ -158,9 +169,9 @@ def runner_answer(request, cases, values):
 def main():
     values = random.Random(RANK)
     fail_at("start")
-    say({"rank": RANK, "size": SIZE, "pid": os.getpid(), "library": "scripted 1.0", "no_counters": "", "models": MODELS, "arguments": os.environ.get("HEADROOM_RANK_ARGUMENTS", ""), "host": "here",
+    say({"rank": RANK, "size": SIZE, "pid": os.getpid(), "library": "scripted 1.0", "no_counters": "",
+         "arguments": os.environ.get("HEADROOM_RANK_ARGUMENTS", ""), "host": "here",
          "cores": [int(os.environ.get("SCRIPTED_CORE", RANK))]})
-    setup = None
     cases, times = {}, {}
     for line in iter(LINES.readline, b""):
         request = json.loads(line)
@@ -176,12 +187,7 @@ def main():
             say({"met": SIZE})
         elif request["do"] == "backend":
             say({"backend": request["backend"]})
-        elif request["do"] == "train":
-            setup = request
-            say(ddp_answer(setup, request))
-        elif request["do"] in ("load", "warm", "rounds", "agree", "reduce", "record", "drop"):
-            say(ddp_answer(setup, request))
-        elif request["do"] in ("describe", "prepare", "sample", "release"):
+        elif request["do"] in ("describe", "prepare", "sample", "release", "trace"):
             say(runner_answer(request, cases, values))
     fail_at("end")
 

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "headroom/base/error.h"
+#include "headroom_torch/ddp/group_calls.h"
 #include "test_world.h"
 
 namespace headroom::torch_runner {
@@ -99,6 +100,18 @@ INSTANTIATE_TEST_SUITE_P(Reducer, GradientsOf,
                          testing::Values(Checked{"mlp", kShare, 3}, Checked{"transformer", 1, 2},
                                          Checked{"resnet18", kShare, 3}),
                          [](const auto& tested) { return std::string(tested.param.model); });
+
+TEST(GroupCalls, WhatDiffersIsNamedOnAllRanksAlike) {
+  const Group group = everybody();
+  require_same(group, 42, "other parameters");
+  if (group.size() == 1) return;
+  try {
+    require_same(group, group.index == 1 ? 43 << 1 : 42 << 1, "other parameters");
+    FAIL() << "nothing was said";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "rank 1 has other parameters than rank 0");
+  }
+}
 
 TEST(Reducer, LaunchesBucketsInOrderAndEachIsThereBeforeTheEnd) {
   Group group = everybody();

@@ -5,11 +5,15 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <memory>
+#include <set>
+#include <string_view>
 
 #include "cli/commands/ddp_collectives.h"
 #include "cli/commands/ddp_collectives_options.h"
 #include "cli/commands/ddp_options.h"
+#include "cli/shared/interrupt.h"
 #include "cli/shared/print_table.h"
 #include "cli/shared/rank_job.h"
 #include "cli/shared/record_files.h"
@@ -22,32 +26,47 @@
 #include "headroom/record/blas_dependency.h"
 #include "headroom/report/ddp_seed_report.h"
 #include "headroom/report/ddp_table.h"
+#include "headroom/schedule/collectives_records.h"
 #include "headroom/schedule/ddp_records.h"
-#include "headroom/schedule/ddp_run.h"
+#include "headroom/schedule/session.h"
 
 namespace headroom::cli {
 namespace {
 
-std::shared_ptr<const Environment> environment_of(const Arguments& arguments, const DdpOptions& options,
-                                                  const RankHello& hello) {
-  Environment environment = rank_environment("ddp", arguments, options.start, hello);
-  environment.extra_info["seed"] = std::to_string(options.sweep.base.seed);
-  environment.extra_info["distributed_backend"] = options.sweep.base.backend;
-  environment.extra_info["warmup"] = std::to_string(options.limits.warmup);
+/// Sizes at which an all-reduce alone is timed, beside those of the buckets, and the largest of the latter.
+constexpr std::int64_t kReducedBytes[] = {4 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20};
+constexpr std::int64_t kMostReducedBytes = 64 << 20;
+/// Calls of each.
+constexpr std::size_t kReductions = 12;
+
+std::shared_ptr<const Environment> environment_of(const Arguments& arguments, const DdpOptions& options) {
+  Environment environment = rank_environment("ddp", arguments, options.start);
+  environment.extra_info["seed"] = std::to_string(options.seed);
+  environment.extra_info["distributed_backend"] = options.backend;
+  environment.extra_info["warmup"] = std::to_string(options.warmup);
   return std::make_shared<const Environment>(std::move(environment));
 }
 
-void list_models(const RankHello& hello) {
+/// The models that the ranks can train.
+std::vector<ExperimentDescription> models_of(const RunnerOffer& ranks) {
+  std::vector<ExperimentDescription> found;
+  std::ranges::copy_if(ranks.experiments, std::back_inserter(found),
+                       [](const auto& experiment) { return experiment.name.starts_with(kDdpPrefix); });
+  for (ExperimentDescription& model : found) model.name.erase(0, std::string_view(kDdpPrefix).size());
+  return found;
+}
+
+void list_models(const RunnerOffer& ranks) {
   Table table({{"model"}, {"what it is"}, {"trained by default"}});
-  for (const RankHello::Model& model : hello.models)
-    table.row({model.name, model.summary, model.by_default ? "yes" : ""});
+  for (const ExperimentDescription& model : models_of(ranks))
+    table.row({model.name, model.summary, model.is_on_request ? "" : "yes"});
   print_table(table, stdout);
 }
 
 /// Throws Error for a name that is none.
-void require_models(const RankHello& hello, const std::vector<std::string>& asked) {
+void require_models(const RunnerOffer& ranks, const std::vector<std::string>& asked) {
   std::vector<std::string> all;
-  for (const RankHello::Model& model : hello.models) all.push_back(model.name);
+  for (const ExperimentDescription& model : models_of(ranks)) all.push_back(model.name);
   for (const std::string& name : asked) {
     if (std::ranges::find(all, name) != all.end()) continue;
     throw Error("no model " + in_quotes(name) + did_you_mean(name, all) + "; there are " + join(all, ", "));
@@ -63,50 +82,78 @@ class Sweep {
   }
 
   ExitCode run() {
-    return run_rank_job([this](const auto& give_up) { measure(give_up); }, [this] { report(); },
-                        [this] { return verdict(); });
+    return run_rank_job([this] { measure(); }, [this] { report(); }, [this] { return verdict(); });
   }
 
  private:
-  void measure(const std::function<bool()>& give_up) {
-    RankGroup ranks = start_ranks(options_.start, options_.start.runners.front(), give_up);
-    DdpRun run(ranks, options_.limits, give_up);
-    const RankHello& hello = run.hellos().front();
-    if (options_.list) {
-      list_models(hello);
-      return ranks.finish(kRankEnd);
-    }
-    require_models(hello, options_.sweep.models);
-    library_ = hello.library;
-    environment_ = environment_of(arguments_, options_, hello);
-    TerminalProgress progress([](const std::vector<Record>&) {});
-    const std::vector<DdpStep> steps = ddp_plan(options_.sweep);
-    for (std::size_t i = 0; i < steps.size() && !give_up(); ++i) {
-      measure_step(run, steps[i], [&](Progress shown) {
-        shown.group = i;
-        shown.groups = steps.size();
-        progress.progress(shown);
-      });
-    }
-    ranks.finish(kRankEnd);
+  void measure() {
+    SessionRequest request =
+        rank_session(options_.start, options_.patience, options_.stop, options_.seed, options_.backend);
+    request.warmup = static_cast<std::uint32_t>(options_.warmup);
+    Session session(request, environment_of(arguments_, options_), interrupt_flag());
+    const RunnerOffer& ranks = session.offers().front();
+    library_ = ranks.ranks.front().library;
+    if (options_.list) return list_models(ranks);
+    require_models(ranks, options_.sweep.models);
+    TerminalProgress progress([this](const std::vector<Record>& finished) { keep(finished); });
+    session.run(groups_of(request, session.offers()), progress);
   }
 
-  /// Also of a step that a rank was lost at, the iterations before that are kept.
-  void measure_step(DdpRun& run, const DdpStep& step, const std::function<void(const Progress&)>& show) {
-    DdpResult result;
-    measure_and_keep(
-        result.stop, [&] { run.measure(step, result, show); }, [&] { keep(result); });
+  /// All steps of a model share their rounds, which makes efficiency a ratio of the same moments; where
+  /// several programs are compared, each step by all of them does.
+  std::vector<Group> groups_of(const SessionRequest& request, const std::vector<RunnerOffer>& offers) const {
+    std::vector<Group> groups;
+    std::vector<int> reducing;
+    for (const std::string& model : options_.sweep.models) {
+      const std::vector<DdpStep> steps = ddp_steps(options_.sweep, model);
+      for (const DdpStep& step : steps) {
+        if (groups.empty() || offers.size() > 1 || &step == &steps.front())
+          groups.push_back({offers.size() > 1 ? model + ", " + step.label : model, {}});
+        for (std::size_t runner = 0; runner < offers.size(); ++runner)
+          groups.back().cases.push_back(case_of(step, model, runner, request, offers));
+        if (step.ranks > 1 && std::ranges::find(reducing, step.ranks) == reducing.end())
+          reducing.push_back(step.ranks);
+      }
+    }
+    if (reducing.empty() || options_.backend != "gloo") return groups;
+    std::set<std::int64_t> sizes(std::begin(kReducedBytes), std::end(kReducedBytes));
+    for (const std::int64_t bytes : options_.sweep.bucket_bytes)
+      sizes.insert(std::min(bytes, kMostReducedBytes) / 4 * 4);
+    for (const std::int64_t size : sizes) {
+      groups.push_back(collective_group("all_reduce", size, "f32", reducing, request, offers));
+      groups.back().stop = options_.stop;
+      groups.back().stop->min_samples = groups.back().stop->max_samples = kReductions;
+    }
+    return groups;
   }
 
-  void keep(const DdpResult& result) {
-    const std::vector<Record> more = ddp_records(result, library_, environment_);
-    records_.insert(records_.end(), more.begin(), more.end());
+  PlannedCase case_of(const DdpStep& step, const std::string& model, std::size_t runner,
+                      const SessionRequest& request, const std::vector<RunnerOffer>& offers) const {
+    const ExperimentDescription& experiment = experiment_of(offers[runner], kDdpPrefix + model);
+    AxisTexts point{{"batch_size", std::to_string(options_.batch_size)},
+                    {"ranks", std::to_string(step.ranks)},
+                    {"ddp", step.ddp ? "yes" : "no"},
+                    {"bucket_size", std::to_string(step.bucket_bytes)},
+                    {"transport", options_.backend}};
+    if (std::ranges::find(experiment.axes, "image_size", &Axis::name) != experiment.axes.end())
+      point.emplace_back("image_size", std::to_string(options_.image_size));
+    PlannedCase planned = planned_case(runner, experiment, point, options_.sweep.reducer, request.selection);
+    planned.trace = step.trace;
+    if (!step.trace.empty() && offers.size() > 1) planned.trace += fmt::format("/runner-{}", runner);
+    return planned;
+  }
+
+  void keep(const std::vector<Record>& finished) {
+    const bool trains = !finished.empty() && finished.front().model.name.starts_with(kDdpPrefix);
+    const std::vector<DdpStep> steps = ddp_steps(options_.sweep, options_.sweep.models.front());
+    std::ranges::move(trains ? ddp_records(finished, steps) : collective_records(finished),
+                      std::back_inserter(records_));
     files_.write_so_far(records_);
-    if (writes_report()) write_file_atomically(options_.json, seed_report());
+    if (writes_report() && trains) write_file_atomically(options_.json, seed_report());
   }
 
   bool writes_report() const { return !options_.json.empty() && options_.json != "-"; }
-  std::string seed_report() const { return ddp_seed_report(records_, library_, options_.sweep.base.backend); }
+  std::string seed_report() const { return ddp_seed_report(records_, library_, options_.backend); }
 
   void tell_traces() const {
     if (options_.sweep.trace.empty()) return;
@@ -117,6 +164,7 @@ class Sweep {
 
   void report() {
     if (records_.empty()) return;
+    std::ranges::move(all_reduce_lines(records_), std::back_inserter(records_));
     // What goes to standard output for a program to read is alone there: the tables make way.
     std::FILE* out = files_.uses_stdout() || options_.json == "-" ? stderr : stdout;
     std::fputs(ddp_table(records_, terminal_width(out)).c_str(), out);
@@ -138,21 +186,19 @@ class Sweep {
   const DdpOptions& options_;
   RecordFiles files_;
   std::string library_;
-  std::shared_ptr<const Environment> environment_;
   std::vector<Record> records_;
 };
 
 void warn_of_shared_cpus(const DdpOptions& options) {
   const auto cpus = allowed_cpus().size();
   const int here = options.start.place ? options.start.place->local_size.value_or(1) : options.start.ranks;
-  const auto wanted = static_cast<std::size_t>(here) * static_cast<std::size_t>(options.sweep.base.threads);
+  const auto wanted = static_cast<std::size_t>(here) * static_cast<std::size_t>(options.start.threads);
   if (wanted <= cpus) return;
   std::fprintf(
       stderr,
       "headroom: warning: %d ranks of %d thread%s share %zu CPU%s: ranks wait for each other to compute, and "
       "scaling looks worse than it is\n",
-      here, options.sweep.base.threads, options.sweep.base.threads == 1 ? "" : "s", cpus,
-      cpus == 1 ? "" : "s");
+      here, options.start.threads, options.start.threads == 1 ? "" : "s", cpus, cpus == 1 ? "" : "s");
 }
 
 }  // namespace

@@ -12,9 +12,7 @@
 #include "cli/shared/rank_job.h"
 #include "cli/shared/record_files.h"
 #include "cli/shared/terminal_progress.h"
-#include "headroom/base/units.h"
 #include "headroom/report/collectives_table.h"
-#include "headroom/runner/collective_sizes.h"
 #include "headroom/schedule/collectives_records.h"
 #include "headroom/schedule/session.h"
 
@@ -30,24 +28,12 @@ std::shared_ptr<const Environment> environment_of(const Arguments& arguments,
   return std::make_shared<const Environment>(std::move(environment));
 }
 
-/// A collective of one size by all rank counts and runners is a group, which shares its rounds.
 std::vector<Group> groups_of(const CollectivesOptions& options, const SessionRequest& request,
                              const std::vector<RunnerOffer>& offers) {
   std::vector<Group> groups;
   for (const std::string& op : options.ops) {
-    for (const std::int64_t size : options.sizes) {
-      Group group{fmt::format("{} of {}", op, format_bytes(static_cast<double>(size))), {}};
-      for (const int count : options.ranks) {
-        const AxisTexts point{{"bytes", std::to_string(collective_bytes(op, size, options.dtype, count))},
-                              {"ranks", std::to_string(count)},
-                              {"dtype", options.dtype}};
-        for (std::size_t runner = 0; runner < offers.size(); ++runner) {
-          group.cases.push_back(
-              planned_case(runner, experiment_of(offers[runner], op), point, "gloo", request.selection));
-        }
-      }
-      groups.push_back(std::move(group));
-    }
+    for (const std::int64_t size : options.sizes)
+      groups.push_back(collective_group(op, size, options.dtype, options.ranks, request, offers));
   }
   return groups;
 }
@@ -59,8 +45,7 @@ class Sweep {
       : arguments_(arguments), options_(options), files_(options.json, options.oss) {}
 
   ExitCode run() {
-    return run_rank_job([this](const auto&) { measure(); }, [this] { report(); },
-                        [this] { return verdict(); });
+    return run_rank_job([this] { measure(); }, [this] { report(); }, [this] { return verdict(); });
   }
 
  private:

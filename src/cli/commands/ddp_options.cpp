@@ -6,10 +6,12 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 
 #include "cli/shared/option_table.h"
 #include "cli/shared/rank_options.h"
 #include "cli/shared/record_options.h"
+#include "cli/shared/stop_options.h"
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
@@ -38,22 +40,22 @@ constexpr double kMebibyte = 1 << 20;
 struct RawDdpOptions {
   std::string timeout;
   std::vector<double> bucket_mb{25};
-  int world = 0;
+  int world = 0, iterations = 10;
   bool no_store = false;
+  StopOptions stop;
 };
 
 void declare_subject(OptionTable& table, RawDdpOptions& raw, DdpOptions& options) {
-  DdpSetup& setup = options.sweep.base;
   table
       .add_option("--model", options.sweep.models,
                   "a model; repeat it for more (default resnet18, see --list)")
       .repeated()
       .delimiter(',');
   table.add_flag("--list", options.list, "show the models, and train nothing");
-  table.add_option("--batch-size", setup.batch_size, "examples of each rank (default 32)")
+  table.add_option("--batch-size", options.batch_size, "examples of each rank (default 32)")
       .range(1, 1'000'000'000);
   table
-      .add_option("--image-size", setup.image_size,
+      .add_option("--image-size", options.image_size,
                   "pixels a side of an image (default 64; PyTorch's has 224)")
       .range(1, 1'000'000);
   table
@@ -71,19 +73,26 @@ void declare_subject(OptionTable& table, RawDdpOptions& raw, DdpOptions& options
       .add_option("--world", raw.world,
                   "ranks to start (default: the most of --ranks, or one for each CPU, at most 8)")
       .range(1, 4096);
-  table.add_option("--backend", setup.backend, "gloo (default) or nccl").one_of({"gloo", "nccl"});
-  table.add_option("--reducer", setup.reducer, "of gradients: headroom (default), or c10d, libtorch's own")
+  table.add_option("--backend", options.backend, "gloo (default) or nccl").one_of({"gloo", "nccl"});
+  table
+      .add_option("--reducer", options.sweep.reducer,
+                  "of gradients: headroom (default), or c10d, libtorch's own")
       .one_of({"headroom", "c10d"});
-  table.add_option("--threads", setup.threads, "threads of an operator in each rank (default 1)")
+  table.add_option("--threads", options.start.threads, "threads of an operator in each rank (default 1)")
       .range(1, 4096);
-  table.add_option("--seed", setup.seed, "of the parameters and the data (default 1)");
+  table.add_option("--seed", options.seed, "of the parameters and the data (default 1)");
 }
 
 void declare_measuring(OptionTable& table, RawDdpOptions& raw, DdpOptions& options) {
-  table.add_option("--iters", options.limits.iterations, "measured iterations of each rank (default 10)")
+  table
+      .add_option("--iters", raw.iterations,
+                  "iterations of each rank that count (default 10); with --precision or --max-time the least "
+                  "number of them")
       .range(1, 1'000'000);
-  table.add_option("--warmup", options.limits.warmup, "iterations before them (default 5)")
-      .range(0, 1'000'000);
+  table.add_option("--warmup", options.warmup, "iterations before them (default 5)").range(0, 1'000'000);
+  table.add_option("--precision", raw.stop.precision,
+                   "goal for the half-width of the 95 % interval of an iteration: goes on until it is met");
+  table.add_option("--max-time", raw.stop.max_time, "most time of a model's iterations (default 30s)");
   declare_rank_start(table, options.start, raw.timeout);
 }
 
@@ -130,10 +139,23 @@ void read_bucket_sizes(const RawDdpOptions& raw, DdpSweep& sweep) {
   }
 }
 
+/// So many iterations, unless a precision or a time is asked for.
+StopRule stop_rule(const RawDdpOptions& raw) {
+  StopRule stop = stop_rule_with({}, raw.stop);
+  const bool is_open = !raw.stop.precision.empty() || !raw.stop.max_time.empty();
+  stop.min_samples = static_cast<std::size_t>(raw.iterations);
+  if (is_open) {
+    stop.max_samples = std::max(stop.max_samples, stop.min_samples);
+  } else {
+    stop.max_samples = stop.min_samples;
+    stop.max_time_ns = std::numeric_limits<double>::infinity();
+  }
+  return stop;
+}
+
 /// What ranks of one job must have been asked alike.
-std::string sweep_text(const DdpOptions& options) {
+std::string sweep_text(const RawDdpOptions& raw, const DdpOptions& options) {
   const DdpSweep& sweep = options.sweep;
-  const DdpSetup& setup = sweep.base;
   std::vector<double> mb;
   for (const std::int64_t bytes : sweep.bucket_bytes) mb.push_back(static_cast<double>(bytes) / kMebibyte);
   return fmt::format(
@@ -141,9 +163,9 @@ std::string sweep_text(const DdpOptions& options) {
       "--threads {} "
       "--seed {} "
       "--iters {} --warmup {}",
-      fmt::join(sweep.models, ","), setup.batch_size, setup.image_size, fmt::join(mb, ","),
-      sweep.ranks.empty() ? "(all)" : fmt::format("{}", fmt::join(sweep.ranks, ",")), setup.backend,
-      setup.reducer, setup.threads, setup.seed, options.limits.iterations, options.limits.warmup);
+      fmt::join(sweep.models, ","), options.batch_size, options.image_size, fmt::join(mb, ","),
+      sweep.ranks.empty() ? "(all)" : fmt::format("{}", fmt::join(sweep.ranks, ",")), options.backend,
+      options.sweep.reducer, options.start.threads, options.seed, raw.iterations, options.warmup);
 }
 
 }  // namespace
@@ -161,13 +183,13 @@ DdpOptions parse_ddp_options(const Arguments& arguments) {
   read_bucket_sizes(raw, options.sweep);
   find_ranks(raw, options);
   if (!options.sweep.trace.empty()) options.sweep.trace = std::filesystem::absolute(options.sweep.trace);
-  ddp_plan(options.sweep);  // refuses what the world cannot hold, before anything starts
-  options.limits.patience = rank_patience(raw.timeout);
+  // Refuses what the world cannot hold, before anything starts.
+  ddp_steps(options.sweep, options.sweep.models.front());
+  options.stop = stop_rule(raw);
+  options.patience = rank_patience(raw.timeout);
   settle_rank_programs(options.start, "ddp");
-  if (options.start.runners.size() > 1) throw Error("a sweep of training has one --runner");
-  options.start.timeout = options.limits.patience.start;
-  options.start.arguments = sweep_text(options);
-  options.start.threads = options.sweep.base.threads;
+  options.start.timeout = options.patience.start;
+  options.start.arguments = sweep_text(raw, options);
   settle_store(options.store, raw.no_store);
   return options;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,7 +9,8 @@
 #include "cli/shared/command.h"
 #include "cli/shared/rank_start.h"
 #include "headroom/schedule/ddp_plan.h"
-#include "headroom/schedule/ddp_run.h"
+#include "headroom/schedule/rank_conversation.h"
+#include "headroom/stats/stopping.h"
 
 namespace headroom::cli {
 
@@ -16,7 +18,13 @@ namespace headroom::cli {
 struct DdpOptions {
   bool list = false, per_rank = false;
   DdpSweep sweep;
-  DdpLimits limits;
+  std::int64_t batch_size = 32;  ///< of each rank
+  std::int64_t image_size = 64;  ///< pixels a side
+  std::string backend = "gloo";  ///< by which ranks exchange gradients, or "nccl"
+  std::uint64_t seed = 1;
+  int warmup = 5;  ///< iterations of each step before those that count
+  StopRule stop;   ///< of all steps of a model together
+  RankPatience patience;
   RankStart start;
   std::string json;              ///< the report of PyTorch's benchmark
   std::string records, oss;      ///< records

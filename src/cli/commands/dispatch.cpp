@@ -111,8 +111,7 @@ class Measurement {
         expectations_(read_expectations(options)) {}
 
   ExitCode run() {
-    return run_rank_job([this](const auto&) { measure(); }, [this] { report(); },
-                        [this] { return verdict(); });
+    return run_rank_job([this] { measure(); }, [this] { report(); }, [this] { return verdict(); });
   }
 
  private:

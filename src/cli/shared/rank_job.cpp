@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/shared/rank_job.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <atomic>
 #include <cstdio>
 #include <string>
 #include <vector>
 
 #include "cli/shared/interrupt.h"
 #include "headroom/base/error.h"
+#include "headroom/base/units.h"
 #include "headroom/machine/fingerprint.h"
-#include "headroom/record/blas_dependency.h"
+#include "headroom/runner/collective_sizes.h"
 #include "headroom/schedule/core_sharing.h"
 #include "headroom/schedule/worker.h"
 
@@ -21,14 +23,6 @@ Environment rank_environment(const char* command, const Arguments& arguments, co
   words.insert(words.end(), arguments.begin(), arguments.end());
   Environment environment = read_environment(words);
   environment.extra_info["launcher"] = launcher_of(start);
-  return environment;
-}
-
-Environment rank_environment(const char* command, const Arguments& arguments, const RankStart& start,
-                             const RankHello& hello) {
-  Environment environment = rank_environment(command, arguments, start);
-  environment.dependencies["libtorch"].version = hello.library.substr(hello.library.find(' ') + 1);
-  if (hello.blas) add_blas(environment, *hello.blas, "torch-rank");
   return environment;
 }
 
@@ -70,35 +64,34 @@ std::string warn_of_core_sharing(const RunnerOffer& ranks) {
   return warning;
 }
 
-void measure_and_keep(StopReason& stop, const std::function<void()>& measure,
-                      const std::function<void()>& keep) {
-  try {
-    measure();
-  } catch (const RankLost&) {
-    stop = StopReason::kRunnerLost;
-    keep();
-    throw;
-  } catch (const Interrupted&) {
-    stop = StopReason::kInterrupted;
-    keep();
-    throw;
+Group collective_group(const std::string& op, std::int64_t bytes, const std::string& dtype,
+                       const std::vector<int>& ranks, const SessionRequest& request,
+                       const std::vector<RunnerOffer>& offers) {
+  Group group{fmt::format("{} of {}", op, format_bytes(static_cast<double>(bytes))), {}};
+  for (const int count : ranks) {
+    const AxisTexts point{{"bytes", std::to_string(collective_bytes(op, bytes, dtype, count))},
+                          {"ranks", std::to_string(count)},
+                          {"dtype", dtype}};
+    for (std::size_t runner = 0; runner < offers.size(); ++runner) {
+      group.cases.push_back(
+          planned_case(runner, experiment_of(offers[runner], op), point, "gloo", request.selection));
+    }
   }
-  keep();
+  return group;
 }
 
-ExitCode run_rank_job(const std::function<void(const std::function<bool()>&)>& measure,
-                      const std::function<void()>& report, const std::function<ExitCode()>& verdict) {
-  const std::atomic<bool>& interrupted = interrupt_flag();
+ExitCode run_rank_job(const std::function<void()>& measure, const std::function<void()>& report,
+                      const std::function<ExitCode()>& verdict) {
   std::string lost;
   try {
-    measure([&] { return interrupted.load(); });
+    measure();
   } catch (const RankLost& loss) {
     lost = loss.what();
   } catch (const Interrupted&) {
   }
   report();
   if (!lost.empty()) throw Error(lost);
-  return interrupted ? tell_interrupted() : verdict();
+  return interrupt_flag() ? tell_interrupted() : verdict();
 }
 
 }  // namespace headroom::cli

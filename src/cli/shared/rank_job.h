@@ -1,29 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "cli/shared/command.h"
 #include "cli/shared/rank_start.h"
 #include "headroom/record/environment.h"
-#include "headroom/runner/rank_hello.h"
 #include "headroom/schedule/rank_conversation.h"
 #include "headroom/schedule/session.h"
 #include "headroom/stats/stopping.h"
 
 namespace headroom::cli {
 
-/// What a rank has to end in once nothing more is asked of it.
-inline constexpr std::chrono::milliseconds kRankEnd{10'000};
-
-/// Where the records of a job of ranks come from: `headroom COMMAND` with its arguments, who started the
-/// ranks, and their libtorch (with `hello`).
+/// Where the records of a job of ranks come from: `headroom COMMAND` with its arguments, and who started the
+/// ranks.
 Environment rank_environment(const char* command, const Arguments& arguments, const RankStart& start);
-Environment rank_environment(const char* command, const Arguments& arguments, const RankStart& start,
-                             const RankHello& hello);
 
 /// What the engine is asked for to measure on these ranks: a sample is one iteration, without limits of the
 /// machine; in one job, in three of each program where several are compared.
@@ -34,15 +28,14 @@ const ExperimentDescription& experiment_of(const RunnerOffer& offer, const std::
 /// Says, on standard error too, which ranks share a core; empty where none do.
 std::string warn_of_core_sharing(const RunnerOffer& ranks);
 
-/// One measurement, and what is to be kept of it: `keep` is called whatever ends it, after `stop` says what
-/// that was where it was a lost rank or the user. Throws what `measure` throws.
-void measure_and_keep(StopReason& stop, const std::function<void()>& measure,
-                      const std::function<void()>& keep);
+/// A collective of one size by all of these rank counts and runners, which share their rounds.
+Group collective_group(const std::string& op, std::int64_t bytes, const std::string& dtype,
+                       const std::vector<int>& ranks, const SessionRequest& request,
+                       const std::vector<RunnerOffer>& offers);
 
-/// A whole job: `measure` asks its argument whether to give up; `report` shows and writes what was kept, also
-/// after a rank was lost or the user ended it; `verdict` is the exit code of a job that came to its end.
-/// Throws Error that names the lost ranks.
-ExitCode run_rank_job(const std::function<void(const std::function<bool()>&)>& measure,
-                      const std::function<void()>& report, const std::function<ExitCode()>& verdict);
+/// A whole job: `report` shows and writes what was kept of it, also after a rank was lost or the user ended
+/// it; `verdict` is the exit code of a job that came to its end. Throws Error that names the lost ranks.
+ExitCode run_rank_job(const std::function<void()>& measure, const std::function<void()>& report,
+                      const std::function<ExitCode()>& verdict);
 
 }  // namespace headroom::cli

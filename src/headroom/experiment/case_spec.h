@@ -67,4 +67,19 @@ struct CaseInfo {
   std::string wrong{};
 };
 
+/// Numbers that a case tells once it was sampled: State::series.
+struct ToldSeries {
+  std::string name;            ///< "bucket 0 launched"
+  std::string unit;            ///< "us"
+  std::vector<double> values;  ///< of iterations, the last sampled one last
+  StringMap info{};            ///< what else there is to say of it: "bytes" -> "4096"
+};
+
+/// What a case says after its last sample.
+struct Conclusion {
+  std::string failure;  ///< why its samples count for nothing; empty: they count
+  StringMap notes{};    ///< beside those of CaseInfo
+  std::vector<ToldSeries> series{};
+};
+
 }  // namespace headroom

@@ -69,6 +69,8 @@ class SampleSource {
   /// Blocks until a sample is wanted; nothing when the case is released.
   virtual std::optional<SampleRequest> next() = 0;
   virtual void deliver(const Sample& sample) = 0;
+  /// Whether the case was released because it has all its samples, and what it then says is heard.
+  virtual bool is_concluding() const { return false; }
 };
 
 /// Objects that several cases of one runner use at the same time (a thread pool, weights), kept while any
@@ -128,7 +130,9 @@ class State {
   /// Describes an input: name, "bf16[1024,1024]", its distribution.
   void input(const std::string& name, const std::string& description) { info_.inputs[name] = description; }
   /// Says more about the case, for the record: state.note("isa", "avx512_bf16").
-  void note(const std::string& name, const std::string& text) { info_.notes[name] = text; }
+  void note(const std::string& name, const std::string& text) {
+    (measured_ ? conclusion_.notes : info_.notes)[name] = text;
+  }
   /// Reports `amount` per iteration as a rate: state.rate("token_per_sec", 1, "tokens/s").
   void rate(const std::string& name, double amount, const std::string& unit);
   /// Reports a value that does not depend on time.
@@ -151,6 +155,14 @@ class State {
               Tolerance tolerance);
   void verify(const std::function<void()>& run, std::span<Bf16> output, std::span<const double> expected,
               Tolerance tolerance);
+
+  /// Once measure() has returned: whether the case has all its samples. What it then says with note(),
+  /// series() and wrong_answer() is heard; a case that failed or that nobody waits for is to end without more
+  /// ado.
+  bool is_concluding() const { return source_.is_concluding(); }
+  /// Reports numbers of the iterations, where their names were not known before they ran: after measure().
+  void series(ToldSeries series) { conclusion_.series.push_back(std::move(series)); }
+  const Conclusion& conclusion() const { return conclusion_; }
 
   /// For what checks its results in every sample, outside of what is timed: wrong_answer() ends it there.
   void verifies_samples() { info_.verified = true; }
@@ -251,6 +263,7 @@ class State {
   SampleSource& source_;
   SharedObjects& shared_;
   CaseInfo info_;
+  Conclusion conclusion_;
   NoiseMeter noise_;
   std::optional<std::size_t> cache_bytes_;
   std::function<DeviceNoise()> read_device_;

@@ -11,6 +11,7 @@ namespace {
 std::vector<DdpStepRecords> steps_of(const std::vector<Record>& records) {
   std::vector<DdpStepRecords> steps;
   for (const Record& record : records) {
+    if (record.benchmark.name != "ddp") continue;
     if (record.metric.headline || steps.empty()) {
       steps.emplace_back().latency = &record;
     }
@@ -25,7 +26,7 @@ bool is_without_ddp(const DdpStepRecords& step) {
 
 bool is_of(const DdpSeries& series, const Record& record) {
   return series.model == record.model.name && series.batch_size == axis_text(record, "batch_size") &&
-         series.image_size == axis_text(record, "image_size");
+         series.image_size == axis_text(record, "image_size") && series.runner == record.runner;
 }
 
 DdpSeries series_for(const Record& record) {
@@ -33,6 +34,7 @@ DdpSeries series_for(const Record& record) {
           axis_text(record, "batch_size"),
           axis_text(record, "image_size"),
           axis_text(record, "bucket_size"),
+          record.runner,
           {}};
 }
 

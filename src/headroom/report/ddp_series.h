@@ -21,7 +21,7 @@ struct DdpStepRecords {
 
 /// The steps of a model with buckets of one size, that without DDP (which all sizes share) first.
 struct DdpSeries {
-  std::string model, batch_size, image_size, bucket;
+  std::string model, batch_size, image_size, bucket, runner;
   std::vector<DdpStepRecords> steps;
 
   bool has_images() const { return !image_size.empty(); }

@@ -52,17 +52,16 @@ Table percentile_table(const DdpSeries& series) {
   return table;
 }
 
-/// Time without DDP over time with it: each rank does the same work, so that 100 % is perfect. Its interval
-/// has the ends of both.
+/// Time without DDP over time with it, in the same rounds: each rank does the same work, so that 100 % is
+/// perfect.
 std::string efficiency(const DdpSeries& series, const DdpStepRecords& step) {
   const DdpStepRecords* base = series.without_ddp();
-  if (base == nullptr || base == &step) return "";
-  const Record *alone = base->find("latency"), *with = step.find("latency");
-  const std::string text = format_percent(alone->metric.value / with->metric.value);
-  if (!alone->interval || !with->interval) return text + " ±?";
-  const double low = alone->interval->low / with->interval->high,
-               high = alone->interval->high / with->interval->low;
-  return fmt::format("{} ±{}", text, format_percent((high - low) / 2));
+  const std::optional<RatioToOther>& ratio = step.find("latency")->ratio;
+  if (base == nullptr || base == &step || !ratio) return "";
+  const std::string text = format_percent(1 / ratio->ratio);
+  if (!ratio->interval) return text + " [too few]";
+  return fmt::format("{} [{}, {}]", text, format_percent(1 / ratio->interval->high),
+                     format_percent(1 / ratio->interval->low));
 }
 
 /// By the iterations without reduction where there are any: reduction makes all ranks as slow as the slowest.
@@ -75,7 +74,8 @@ std::string rank_skew(const DdpStepRecords& step) {
   return fmt::format("{} (rank {})", format_percent(*slowest / *fastest - 1), slowest - medians.begin());
 }
 
-Table scaling_table_of(const DdpSeries& series) {
+/// `compares`: the ratio of a step is to that of another program, not to the step without DDP.
+Table scaling_table_of(const DdpSeries& series, bool compares) {
   Table table({{"step"},
                {"all ranks ex/s ±95 %", Align::kRight},
                {"efficiency", Align::kRight},
@@ -89,11 +89,13 @@ Table scaling_table_of(const DdpSeries& series) {
     const Record* latency = step.find("latency");
     if (latency == nullptr) continue;
     const Record* overlap = step.find("overlap");
-    table.row({step.label(), metric_number_with_interval(step.find("throughput")), efficiency(series, step),
-               metric_time_with_interval(latency), metric_time_with_interval(step.find("without reduction")),
+    table.row({step.label(), metric_number_with_interval(step.find("throughput")),
+               compares ? "" : efficiency(series, step), metric_time_with_interval(latency),
+               metric_time_with_interval(step.find("without reduction")),
                metric_time_with_interval(step.find("exposed communication")),
                metric_time(step.find("communication")),
                overlap == nullptr ? "" : format_percent(overlap->metric.value), rank_skew(step)});
+    if (const std::string ratio = ratio_text(*latency); compares && !ratio.empty()) table.line(ratio);
   }
   return table;
 }
@@ -139,44 +141,40 @@ Table bucket_table(const DdpStepRecords& step) {
   return table;
 }
 
-/// "an all-reduce alone costs 85 µs + 1.9 ms a MiB ...", of each step that has it.
-std::string fit_text(const DdpSeries& series) {
+/// "4 ranks: an all-reduce alone takes 85 µs + 1.9 ms a MiB ...", of each rank count that was measured.
+std::string fit_text(const std::vector<Record>& records) {
   std::string text;
-  for (const DdpStepRecords& step : series.steps) {
-    const Record *alpha = step.find("all-reduce alpha"), *beta = step.find("all-reduce beta");
-    if (alpha == nullptr || beta == nullptr) continue;
-    text += fmt::format("  {}: an all-reduce alone takes {} + {} a MiB (medians of {} sizes, within {})\n",
-                        step.label(), signed_time(alpha->metric.value * kNsPerUs),
-                        signed_time(beta->metric.value * kNsPerUs),
-                        std::ranges::count_if(step.metrics,
-                                              [](const auto& metric) {
-                                                return metric.first.starts_with("all-reduce ") &&
-                                                       !metric.second->samples.empty();
-                                              }),
-                        alpha->metric.extra_info.at("worst error of the line"));
+  const Record* alpha = nullptr;
+  for (const Record& record : records) {
+    if (record.metric.name == "alpha") alpha = &record;
+    if (record.metric.name != "beta" || alpha == nullptr) continue;
+    text +=
+        fmt::format("  {} ranks: an all-reduce alone takes {} + {} a MiB (medians of {} sizes, within {})\n",
+                    axis_text(record, "ranks"), signed_time(alpha->metric.value * kNsPerUs),
+                    signed_time(record.metric.value * kNsPerUs), record.metric.extra_info.at("sizes"),
+                    record.metric.extra_info.at("worst error of the line"));
   }
   return text;
 }
 
-std::string title(const DdpSeries& series) {
+std::string title(const DdpSeries& series, bool compares) {
   const Record& record = *series.steps.back().latency;
   std::string text = fmt::format("Benchmark: {} with batch size {}", series.model, series.batch_size);
   if (series.has_images()) text += fmt::format(", {0}x{0} pixels", series.image_size);
   if (!series.bucket.empty()) text += ", buckets of " + series.bucket + " MiB";
   if (record.model.backend == "c10d") text += ", reduced by c10d";
+  if (compares) text += ", by " + series.runner;
   return text + fmt::format(", {} thread{} a rank\n\n", record.threads, record.threads == 1 ? "" : "s");
 }
 
-std::string series_text(const DdpSeries& series, std::size_t width) {
+std::string series_text(const DdpSeries& series, bool compares, std::size_t width) {
   std::string text;
   const Table percentiles = percentile_table(series);
   if (percentiles.size() == 0) return text;
-  text = title(series) + percentiles.text(width) + "\n" + scaling_table_of(series).text(width) + "\n" +
-         part_table(series).text(width);
+  text = title(series, compares) + percentiles.text(width) + "\n" +
+         scaling_table_of(series, compares).text(width) + "\n" + part_table(series).text(width);
   const Table buckets = bucket_table(series.steps.back());
   if (buckets.size() > 0) text += "\n" + buckets.text(width);
-  const std::string fit = fit_text(series);
-  if (!fit.empty()) text += "\n" + fit;
   return text;
 }
 
@@ -184,10 +182,14 @@ std::string series_text(const DdpSeries& series, std::size_t width) {
 
 std::string ddp_table(const std::vector<Record>& records, std::size_t width) {
   std::string text;
-  for (const DdpSeries& series : ddp_series(records)) {
-    const std::string more = series_text(series, width);
+  const std::vector<DdpSeries> all = ddp_series(records);
+  const bool compares =
+      std::ranges::any_of(all, [&](const DdpSeries& series) { return series.runner != all.front().runner; });
+  for (const DdpSeries& series : all) {
+    const std::string more = series_text(series, compares, width);
     if (!more.empty()) text += (text.empty() ? "" : "\n") + more;
   }
+  if (const std::string fit = fit_text(records); !fit.empty()) text += "\n" + fit;
   if (!text.empty()) {
     text +=
         "  times are medians over the iterations of all ranks; ex/sec beside a percentile is of one rank; "
@@ -196,6 +198,7 @@ std::string ddp_table(const std::vector<Record>& records, std::size_t width) {
         "with it\n";
   }
   for (const Record& record : records) {
+    if (!record.metric.headline || record.benchmark.name != "ddp") continue;
     const std::string name = case_name(record);
     for (const std::string& note : record.notes) text += fmt::format("  {}: {}\n", name, note);
     if (record.outcome.kind == Outcome::Kind::kMeasured) continue;

@@ -17,10 +17,11 @@ std::string reason_or(std::string reason, const char* otherwise) {
 
 /// Runs the experiment's function; an exception becomes the outcome.
 Outcome outcome_of(const Experiment& experiment, const CaseSpec& spec, SampleSource& source,
-                   SharedObjects& shared) {
+                   SharedObjects& shared, Conclusion& conclusion) {
   try {
     State state(spec, source, shared);
     experiment.function()(state);
+    conclusion = state.conclusion();
     return {};
   } catch (const SkipCase& skip) {
     return {Outcome::Kind::kSkipped, reason_or(skip.reason, "skipped without a reason")};
@@ -44,6 +45,16 @@ CaseThread::CaseThread(const Experiment& experiment, CaseSpec spec, SharedObject
 }
 
 CaseThread::~CaseThread() {
+  if (thread_.joinable()) end();
+}
+
+Conclusion CaseThread::conclude() {
+  concluding_ = !ended_;
+  end();
+  return std::move(conclusion_);
+}
+
+void CaseThread::end() {
   {
     const std::lock_guard lock(mutex_);
     released_ = true;
@@ -58,13 +69,14 @@ void CaseThread::run(const Experiment& experiment, const CaseSpec& spec, SharedO
   // Cases that are compared must share one CPU: where another program sits on some of them, each thread would
   // keep the one that it woke on first, and the difference between CPUs would pass for one between the cases.
   if (spec.threads == 1 && !experiment.is_placing_itself()) pin_this_thread(allowed_cpus().back());
-  Outcome outcome = outcome_of(experiment, spec, *this, shared);
+  Outcome outcome = outcome_of(experiment, spec, *this, shared, conclusion_);
   if (outcome.kind == Outcome::Kind::kMeasured && !released_) {
     outcome = {Outcome::Kind::kFailed,
                is_ready_ ? "returned from measure() early" : "the experiment never called measure()"};
   }
   if (!is_ready_) prepared_.outcome = outcome;
   reply_ = {{}, outcome.reason};
+  conclusion_.failure = outcome.reason;
   ended_ = true;
   hand_over_to(Turn::kCaller);
 }

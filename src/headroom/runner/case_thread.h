@@ -21,6 +21,8 @@ class CaseThread final : private SampleSource {
   CaseThread(const Experiment& experiment, CaseSpec spec, SharedObjects& shared);
   /// Lets measure() return and waits for the end of the function.
   ~CaseThread() override;
+  /// The same, and hears what the case says of all its samples. Nothing can be asked of it afterwards.
+  Conclusion conclude();
   CaseThread(const CaseThread&) = delete;
   CaseThread& operator=(const CaseThread&) = delete;
 
@@ -35,7 +37,9 @@ class CaseThread final : private SampleSource {
   void ready(const CaseInfo& info) override;
   std::optional<SampleRequest> next() override;
   void deliver(const Sample& sample) override;
+  bool is_concluding() const override { return concluding_; }
 
+  void end();
   void run(const Experiment& experiment, const CaseSpec& spec, SharedObjects& shared);
   void hand_over_to(Turn turn);
   void await(Turn turn);
@@ -44,11 +48,13 @@ class CaseThread final : private SampleSource {
   std::condition_variable changed_;
   Turn turn_ = Turn::kCase;
   bool released_ = false;
+  bool concluding_ = false;
   bool is_ready_ = false;
   bool ended_ = false;
   PrepareReply prepared_;
   std::optional<SampleRequest> request_;
   SampleReply reply_;
+  Conclusion conclusion_;
   std::thread thread_;
 };
 

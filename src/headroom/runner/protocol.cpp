@@ -265,4 +265,27 @@ SampleReply sample_reply_from_json(const Json& json) {
   return reply;
 }
 
+Json to_json(const Conclusion& conclusion) {
+  if (!conclusion.failure.empty()) return {{"failed", conclusion.failure}};
+  Json series = Json::array();
+  for (const ToldSeries& one : conclusion.series) {
+    series.push_back(
+        {{"name", one.name}, {"unit", one.unit}, {"values", one.values}, {"info", to_json(one.info)}});
+  }
+  return {{"notes", to_json(conclusion.notes)}, {"series", std::move(series)}};
+}
+
+Conclusion conclusion_from_json(const Json& json) {
+  if (!json.is_object() || !json.contains("conclusion")) return {};
+  const Json& told = json_member(json, "conclusion", "");
+  if (told.is_object() && told.contains("failed")) return {json_string(told, "failed", "/conclusion")};
+  Conclusion conclusion{{}, string_map(told, "notes")};
+  for (const Json& one : json_array(told, "series", "/conclusion")) {
+    const std::string where = "/conclusion/series";
+    conclusion.series.push_back({json_string(one, "name", where), json_string(one, "unit", where),
+                                 json_numbers(one, "values", where), string_map(one, "info")});
+  }
+  return conclusion;
+}
+
 }  // namespace headroom

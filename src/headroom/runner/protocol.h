@@ -35,7 +35,9 @@ namespace headroom {
 ///                                                                or {"failed": "reason"}
 ///   {"do": "trace", "case": 7, "file": "/full/path.json"}     -> {"traced": "/full/path.json"}
 ///                                                                or {"untraced": "reason"}
-///   {"do": "release", "case": 7}                              -> {"released": 7}
+///   {"do": "release", "case": 7, "conclude": true}            -> {"released": 7, "conclusion": {...}}
+///                                                                without "conclude", which is for a case
+///                                                                that has all its samples, {"released": 7}
 ///   Where a failure leaves the process unable to go on (Registry::end_where_lost_with), any of these is
 ///   answered with {"error": "reason"}, and the runner ends.
 ///   {"do": "quit"}                                            (the runner ends; so it does when the socket
@@ -92,10 +94,13 @@ Json to_json(const ExperimentDescription& description);
 Json to_json(const CaseSpec& spec);
 Json to_json(const PrepareReply& reply);
 Json to_json(const SampleReply& reply);
+Json to_json(const Conclusion& conclusion);
 Hello hello_from_json(const Json& json);
 ExperimentDescription description_from_json(const Json& json);
 CaseSpec case_spec_from_json(const Json& json);
 PrepareReply prepare_reply_from_json(const Json& json);
 SampleReply sample_reply_from_json(const Json& json);
+/// Of the reply to "release": an empty one where it has none.
+Conclusion conclusion_from_json(const Json& json);
 
 }  // namespace headroom

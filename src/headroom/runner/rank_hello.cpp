@@ -14,27 +14,14 @@ std::vector<int> cores_of(const Json& json) {
   return cores;
 }
 
-std::vector<RankHello::Model> models_of(const Json& json) {
-  std::vector<RankHello::Model> models;
-  for (const Json& model : json_array(json, "models", "")) {
-    models.push_back({json_string(model, "name", "/models"), json_string(model, "summary", "/models"),
-                      json_bool(model, "default", "/models")});
-  }
-  return models;
-}
-
 }  // namespace
 
 Json to_json(const RankHello& hello) {
-  Json models = Json::array();
-  for (const RankHello::Model& model : hello.models)
-    models.push_back({{"name", model.name}, {"summary", model.summary}, {"default", model.by_default}});
   Json json{{"rank", hello.rank},
             {"size", hello.size},
             {"pid", hello.pid},
             {"library", hello.library},
             {"no_counters", hello.no_counters},
-            {"models", std::move(models)},
             {"arguments", hello.arguments},
             {"host", hello.host},
             {"cores", hello.cores}};
@@ -49,7 +36,6 @@ RankHello rank_hello_from_json(const Json& json) {
   hello.pid = json_integer<std::int64_t>(json, "pid", "");
   hello.library = json_string(json, "library", "");
   hello.no_counters = json_string(json, "no_counters", "");
-  if (json.contains("models")) hello.models = models_of(json);
   hello.arguments = json_string_or(json, "arguments", "", "");
   hello.host = json_string_or(json, "host", "", "");
   if (json.contains("cores")) hello.cores = cores_of(json);

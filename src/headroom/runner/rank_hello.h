@@ -25,15 +25,10 @@ namespace headroom {
 inline constexpr const char* kRankArgumentsVariable = "HEADROOM_RANK_ARGUMENTS";
 
 struct RankHello {
-  struct Model {
-    std::string name, summary;
-    bool by_default = false;
-  };
   int rank = 0, size = 1;
   std::int64_t pid = 0;
   std::string library;                ///< "libtorch 1.13.1"
   std::string no_counters;            ///< why instructions are not counted there; empty where they are
-  std::vector<Model> models;          ///< what can be trained
   std::string arguments;              ///< of kRankArgumentsVariable, for the leader to compare
   std::string host{};                 ///< name of its machine
   std::vector<int> cores{};           ///< of that machine, which it keeps to; empty where it does not say

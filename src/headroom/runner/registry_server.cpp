@@ -94,8 +94,15 @@ Json RegistryServer::trace(const Json& request) {
 
 Json RegistryServer::release(const Json& request) {
   const int id = case_of(request);
+  Json reply{{"released", id}};
+  const auto found = cases_.find(id);
+  if (found != cases_.end() && request.contains("conclude") && json_bool(request, "conclude", "request")) {
+    const Conclusion conclusion = found->second->conclude();
+    if (!conclusion.failure.empty()) require_survival(conclusion.failure);
+    reply["conclusion"] = to_json(conclusion);
+  }
   cases_.erase(id);
-  return {{"released", id}};
+  return reply;
 }
 
 void RegistryServer::require_survival(const std::string& failure) const {

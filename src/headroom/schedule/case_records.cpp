@@ -162,6 +162,27 @@ std::vector<ProcessSamples> samples_of_ranks(const Track& track, const MetricFor
   return all;
 }
 
+/// What each process or rank told after its last sample, of the iterations that were samples: those of
+/// calibration and warm-up came before.
+std::vector<ProcessSamples> samples_told(const Track& track, std::size_t index) {
+  const std::vector<RankSample>& ranks = track.readings.front().ranks;
+  std::vector<std::uint32_t> rounds;
+  for (const Reading& reading : track.readings) {
+    if (reading.epoch == track.readings.back().epoch) rounds.push_back(reading.round);
+  }
+  std::vector<ProcessSamples> all;
+  for (std::size_t i = 0; i < track.told.size(); ++i) {
+    if (track.told[i].series.size() <= index) continue;
+    const std::vector<double>& values = track.told[i].series[index].values;
+    const std::size_t kept = std::min(values.size(), rounds.size());
+    ProcessSamples& samples = all.emplace_back();
+    samples.pid = i < ranks.size() ? ranks[i].pid : track.pids.back();
+    samples.values.assign(values.end() - static_cast<std::ptrdiff_t>(kept), values.end());
+    samples.rounds.assign(rounds.end() - static_cast<std::ptrdiff_t>(kept), rounds.end());
+  }
+  return all;
+}
+
 /// Which rank was the slowest most often, and in which share of the samples.
 void tell_slowest(const Track& track, Record& latency) {
   std::vector<std::size_t> times(track.readings.front().ranks.size());
@@ -305,6 +326,17 @@ void append_records(const Track& track, const GroupResult& result, Record base,
     const std::vector<std::string>& beside = track.planned.also_metrics;
     const bool is_beside = std::ranges::find(beside, form.name) != beside.end();
     if (form.name == headline || is_beside) record.metric.headline = true;
+    records.push_back(std::move(record));
+  }
+  for (std::size_t i = 0; !track.told.empty() && i < track.told.front().series.size(); ++i) {
+    const ToldSeries& told = track.told.front().series[i];
+    Record record = base;
+    record.metric.name = told.name;
+    record.metric.unit = told.unit;
+    record.metric.extra_info = told.info;
+    record.samples = samples_told(track, i);
+    if (record.samples.front().values.empty()) continue;
+    estimate(record);
     records.push_back(std::move(record));
   }
   if (!by_slowest) return;

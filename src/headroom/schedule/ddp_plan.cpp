@@ -37,42 +37,27 @@ std::vector<RankCount> rank_counts(const DdpSweep& sweep) {
   return counts;
 }
 
-std::string trace_folder(const DdpSweep& sweep, const DdpSetup& setup) {
+std::string trace_folder(const DdpSweep& sweep, const std::string& model, std::int64_t bucket_bytes) {
   if (sweep.trace.empty()) return {};
   const bool is_one = sweep.models.size() * sweep.bucket_bytes.size() == 1;
   if (is_one) return sweep.trace;
-  const double mebibytes = static_cast<double>(setup.bucket_bytes) / (1 << 20);
-  return fmt::format("{}/{}-{:g}MiB", sweep.trace, setup.model, mebibytes);
+  const double mebibytes = static_cast<double>(bucket_bytes) / (1 << 20);
+  return fmt::format("{}/{}-{:g}MiB", sweep.trace, model, mebibytes);
 }
 
 }  // namespace
 
-std::vector<DdpStep> ddp_plan(const DdpSweep& sweep) {
+std::vector<DdpStep> ddp_steps(const DdpSweep& sweep, const std::string& model) {
   std::vector<RankCount> counts = rank_counts(sweep);
   std::ranges::stable_sort(counts, {}, &RankCount::ranks);
-  if (sweep.base.reducer == kNeedsTwo) {
+  if (sweep.reducer == kNeedsTwo) {
     std::erase_if(counts, [](const RankCount& count) { return count.ranks == 1; });
     if (counts.empty()) throw Error("c10d's reducer needs two ranks or more: ask for them with --ranks");
   }
-  std::vector<DdpStep> steps;
-  for (const std::string& model : sweep.models) {
-    DdpSetup setup = sweep.base;
-    setup.model = model;
-    setup.ranks = 1;
-    setup.ddp = false;
-    setup.each_alone = true;
-    steps.push_back({"warm-up", setup, true});
-    setup.each_alone = false;
-    steps.push_back({"no ddp", setup});
-    setup.ddp = true;
-    for (const std::int64_t bytes : sweep.bucket_bytes) {
-      setup.bucket_bytes = bytes;
-      for (const RankCount& count : counts) {
-        setup.ranks = count.ranks;
-        steps.push_back({count.label, setup});
-      }
-      steps.back().trace = trace_folder(sweep, setup);
-    }
+  std::vector<DdpStep> steps{{"no ddp", 1, false, sweep.bucket_bytes.front()}};
+  for (const std::int64_t bytes : sweep.bucket_bytes) {
+    for (const RankCount& count : counts) steps.push_back({count.label, count.ranks, true, bytes});
+    steps.back().trace = trace_folder(sweep, model, bytes);
   }
   return steps;
 }

@@ -1,25 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "headroom/record/record.h"
-#include "headroom/schedule/ddp_run.h"
+#include "headroom/schedule/ddp_plan.h"
 
 namespace headroom {
 
-/// The records of one step, with the iterations of every rank as the samples of a process; none of a warm-up.
+/// The experiment that trains a model: "ddp.resnet18".
+inline constexpr const char* kDdpPrefix = "ddp.";
+
+/// The records of training as case_records() gives them, in the words of PyTorch's benchmark, with the
+/// iterations of every rank as the samples of a process.
 ///
 /// In s: "latency" (the headline), its parts "forward", "backward", "wait" and "step"; where ranks reduce
 /// also "without reduction", "exposed communication" (the difference of the two in the same round) and
 /// "communication" (while any bucket was on its way). "overlap" is the share of it that the backward pass
 /// hides, "throughput" the examples a second of all ranks together. In us, since the backward pass began:
-/// "bucket 0 launched", "bucket 0 completed", with "bytes" and "tensors" in extra_info; and "all-reduce
-/// BYTES" of all-reduces alone, with "all-reduce alpha" and (us a MiB) "all-reduce beta" of the line through
-/// their medians. One record with the reason where nothing was measured.
-std::vector<Record> ddp_records(const DdpResult& result, const std::string& library,
-                                const std::shared_ptr<const Environment>& environment);
+/// "bucket 0 launched", "bucket 0 completed", with "bytes" and "tensors" in extra_info. The ratio of a case
+/// is its time over that without DDP in the same rounds. `steps` are those of the plan.
+std::vector<Record> ddp_records(std::vector<Record> records, const std::vector<DdpStep>& steps);
+
+/// What an all-reduce costs by its size, alpha + beta * bytes, as two records for each rank count that has
+/// latencies of several sizes among `collectives`, with the worst error of the line and how many sizes made
+/// it.
+std::vector<Record> all_reduce_lines(const std::vector<Record>& collectives);
 
 }  // namespace headroom

@@ -90,9 +90,10 @@ void GroupRun::run_process(int process) {
   } else {
     refuse_coarse_sums();
   }
+  warm_up();
   if (tracks_.any_case_alive()) sample_rounds();
-  const bool traced = !settings_.traces.empty() && process + 1 == settings_.processes && trace_cases();
-  tracks_.release_all();
+  const bool traced = process + 1 == settings_.processes && trace_cases();
+  tracks_.conclude_all();
   // What a recorder left in the process would be in the times of the next group.
   if (traced) tracks_.stop_runners();
 }
@@ -226,6 +227,20 @@ void GroupRun::calibrate(Track& track, double target_ns) {
   track.lead_in = track.calibrated_ns < kLeadInNs ? 1 : 0;
 }
 
+void GroupRun::warm_up() {
+  if (settings_.warmup > 0) announce("warming up");
+  for (std::uint32_t i = 0; i < settings_.warmup; ++i) {
+    for (Track& track : result_.cases) {
+      if (interrupted_) throw Interrupted{};
+      if (!track.alive()) continue;
+      tracks_.guarded(track, [&](Worker& worker) {
+        const SampleReply reply = worker.sample(track.id, {track.iterations, 0});
+        if (!reply.failure.empty()) PreparedTracks::fail(track, worker, reply.failure);
+      });
+    }
+  }
+}
+
 void GroupRun::sample_rounds() {
   sampling_since_ = settings_.now_ns();
   first_round_ = round_;
@@ -295,16 +310,18 @@ bool GroupRun::should_end(const StopRule& rule, Stopping& stopping) {
 }
 
 bool GroupRun::trace_cases() {
-  announce("tracing");
   bool asked = false;
   for (Track& track : result_.cases) {
-    if (!track.alive() || track.readings.empty()) continue;
+    const std::string& own = track.planned.trace;
+    if (!track.alive() || track.readings.empty() || (own.empty() && settings_.traces.empty())) continue;
+    announce("tracing");
     if (!offers_.at(track.planned.runner).traces) {
       track.untraced = "this runner cannot record what a case does";
       continue;
     }
-    const std::string file = trace_file(settings_.traces, result_.title, track.planned, offers_);
-    asked = true;
+    const std::string file =
+        own.empty() ? trace_file(settings_.traces, result_.title, track.planned, offers_) : own;
+    asked = asked || own.empty();
     // The samples are whole where the runner dies of it: only the trace is missing.
     const std::string lost =
         tracks_.spared(track, [&](Worker& worker) { track.untraced = worker.trace(track.id, file); });

@@ -25,6 +25,7 @@ struct RoundSettings {
   StopRule stop;
   double sample_ns = 5e6;          ///< least time of one sample
   int processes = 1;               ///< fresh runner processes that share the samples
+  std::uint32_t warmup = 0;        ///< samples of each case in each process that are not kept
   bool limits = true;              ///< sample the machine's limits in the same rounds
   bool strict = false;             ///< a case that sums in less than f32 fails
   std::string traces{};            ///< folder for a trace of each case; empty: none
@@ -59,10 +60,11 @@ class GroupRun {
   void calibrate_all();
   std::vector<const Track*> first_of_each_device() const;
   void drop_loose_limits();
+  void warm_up();
   void sample_rounds();
   void sample_round();
   bool should_end(const StopRule& rule, Stopping& stopping);
-  /// Whether any runner was asked to record.
+  /// Whether any runner was asked to record for the session.
   bool trace_cases();
   void calibrate(Track& track, double target_ns);
   void sample(Track& track);

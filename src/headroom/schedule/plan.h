@@ -13,6 +13,7 @@
 #include "headroom/experiment/device_description.h"
 #include "headroom/runner/protocol.h"
 #include "headroom/runner/rank_hello.h"
+#include "headroom/stats/stopping.h"
 
 namespace headroom {
 
@@ -49,6 +50,7 @@ struct PlannedCase {
   std::vector<std::string> also_metrics{};  ///< that stand beside the headline
   std::string model{};                      ///< that the case runs, as its publisher calls it
   bool each_rank_counts = false;            ///< of a rank job: by itself, not the slowest for all
+  std::string trace{};                      ///< where a trace of it goes; empty: as the session has it
 };
 
 /// Cases that are compared: one experiment at one point of its axes, by all backends and runners that have
@@ -56,6 +58,7 @@ struct PlannedCase {
 struct Group {
   std::string title;
   std::vector<PlannedCase> cases;
+  std::optional<StopRule> stop{};  ///< where it has one of its own
 };
 
 /// One case of `experiment`, which offers[runner] has, at `point`.

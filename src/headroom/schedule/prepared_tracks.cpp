@@ -7,7 +7,20 @@
 namespace headroom {
 namespace {
 
+/// What one rank notes is a note of the case, and where one has failed all have.
+void hear(Track& track, std::vector<Conclusion> told) {
+  for (const Conclusion& conclusion : told) {
+    for (const auto& [name, text] : conclusion.notes) track.info.notes.emplace(name, text);
+    if (conclusion.failure.empty() || !track.alive()) continue;
+    track.outcome = {Outcome::Kind::kFailed, conclusion.failure};
+    track.info.verified = false;
+  }
+  track.told = std::move(told);
+}
+
+/// A loss that ends the run is told once for all; what was sampled by then counts.
 void mark_lost(Track& track, const RunnerLost& lost) {
+  if (lost.is_final && !track.readings.empty()) return;
   track.outcome = {Outcome::Kind::kFailed, (lost.is_final ? "" : "the runner ") + lost.reason};
 }
 
@@ -71,13 +84,13 @@ void PreparedTracks::prepare_again(std::size_t runner) {
   }
 }
 
-void PreparedTracks::release_all() {
+void PreparedTracks::conclude_all() {
   std::set<std::size_t> lost_runners;
   for (Track* track : all()) {
     const std::size_t runner = track->planned.runner;
     if (!track->alive() || lost_runners.contains(runner)) continue;
     try {
-      workers_->at(runner).release(track->id);
+      hear(*track, workers_->at(runner).conclude(track->id));
     } catch (const RunnerLost& lost) {
       // Nothing is brought back: all samples of this process are taken.
       mark_lost(*track, lost);

@@ -24,7 +24,8 @@ class PreparedTracks {
 
   void prepare_all();
   void prepare(Track& track);
-  void release_all();
+  /// All have their samples.
+  void conclude_all();
   /// Ends the runners of all tracks without asking them.
   void stop_runners();
   /// Fresh processes begin, of all runners.

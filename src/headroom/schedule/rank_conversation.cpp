@@ -14,6 +14,16 @@ namespace {
 /// What ranks may take to answer once the user wants to stop: a batch is short, unless one of them hangs.
 constexpr std::chrono::seconds kInterruptPatience{2};
 
+/// Throws Error where a rank was asked for something else than rank 0.
+void require_same_arguments(const std::vector<RankHello>& hellos) {
+  for (const RankHello& hello : hellos) {
+    if (hello.arguments == hellos.front().arguments) continue;
+    throw Error(
+        fmt::format("rank {} was asked for {}, rank 0 for {}: start all ranks with the same arguments",
+                    hello.rank, hello.arguments, hellos.front().arguments));
+  }
+}
+
 }  // namespace
 
 std::string refusal(const std::vector<Json>& replies) {
@@ -34,6 +44,7 @@ RankConversation::RankConversation(RankGroup& ranks, RankPatience patience, std:
       hellos_.push_back(rank_hello_from_json(hello));
     });
   }
+  require_same_arguments(hellos_);
   // Ranks give up later than we: then it is known which of them is missing.
   const double patience_s = std::chrono::duration<double>(patience_.reply + patience_.start).count();
   const auto replies = ask({{"do", "meet"}, {"timeout_s", patience_s}}, "a sign of having met the others");

@@ -24,7 +24,7 @@ std::string title_of(const CaseSpec& spec) {
 RankRunner::RankRunner(RankGroup ranks, RankPatience patience, const std::atomic<bool>& interrupted)
     : ranks_(std::move(ranks)),
       conversation_(ranks_, patience, [&interrupted] { return interrupted.load(); }),
-      hello_{"torch-rank", conversation_.hellos().front().library} {}
+      hello_{"torch-rank", conversation_.hellos().front().library, kProtocolVersion, true} {}
 
 std::vector<Json> RankRunner::ask(const Json& request, const std::string& awaited) {
   try {
@@ -104,13 +104,33 @@ SampleReply RankRunner::sample(int id, const SampleRequest& request) {
   });
 }
 
-std::string RankRunner::trace(int, const std::string&) {
-  return "a job of ranks is not recorded case by case; headroom ddp --trace records it";
+std::string RankRunner::trace(int id, const std::string& file) {
+  const std::vector<Json> replies =
+      ask({{"do", "trace"}, {"case", id}, {"file", file}}, "a trace of " + titles_[id]);
+  if (const std::string why = refusal(replies); !why.empty()) return why;
+  return understood([&] {
+    for (const Json& reply : replies) {
+      if (const std::string why = json_string_or(reply, "untraced", "", ""); !why.empty()) return why;
+    }
+    return std::string();
+  });
 }
 
 void RankRunner::release(int id) {
   ask({{"do", "release"}, {"case", id}}, "the end of " + titles_[id]);
   titles_.erase(id);
+}
+
+std::vector<Conclusion> RankRunner::conclude(int id) {
+  const std::vector<Json> replies =
+      ask({{"do", "release"}, {"case", id}, {"conclude", true}}, "what it has to say of " + titles_[id]);
+  titles_.erase(id);
+  if (const std::string why = refusal(replies); !why.empty()) return {{why}};
+  return understood([&] {
+    std::vector<Conclusion> told;
+    for (const Json& reply : replies) told.push_back(conclusion_from_json(reply));
+    return told;
+  });
 }
 
 }  // namespace headroom

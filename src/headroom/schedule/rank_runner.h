@@ -33,6 +33,7 @@ class RankRunner final : public Runner {
   SampleReply sample(int id, const SampleRequest& request) override;
   std::string trace(int id, const std::string& file) override;
   void release(int id) override;
+  std::vector<Conclusion> conclude(int id) override;
 
  private:
   std::vector<Json> ask(const Json& request, const std::string& awaited);

@@ -139,6 +139,11 @@ void RunnerProcess::release(int id) {
   ask({{"do", "release"}, {"case", id}});
 }
 
+std::vector<Conclusion> RunnerProcess::conclude(int id) {
+  const Json reply = ask({{"do", "release"}, {"case", id}, {"conclude", true}});
+  return understood([&] { return std::vector{conclusion_from_json(reply)}; });
+}
+
 Json RunnerProcess::ask(const Json& request) {
   if (!channel_.write_line(dump_json(request))) lose(kEnded);
   const std::string line = await_line(command_.reply_timeout);

@@ -31,6 +31,7 @@ class RunnerProcess final : public Runner {
   SampleReply sample(int id, const SampleRequest& request) override;
   std::string trace(int id, const std::string& file) override;
   void release(int id) override;
+  std::vector<Conclusion> conclude(int id) override;
 
  private:
   RunnerProcess(RunnerCommand command, const std::atomic<bool>& interrupted,

@@ -57,7 +57,8 @@ Session::Session(SessionRequest request, std::shared_ptr<const Environment> envi
 
 RoundSettings Session::round_settings(const Group& group, std::size_t index) const {
   RoundSettings settings;
-  settings.stop = request_.stop;
+  settings.stop = group.stop.value_or(request_.stop);
+  settings.warmup = request_.warmup;
   settings.processes = request_.processes;
   if (settings.processes == 0)
     settings.processes = group.cases.size() > 1 ? kProcesses : request_.processes_alone;

@@ -22,6 +22,7 @@ struct SessionRequest {
   int processes_alone = 3;  ///< where `processes` is 0, of a group of one case
   bool limits = true;
   double sample_ns = 5e6;         ///< least time of one sample
+  std::uint32_t warmup = 0;       ///< samples of each case in each process that are not kept
   bool strict = false;            ///< a case that sums in less than f32 fails
   std::string traces{};           ///< folder for a trace of each case; empty: none
   TuningStore* tuning = nullptr;  ///< which variants were fastest before; null: the implementations decide
@@ -43,8 +44,8 @@ class Session {
   std::vector<Group> groups() const { return plan(offers_, request_.selection); }
 
   /// Measures all groups; each one's records go to the observer when it is over. After an interrupt the group
-  /// at work gives what it has, and the rest is not begun; after a rank of a job was lost, too: throws RankLost
-  /// then.
+  /// at work gives what it has, and the rest is not begun; after a rank of a job was lost, too: throws
+  /// RankLost then.
   void run(const std::vector<Group>& groups, Observer& observer);
 
  private:

@@ -19,7 +19,7 @@ struct Reading {
   double ns = 0;            ///< per iteration
   SampleNoise noise;
   DeviceNoise device{};
-  std::vector<double> columns{};  ///< per iteration: those of the metrics of its case that are columns
+  std::vector<double> columns{};    ///< per iteration: those of the metrics of its case that are columns
   std::vector<RankSample> ranks{};  ///< of a rank job: what each measured, per iteration; `ns` is the slowest
 };
 
@@ -36,6 +36,7 @@ struct Track {
   std::vector<std::int64_t> pids;  ///< of the runner, by epoch
   std::string trace;               ///< file of the trace; empty: none
   std::string untraced;            ///< why there is none, where one was asked for
+  std::vector<Conclusion> told{};  ///< after its last sample, in a job of ranks by each; of the last process
 
   bool alive() const { return outcome.kind == Outcome::Kind::kMeasured; }
 };

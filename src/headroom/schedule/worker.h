@@ -30,6 +30,8 @@ class Worker {
   /// Why there is no trace of one call in `file`; empty when there is.
   virtual std::string trace(int id, const std::string& file) = 0;
   virtual void release(int id) = 0;
+  /// The same for a case that has all its samples: what it says of them, in a job of ranks what each does.
+  virtual std::vector<Conclusion> conclude(int id) = 0;
 };
 
 /// The runners of a session, by index.

@@ -8,7 +8,6 @@
 #include <iterator>
 #include <map>
 #include <memory>
-#include <numeric>
 
 #include "headroom/base/error.h"
 #include "headroom/base/units.h"
@@ -24,30 +23,8 @@
 namespace headroom::torch_runner {
 namespace {
 
-struct Connected {
-  dtensor::Group group;
-  CollectiveBackendTraits traits;
-};
-
-/// The groups of the first ranks of the world, by how many they are; each is connected once.
-class Groups {
- public:
-  explicit Groups(const RankContext& context) : context_(context) {}
-
-  const Connected& first(int ranks) {
-    const auto known = connected_.find(ranks);
-    if (known != connected_.end()) return known->second;
-    std::vector<int> all(static_cast<std::size_t>(ranks));
-    std::iota(all.begin(), all.end(), 0);
-    Connected connected{context_.world->group(all, "collectives"), {}};
-    connected.traits = backend_traits(connected.group);
-    return connected_.emplace(ranks, std::move(connected)).first->second;
-  }
-
- private:
-  const RankContext& context_;
-  std::map<int, Connected> connected_;
-};
+/// By how many ranks the group has.
+using Traits = std::map<int, CollectiveBackendTraits>;
 
 CollectiveSetup setup_of(const std::string& op, const State& state, int world) {
   CollectiveSetup setup{op, state.integer("bytes"), state.text("dtype"), 0, state.seed()};
@@ -80,36 +57,39 @@ void report(const CollectiveSetup& setup, State& state) {
   state.note("library", fmt::format("libtorch {}", kTorchVersion));
 }
 
-void measure(const std::string& op, const RankContext& context, Groups& groups, State& state) {
+void measure(const std::string& op, RankContext& context, Traits& known, State& state) {
   const CollectiveSetup setup = setup_of(op, state, context.place.size);
   if (context.place.rank >= setup.ranks) return state.measure_batches([](std::uint64_t) { return 0.0; });
-  const Connected& connected = groups.first(setup.ranks);
+  const dtensor::Group& group = context.first(setup.ranks, "collectives", dtensor::Transport::kGloo);
+  if (!known.contains(setup.ranks)) known[setup.ranks] = backend_traits(group);
+  const CollectiveBackendTraits& traits = known[setup.ranks];
   at::set_num_threads(1);
   keep_to_cpus_of_rank(context.place, 1);
   require_memory(context.place, setup, state);
   report(setup, state);
-  const std::string how = composition_of(op, connected.traits);
+  const std::string how = composition_of(op, traits);
   if (!how.empty()) state.note("composed of", how);
-  const auto collective = make_collective(setup, connected.group, connected.traits);
+  const auto collective = make_collective(setup, group, traits);
   state.verifies_samples();
   state.measure_batches([&](std::uint64_t calls) {
     const double ns = collective->time(calls);
     const std::string wrong = collective->what_is_wrong();
-    if (!wrong.empty()) state.wrong_answer(fmt::format("wrong data on rank {}: {}", context.place.rank, wrong));
+    if (!wrong.empty())
+      state.wrong_answer(fmt::format("wrong data on rank {}: {}", context.place.rank, wrong));
     return ns;
   });
 }
 
 }  // namespace
 
-void add_collectives(Registry& registry, const RankContext& context) {
-  const auto groups = std::make_shared<Groups>(context);
+void add_collectives(Registry& registry, RankContext& context) {
+  const auto traits = std::make_shared<Traits>();
   for (const std::string op : kCollectives) {
     registry
         .add(op,
-             [op, groups, &context](State& state) {
+             [op, traits, &context](State& state) {
                try {
-                 measure(op, context, *groups, state);
+                 measure(op, context, *traits, state);
                } catch (const c10::Error& error) {
                  throw Error(failure_text(error));
                }

@@ -50,20 +50,19 @@ std::int64_t peak_of(Model& model, std::int64_t batch_size, std::int64_t image_s
 
 }  // namespace
 
-std::int64_t training_bytes(Model& model, std::int64_t batch_size, std::int64_t image_size,
-                            bool with_buckets) {
-  const std::int64_t trial = model.takes_images() ? std::min(image_size, kTrialImage) : image_size;
+TrainingBytes training_bytes(Model& model, std::int64_t batch_size, std::int64_t image_size,
+                             bool with_buckets) {
+  const std::int64_t trial = std::min(image_size, kTrialImage);
   const std::int64_t one = peak_of(model, 1, trial), two = peak_of(model, 2, trial);
   double example = static_cast<double>(std::max<std::int64_t>(two - one, 0));
-  if (model.takes_images()) {
+  if (image_size > 0) {
     const double scale = static_cast<double>(image_size) / static_cast<double>(trial);
     example *= scale * scale;
   }
   const std::int64_t parameters = 4 * parameter_count(model);
-  const std::int64_t fixed = parameters * (with_buckets ? 3 : 2);
-  constexpr double kMost = 9e18;  // a batch may be any number
-  return static_cast<std::int64_t>(
-      std::min(kMost, static_cast<double>(fixed) + example * static_cast<double>(batch_size)));
+  constexpr double kMost = 4e18;  // a batch may be any number
+  return {parameters * (with_buckets ? 3 : 2),
+          static_cast<std::int64_t>(std::min(kMost, example * static_cast<double>(batch_size)))};
 }
 
 }  // namespace headroom::torch_runner

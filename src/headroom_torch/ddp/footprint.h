@@ -7,10 +7,16 @@ namespace headroom::torch_runner {
 
 class Model;
 
-/// About how many bytes training will take beyond the model's own parameters: gradients, their buckets (where
-/// `with_buckets`), momentum, the batch, and what the forward pass keeps for the backward pass. By two passes
-/// over one and two small examples, whose memory the allocator tells; images scale by their area.
-std::int64_t training_bytes(Model& model, std::int64_t batch_size, std::int64_t image_size,
-                            bool with_buckets);
+/// About how many bytes training takes beyond the model's own parameters.
+struct TrainingBytes {
+  std::int64_t kept = 0;  ///< gradients, their buckets (where there are any), momentum
+  std::int64_t passing =
+      0;  ///< in an iteration: the batch, what the forward pass keeps for the backward pass
+};
+
+/// By two passes over one and two small examples, whose memory the allocator tells; images, of `image_size`
+/// pixels a side, scale by their area. `image_size` is 0 for a model without images.
+TrainingBytes training_bytes(Model& model, std::int64_t batch_size, std::int64_t image_size,
+                             bool with_buckets);
 
 }  // namespace headroom::torch_runner

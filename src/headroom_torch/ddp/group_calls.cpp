@@ -134,4 +134,14 @@ void largest_of(const dtensor::Group& group, std::vector<std::int64_t>& numbers)
   if (!tensors[0].is_same(host)) host.copy_(tensors[0]);
 }
 
+void require_same(const dtensor::Group& group, std::uint64_t checksum, const std::string& what) {
+  std::vector<std::int64_t> checksums(static_cast<std::size_t>(group.size()), -1);
+  checksums[static_cast<std::size_t>(group.index)] = static_cast<std::int64_t>(checksum >> 1);
+  largest_of(group, checksums);
+  for (std::size_t i = 1; i < checksums.size(); ++i) {
+    if (checksums[i] == checksums.front()) continue;
+    throw Error(fmt::format("rank {} has {} than rank {}", group.ranks[i], what, group.ranks.front()));
+  }
+}
+
 }  // namespace headroom::torch_runner

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "headroom_torch/ddp/work_clock.h"
@@ -40,5 +41,8 @@ void meet(const dtensor::Group& group);  ///< a barrier
 void copy_of_first(const dtensor::Group& group, at::Tensor tensor);
 void copy_of_first(const dtensor::Group& group, std::vector<std::int64_t>& numbers);
 void largest_of(const dtensor::Group& group, std::vector<std::int64_t>& numbers);
+/// Throws Error, on all ranks alike, where one has another checksum than the first: "rank 1 has other
+/// parameters than rank 0", where `what` is "other parameters".
+void require_same(const dtensor::Group& group, std::uint64_t checksum, const std::string& what);
 
 }  // namespace headroom::torch_runner

@@ -15,11 +15,11 @@ namespace headroom::torch_runner {
 
 const std::vector<ModelEntry>& model_table() {
   static const std::vector<ModelEntry> kModels{
-      {"resnet18", "11.7 million parameters, basic blocks", resnet18},
-      {"resnet50", "25.6 million parameters, bottlenecks", resnet50},
-      {"resnet101", "44.5 million parameters, bottlenecks", resnet101},
-      {"resnext50_32x4d", "25.0 million parameters, 32 groups of 4 channels", resnext50_32x4d},
-      {"resnext101_32x8d", "88.8 million parameters, 32 groups of 8 channels", resnext101_32x8d},
+      {"resnet18", "11.7 million parameters, basic blocks", resnet18, true},
+      {"resnet50", "25.6 million parameters, bottlenecks", resnet50, true},
+      {"resnet101", "44.5 million parameters, bottlenecks", resnet101, true},
+      {"resnext50_32x4d", "25.0 million parameters, 32 groups of 4 channels", resnext50_32x4d, true},
+      {"resnext101_32x8d", "88.8 million parameters, 32 groups of 8 channels", resnext101_32x8d, true},
       {"mlp", "5.2 million parameters: five layers of 1024, little to compute for what is to reduce", mlp},
       {"transformer", "3.7 million parameters: four layers of 256, 64 tokens", transformer},
   };

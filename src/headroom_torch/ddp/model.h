@@ -29,10 +29,8 @@ class Model {
   /// Logits [n, classes] of a batch's input.
   virtual at::Tensor forward(const at::Tensor& input) = 0;
   /// Random values in [0, 1) as inputs (or random tokens), class 1 as every target, as PyTorch's benchmark
-  /// has it. `image_size`: pixels a side, for models that take images.
+  /// has it. `image_size`: pixels a side, for models that take images, else 0.
   virtual Batch batch(std::int64_t size, std::int64_t image_size, std::uint64_t seed) const = 0;
-  /// Whether the size of an image changes what is computed.
-  virtual bool takes_images() const { return false; }
   /// In training (the default) batch normalisation takes the statistics of the batch.
   virtual void set_training(bool /*training*/) {}
 
@@ -52,6 +50,7 @@ struct ModelEntry {
   const char* name;
   const char* summary;
   std::unique_ptr<Model> (*make)(std::uint64_t seed);
+  bool takes_images = false;
 };
 
 /// All models that can be trained.

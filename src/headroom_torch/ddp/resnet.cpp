@@ -98,7 +98,6 @@ class ResNet final : public Model {
             at::ones({size}, at::kLong)};
   }
 
-  bool takes_images() const override { return true; }
   void set_training(bool training) override { training_ = training; }
 
  private:

@@ -32,6 +32,34 @@ TEST_F(CaseThreads, SamplesComeFromTheExperiment) {
   EXPECT_EQ(second.sample.iterations, 5U);
 }
 
+TEST_F(CaseThreads, SayTheirLastWordsWhereTheyAreAskedForThem) {
+  bool asked = false;
+  const Experiment tells("tells", [&](State& state) {
+    state.note("early", "1");
+    int samples = 0;
+    state.measure([&] { ++samples; });
+    asked = state.is_concluding();
+    if (!asked) return;
+    state.note("samples", std::to_string(samples));
+    state.series({"depth", "1", {1, 2}, {{"of", "it"}}});
+    if (samples > 1) state.wrong_answer("too many");
+  });
+  const auto concluded = [&](int samples) {
+    CaseThread made(tells, behaving("well"), shared);
+    EXPECT_EQ(made.prepared().info.notes.count("early"), 1U);
+    for (int i = 0; i < samples; ++i) made.sample({1, 0});
+    return made.conclude();
+  };
+  const Conclusion told = concluded(1);
+  EXPECT_EQ(told.failure, "");
+  EXPECT_EQ(told.notes, (StringMap{{"samples", "1"}}));
+  ASSERT_EQ(told.series.size(), 1U);
+  EXPECT_EQ(told.series[0].info.at("of"), "it");
+  EXPECT_EQ(concluded(2).failure, "too many");
+  { CaseThread released(tells, behaving("well"), shared); }
+  EXPECT_FALSE(asked);
+}
+
 TEST_F(CaseThreads, AreInterleaved) {
   std::vector<std::unique_ptr<CaseThread>> cases;
   for (int i = 0; i < 5; ++i) cases.push_back(started("well"));

@@ -4,8 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
+#include "headroom/schedule/case_records.h"
 #include "record_of.h"
 
 namespace headroom {
@@ -13,41 +12,52 @@ namespace {
 
 using testing::DoubleNear;
 using testing::Each;
+using testing::ElementsAre;
 using testing::HasSubstr;
 
-/// Two ranks of ten iterations of 100 ms, of which 20 ms are exposed; 30 of 50 ms of communication are
-/// hidden.
-DdpResult two_ranks() {
-  DdpResult result;
-  result.step.label = "1M/2G";
-  result.step.setup.ranks = 2;
-  result.step.setup.batch_size = 8;
-  result.ready.parameters = 42;
-  result.reduced_bytes = {1 << 20, 4 << 20};
-  for (int rank = 0; rank < 2; ++rank) {
-    DdpRank& measured = result.ranks.emplace_back();
-    measured.pid = 100 + rank;
-    DdpRounds& rounds = measured.rounds;
-    for (int i = 0; i < 10; ++i) {
-      const double noise = 1e5 * i;  // of a round: in both of its iterations
-      rounds.iteration_ns.push_back(100e6 + noise);
-      rounds.alone_ns.push_back(80e6 + noise);
-      rounds.forward_ns.push_back(30e6);
-      rounds.backward_ns.push_back(40e6);
-      rounds.wait_ns.push_back(20e6);
-      rounds.step_ns.push_back(10e6);
-      rounds.communication_ns.push_back(50e6);
-      rounds.hidden_ns.push_back(30e6);
-    }
-    rounds.buckets = {{4096, 3, std::vector<double>(10, 5e6), std::vector<double>(10, 7e6)}};
-    measured.reductions_ns = {std::vector<double>(12, 2.1e6), std::vector<double>(12, 8.1e6)};
+const std::vector<DdpStep> kSteps{{"no ddp", 1, false}, {"1M/2G", 2, true, 1 << 20}};
+
+/// A case of training by two ranks as the engine has it: ten iterations of 100 ms, of which 20 ms are
+/// exposed.
+GroupResult two_ranks() {
+  GroupResult result;
+  Track track;
+  track.planned.spec.experiment = "ddp.mlp";
+  track.planned.spec.backend = "headroom";
+  track.planned.spec.axes = {{"batch_size", "8"},        {"ranks", "2"},        {"ddp", "yes"},
+                             {"bucket_size", "1310720"}, {"transport", "gloo"}, {"image_size", "64"}};
+  track.planned.metric = "latency";
+  track.planned.device = "cpu";
+  track.planned.each_rank_counts = true;
+  track.info.notes = {{"unused parameters", "fc.bias, fc.weight"}};
+  using Kind = ReportedMetric::Kind;
+  track.info.metrics = {{"throughput", "examples/s", Direction::kHigherIsBetter, Kind::kRate, 16},
+                        {"exposed communication", "s", Direction::kLowerIsBetter, Kind::kColumn, 0}};
+  track.pids = {100};
+  for (std::uint32_t i = 0; i < 10; ++i) {
+    const double ns = 100e6 + 1e5 * i;
+    track.readings.push_back({i, 0, ns, {}, {}, {0.02}, {{100, ns, {0.02}}, {101, ns, {0.02}}}});
   }
+  // Warm-up has been there, too.
+  const std::vector<double> launched{9, 9, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
+  for (int rank = 0; rank < 2; ++rank) {
+    track.told.push_back(
+        {"", {}, {{"bucket 0 launched", "us", launched, {{"bytes", "4096"}, {"tensors", "3"}}}}});
+  }
+  result.cases.push_back(std::move(track));
   return result;
 }
 
-TEST(DdpRecords, HaveTheIterationsOfEachRank) {
-  const auto records = ddp_records(two_ranks(), "libtorch 1.13.1", nullptr);
+std::vector<Record> records_of(const GroupResult& result) {
+  return ddp_records(case_records(result, {"torch-rank"}, nullptr), kSteps);
+}
+
+TEST(DdpRecords, HaveTheIterationsOfEachRankInSeconds) {
+  const auto records = records_of(two_ranks());
   const Record& latency = records.front();
+  EXPECT_EQ(latency.model.name, "mlp");
+  EXPECT_EQ(latency.benchmark.name, "ddp");
+  EXPECT_EQ(latency.model.extra_info.at("step"), "1M/2G");
   EXPECT_EQ(latency.metric.name, "latency");
   EXPECT_EQ(latency.metric.unit, "s");
   EXPECT_TRUE(latency.metric.headline);
@@ -56,51 +66,63 @@ TEST(DdpRecords, HaveTheIterationsOfEachRank) {
   EXPECT_NEAR(latency.metric.value, 0.10045, 1e-9);
   EXPECT_NEAR(test::record_of(records, "throughput")->metric.value, 16 / 0.10045, 0.1);
   EXPECT_EQ(test::record_of(records, "throughput")->metric.direction, Direction::kHigherIsBetter);
-}
-
-TEST(DdpRecords, ExposedCommunicationIsTheDifferenceInTheSameRound) {
-  const auto records = ddp_records(two_ranks(), "libtorch 1.13.1", nullptr);
   EXPECT_THAT(test::record_of(records, "exposed communication")->samples[0].values,
               Each(DoubleNear(0.02, 1e-12)));
-  EXPECT_THAT(test::record_of(records, "overlap")->samples[1].values, Each(DoubleNear(0.6, 1e-12)));
 }
 
-TEST(DdpRecords, TellBucketsAndWhatAnAllReduceCosts) {
-  const auto records = ddp_records(two_ranks(), "libtorch 1.13.1", nullptr);
-  EXPECT_NEAR(test::record_of(records, "bucket 0 launched")->metric.value, 5000, 1e-6);
-  EXPECT_EQ(test::record_of(records, "bucket 0 completed")->metric.extra_info.at("bytes"), "4096");
-  EXPECT_EQ(test::record_of(records, "bucket 1 launched"), nullptr);
-  EXPECT_NEAR(test::record_of(records, "all-reduce alpha")->metric.value, 100, 1e-6);
-  EXPECT_NEAR(test::record_of(records, "all-reduce beta")->metric.value, 2000, 1e-6);
+TEST(DdpRecords, HaveTheAxesOfPytorchsBenchmark) {
+  const auto records = records_of(two_ranks());
+  std::vector<std::string> axes;
+  for (const auto& [name, value] : records.front().axes) axes.push_back(name + "=" + value.text());
+  EXPECT_THAT(axes, ElementsAre("batch_size=8", "ranks=2", "ddp=yes", "image_size=64", "bucket_size=1.25"));
 }
 
-TEST(DdpRecords, OfOneRankHaveNoCommunication) {
-  DdpResult result = two_ranks();
-  result.ranks.pop_back();
-  result.ranks[0].rounds.alone_ns.clear();
-  const auto records = ddp_records(result, "libtorch 1.13.1", nullptr);
-  EXPECT_NE(test::record_of(records, "latency"), nullptr);
-  for (const char* metric : {"exposed communication", "communication", "overlap", "all-reduce alpha"})
-    EXPECT_EQ(test::record_of(records, metric), nullptr) << metric;
+TEST(DdpRecords, TellBucketsOfTheIterationsThatCount) {
+  const auto records = records_of(two_ranks());
+  const Record* launched = test::record_of(records, "bucket 0 launched");
+  ASSERT_NE(launched, nullptr);
+  EXPECT_EQ(launched->metric.extra_info.at("bytes"), "4096");
+  ASSERT_EQ(launched->samples.size(), 2U);
+  EXPECT_THAT(launched->samples[0].values, ElementsAre(1, 2, 3, 4, 5, 6, 7, 8, 9, 10));
+  EXPECT_EQ(launched->samples[0].rounds.size(), 10U);
+}
+
+TEST(DdpRecords, NoteUnusedParametersOnce) {
+  const auto records = records_of(two_ranks());
+  EXPECT_THAT(records.front().notes.back(), HasSubstr("fc.bias, fc.weight"));
+  EXPECT_TRUE(records.back().notes.empty());
 }
 
 TEST(DdpRecords, SayWhyThereIsNothing) {
-  DdpResult result = two_ranks();
-  result.outcome = {Outcome::Kind::kFailed, "the reduction failed"};
-  auto records = ddp_records(result, "libtorch 1.13.1", nullptr);
+  GroupResult result = two_ranks();
+  result.cases[0].readings.clear();
+  result.cases[0].outcome = {Outcome::Kind::kFailed, "the reduction failed"};
+  const auto records = records_of(result);
   ASSERT_EQ(records.size(), 1U);
   EXPECT_EQ(records[0].outcome.reason, "the reduction failed");
-  EXPECT_TRUE(records[0].samples.empty());
-  result = {};
-  EXPECT_THAT(ddp_records(result, "", nullptr).at(0).outcome.reason, HasSubstr("before its first iteration"));
-  result.step.is_warmup = true;
-  EXPECT_TRUE(ddp_records(result, "", nullptr).empty());
+  EXPECT_EQ(records[0].model.extra_info.at("step"), "1M/2G");
 }
 
-TEST(DdpRecords, NoteUnusedParameters) {
-  DdpResult result = two_ranks();
-  result.ranks[0].agreement.unused = {"fc.bias", "fc.weight"};
-  EXPECT_THAT(ddp_records(result, "", nullptr).at(0).notes.at(0), HasSubstr("fc.bias, fc.weight"));
+TEST(AllReduceLines, AreOfEachRankCountThatHasTwoSizes) {
+  std::vector<Record> collectives;
+  for (const int ranks : {2, 4}) {
+    for (const int mebibytes : {1, 4, 16}) {
+      Record record;
+      record.model.name = "all_reduce";
+      record.metric.name = "latency";
+      record.metric.unit = "us";
+      record.metric.value = 100.0 * ranks + 2000.0 * mebibytes;
+      record.axes = {{"bytes", std::to_string(mebibytes << 20)}, {"ranks", std::to_string(ranks)}};
+      record.samples.push_back({.pid = 1, .values = {1}});
+      collectives.push_back(record);
+    }
+  }
+  collectives.resize(4);
+  EXPECT_EQ(all_reduce_lines(collectives).size(), 2U);
+  const std::vector<Record> lines = all_reduce_lines(collectives);
+  EXPECT_NEAR(test::record_of(lines, "alpha")->metric.value, 200, 1e-6);
+  EXPECT_NEAR(test::record_of(lines, "beta")->metric.value, 2000, 1e-6);
+  EXPECT_EQ(test::record_of(lines, "beta")->metric.extra_info.at("sizes"), "3");
 }
 
 }  // namespace

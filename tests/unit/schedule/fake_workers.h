@@ -32,7 +32,8 @@ struct FakeCase {
   std::optional<Precision> sums_in{};               ///< that it declares
   std::vector<double> columns{};                    ///< of each sample; the case declares `declared_columns`
   std::size_t declared_columns = 0;
-  bool wrong = false;  ///< fails, or is timed where the scheduler asks for that
+  std::vector<Conclusion> told{};  ///< after its last sample
+  bool wrong = false;              ///< fails, or is timed where the scheduler asks for that
 };
 
 struct FakeEvent {
@@ -126,6 +127,11 @@ class FakeWorkers final : public Workers {
       if (!names.contains(id)) throw RunnerLost{"refused release: that case is not prepared"};
       all.events.push_back({'r', runner, names[id]});
       names.erase(id);
+    }
+    std::vector<Conclusion> conclude(int id) override {
+      const std::string name = names.at(id);
+      release(id);
+      return all.cases[name].told;
     }
 
     FakeWorkers& all;

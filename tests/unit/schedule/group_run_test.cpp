@@ -18,6 +18,52 @@ using testing::Ge;
 using testing::Le;
 using testing::SizeIs;
 
+TEST(GroupRun, WarmUpIsSampledInEachProcessAndNotKept) {
+  GroupFixture fixture(1);
+  fixture.settings.processes = 2;
+  fixture.settings.stop.min_samples = fixture.settings.stop.max_samples = 8;
+  const std::size_t without = [&] {
+    fixture.run({planned_case("a")});
+    return fixture.workers.count('s', "dot/a@0");
+  }();
+  fixture.settings.warmup = 5;
+  const GroupResult result = fixture.run({planned_case("a")});
+  EXPECT_EQ(fixture.workers.count('s', "dot/a@0"), 2 * without + 2 * 5);
+  EXPECT_THAT(result.cases[0].readings, SizeIs(8));
+}
+
+TEST(GroupRun, WhatACaseSaysInTheEndIsOfItsRecords) {
+  GroupFixture fixture(1);
+  fixture.settings.stop.min_samples = fixture.settings.stop.max_samples = 8;
+  const std::vector<double> values{9, 1, 2, 3, 4, 5, 6, 7, 8};
+  fixture.workers.cases["dot/a@0"].told = {{"", {{"end", "well"}}, {{"depth", "1", values, {{"of", "it"}}}}}};
+  const auto records = case_records(fixture.run({planned_case("a")}), {"fake"}, nullptr);
+  const Record& told = records.back();
+  EXPECT_EQ(told.metric.name, "depth");
+  EXPECT_EQ(told.metric.extra_info.at("of"), "it");
+  EXPECT_EQ(told.model.extra_info.at("end"), "well");
+  EXPECT_THAT(told.samples.at(0).values, ElementsAre(1, 2, 3, 4, 5, 6, 7, 8));
+}
+
+TEST(GroupRun, ACaseThatFailsInTheEndHasFailed) {
+  GroupFixture fixture(1);
+  fixture.workers.cases["dot/a@0"].told = {{"they have drifted apart"}};
+  const GroupResult result = fixture.run({planned_case("a"), planned_case("b")});
+  EXPECT_EQ(result.cases[0].outcome.reason, "they have drifted apart");
+  EXPECT_TRUE(result.cases[1].alive());
+}
+
+TEST(GroupRun, ACaseMayHaveATraceOfItsOwn) {
+  GroupFixture fixture(1);
+  PlannedCase traced = planned_case("a");
+  traced.trace = "/tmp/its/own";
+  fixture.offers = {{"fake", {}, false, true}};
+  const GroupResult result = fixture.run({traced, planned_case("b")});
+  EXPECT_THAT(fixture.workers.traces, ElementsAre("/tmp/its/own"));
+  EXPECT_EQ(result.cases[0].trace, "/tmp/its/own");
+  EXPECT_TRUE(result.cases[1].trace.empty() && result.cases[1].untraced.empty());
+}
+
 TEST(GroupRun, EachRoundHasEachCaseOnceInAnOrderThatVaries) {
   GroupFixture fixture(2);
   const GroupResult result = fixture.run({planned_case("a"), planned_case("b"), planned_case("c", 1)});

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "headroom/process/rank_environment.h"
+#include "headroom_torch/dtensor/world.h"
+
+namespace headroom::torch_runner {
+
+/// What the experiments of a rank share. The world is there once the ranks have met.
+class RankContext {
+ public:
+  explicit RankContext(RankPlace of) : place(std::move(of)) {}
+
+  RankPlace place;
+  dtensor::WorldPtr world{};
+  std::string trace{};  ///< folder for a trace of what is sampled now; empty: it is a sample
+
+  /// The first so many ranks of the world, connected once for each `name` (for messages) and transport. All
+  /// of them must ask for it, in the same order.
+  const dtensor::Group& first(int ranks, const std::string& name, dtensor::Transport transport);
+
+ private:
+  std::map<std::tuple<int, std::string, dtensor::Transport>, dtensor::Group> groups_{};
+};
+
+}  // namespace headroom::torch_runner
