@@ -15,8 +15,8 @@
 namespace headroom::cuda {
 
 /// Records what the GPUs of this process do, and the calls of CUDA's runtime and driver that made them do it,
-/// as a trace in Kineto's form (trace/recording/device_activity.h). What lies between start() and stop() is its step 0.
-/// start() and stop() are called on the same thread.
+/// as a trace in Kineto's form (trace/recording/device_activity.h). What lies between start() and stop() is
+/// its step 0. start() and stop() are called on the same thread.
 ///
 /// CUPTI is loaded by the first start(), never before. After stop() it is idle, not gone: nothing is
 /// recorded, but its hooks stay in the process, and a call may take some nanoseconds more than before. What
