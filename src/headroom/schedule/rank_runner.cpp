@@ -95,7 +95,10 @@ SampleReply RankRunner::sample(int id, const SampleRequest& request) {
   return understood([&] {
     for (std::size_t rank = 0; rank < replies.size(); ++rank) {
       SampleReply own = sample_reply_from_json(replies[rank]);
-      if (!own.failure.empty()) return own;
+      if (!own.failure.empty()) {
+        merged.failure = std::move(own.failure);
+        break;
+      }
       if (own.sample.elapsed_ns == 0) continue;
       merged.ranks.push_back({conversation_.hellos()[rank].pid, own.sample.elapsed_ns, own.sample.columns});
       if (own.sample.elapsed_ns > merged.sample.elapsed_ns) merged.sample = std::move(own.sample);

@@ -17,7 +17,7 @@ struct Reading {
   std::uint32_t round = 0;
   std::uint32_t epoch = 0;  ///< changes whenever a runner process is replaced
   double ns = 0;            ///< per iteration
-  SampleNoise noise;
+  SampleNoise noise{};
   DeviceNoise device{};
   std::vector<double> columns{};    ///< per iteration: those of the metrics of its case that are columns
   std::vector<RankSample> ranks{};  ///< of a rank job: what each measured, per iteration; `ns` is the slowest
