@@ -55,9 +55,9 @@ class AbTest(CommandLineTest):
         self.assert_exit(result, 0)
         self.assertRegex(result.stdout, r"modes: .* ms in \d+ % of the samples, .* ms in \d+ %")
         latency = of_metric(records_of(path), "latency")[0]
-        low, high = (group["median"] for group in latency["modes"]["groups"])
-        self.assertLess(low, 0.05)
-        self.assertGreater(high, 0.06)
+        medians = [group["median"] for group in latency["modes"]["groups"]]  # a busy machine may add one
+        self.assertLess(medians[0], 0.05)
+        self.assertGreater(medians[-1], 0.06)
 
     def test_the_first_is_the_baseline(self):
         self.assertRegex(ab("sleep 0.05", "sleep 0.01").stdout, r"x the time of sleep 0.05 .*: faster")

@@ -5,6 +5,7 @@ import os
 import pathlib
 import subprocess
 import tempfile
+import time
 import unittest
 
 # The history of whoever runs the tests is not theirs to write to.
@@ -75,6 +76,13 @@ class CommandLineTest(unittest.TestCase):
             except OSError:  # it has ended, or is another user's
                 pass
         return found
+
+    def assert_nothing_runs(self, seconds=5):
+        """What was killed may take a moment to go, on a busy machine."""
+        end = time.monotonic() + seconds
+        while self.running() and time.monotonic() < end:
+            time.sleep(0.02)
+        self.assertEqual(self.running(), [])
 
     def assert_exit(self, result, code):
         self.assertEqual(result.returncode, code, f"stdout:\n{result.stdout}\nstderr:\n{result.stderr}")

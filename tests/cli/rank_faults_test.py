@@ -83,7 +83,8 @@ class RankFaultsTest(CommandLineTest):
             if " since " in stderr:
                 break
         self.assertRegex(stderr, r"ranks? \d(, \d)* waits? since .* in \w+ \d+ of 'collectives'")
-        self.assertRegex(stderr, r"rank 1 (did not arrive: its last was|.*where it is since)|ranks? 0, 1, 2 wait")
+        # Or it was stopped in a call to which it had given its part, and which the others may have left.
+        self.assertRegex(stderr, r"rank 1 (did not arrive: its last was|.*where it is since)|ranks? (0, )?1(, 2)? waits? since")
         self.assertIn("last collectives of each rank:", stderr)
 
     def test_a_second_job_at_the_same_port_takes_another(self):

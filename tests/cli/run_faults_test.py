@@ -79,7 +79,7 @@ class BadRunnerTest(CommandLineTest):
         start = time.monotonic()
         self.refused(self.script("sleep 1000\n"), "not a headroom runner", "did not answer within 1 s")
         self.assertLess(time.monotonic() - start, 10)
-        self.assertEqual(self.running(), [])
+        self.assert_nothing_runs()
 
     def test_garbage(self):
         self.refused(self.script("echo 'Hello!' >&$HEADROOM_FD; sleep 5\n"), "not a headroom runner")
@@ -207,7 +207,7 @@ class FailingCaseTest(CommandLineTest):
             self.measured_beside(name, "did not answer within 1 s", options=("--timeout", "1s"))
             self.assertLess(time.monotonic() - start, 20)
         time.sleep(0.2)
-        self.assertEqual(self.running(), [])
+        self.assert_nothing_runs()
 
     def test_out_of_memory(self):
         self.measured_beside("throws_bad_alloc", "out of memory")

@@ -64,7 +64,7 @@ class InterruptTest(CommandLineTest):
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=5)
         time.sleep(0.3)
-        self.assertEqual(self.running(), [])
+        self.assert_nothing_runs()
 
     def test_kill_leaves_files_as_they_were_or_whole(self):
         seed = int(os.environ.get("HEADROOM_SEED", "1"))

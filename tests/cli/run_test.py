@@ -150,7 +150,7 @@ class RunTest(CommandLineTest):
 
     def test_targets_decide_the_exit_code(self):
         targets = self.folder / "targets.toml"
-        base = ["gemv", "-a", "dtype=bf16", *SMALL, "--num-samples", "10", "--max-time", "30s", "--targets", targets, "--fail-below-target"]
+        base = ["gemv", "-a", "dtype=bf16", *SMALL, "--num-samples", "60", "--max-time", "30s", "--targets", targets, "--fail-below-target"]
         for value, code in ((1e-6, 0), (1e9, 1)):
             targets.write_text('[[target]]\nexperiment = "gemv"\nmetric = "memory_bandwidth(GB/s)"\n'
                                f'device = "cpu"\nvalue = {value}\n')
