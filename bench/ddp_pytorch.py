@@ -142,7 +142,7 @@ def headroom_round(options, model, folder):
         records = json.load(file)["records"]
     library = records[0]["model"]["extra_info"]["library"]
     step = {record["metric"]["name"]: [value for process in record["samples"] for value in process["values"]]
-            for record in records if record["axes"]["ddp"] == "yes" and int(record["axes"]["ranks"]) == options.ranks}
+            for record in records if record["axes"].get("ddp") == "yes" and int(record["axes"]["ranks"]) == options.ranks}
     reduced = [whole - optimizer for whole, optimizer in zip(step["latency"], step["step"])]
     return {"iteration": step["latency"], "up to the optimizer": reduced}, library
 
