@@ -71,9 +71,12 @@ class RankService {
     add_dispatch(registry_, context_);
     add_ddp(registry_, context_);
     registry_.trace_with([this](const std::string& folder, const std::function<void()>& run) {
-      context_.trace = folder;
+      // Also where it fails: what comes next are samples again.
+      const struct Recording {
+        std::string& folder;
+        ~Recording() { folder.clear(); }
+      } recording{context_.trace = folder};
       run();
-      context_.trace.clear();
     });
   }
 

@@ -107,7 +107,7 @@ class Sweep {
     for (const std::string& model : options_.sweep.models) {
       const std::vector<DdpStep> steps = ddp_steps(options_.sweep, model);
       for (const DdpStep& step : steps) {
-        if (groups.empty() || offers.size() > 1 || &step == &steps.front())
+        if (offers.size() > 1 || &step == &steps.front())
           groups.push_back({offers.size() > 1 ? model + ", " + step.label : model, {}});
         for (std::size_t runner = 0; runner < offers.size(); ++runner)
           groups.back().cases.push_back(case_of(step, model, runner, request, offers));

@@ -142,17 +142,17 @@ Table bucket_table(const DdpStepRecords& step) {
 }
 
 /// "4 ranks: an all-reduce alone takes 85 µs + 1.9 ms a MiB ...", of each rank count that was measured.
-std::string fit_text(const std::vector<Record>& records) {
+std::string fit_text(const std::vector<Record>& records, bool compares) {
   std::string text;
   const Record* alpha = nullptr;
   for (const Record& record : records) {
     if (record.metric.name == "alpha") alpha = &record;
     if (record.metric.name != "beta" || alpha == nullptr) continue;
-    text +=
-        fmt::format("  {} ranks: an all-reduce alone takes {} + {} a MiB (medians of {} sizes, within {})\n",
-                    axis_text(record, "ranks"), signed_time(alpha->metric.value * kNsPerUs),
-                    signed_time(record.metric.value * kNsPerUs), record.metric.extra_info.at("sizes"),
-                    record.metric.extra_info.at("worst error of the line"));
+    text += fmt::format(
+        "  {} ranks{}: an all-reduce alone takes {} + {} a MiB (medians of {} sizes, within {})\n",
+        axis_text(record, "ranks"), compares ? " of " + record.runner : "",
+        signed_time(alpha->metric.value * kNsPerUs), signed_time(record.metric.value * kNsPerUs),
+        record.metric.extra_info.at("sizes"), record.metric.extra_info.at("worst error of the line"));
   }
   return text;
 }
@@ -189,7 +189,7 @@ std::string ddp_table(const std::vector<Record>& records, std::size_t width) {
     const std::string more = series_text(series, compares, width);
     if (!more.empty()) text += (text.empty() ? "" : "\n") + more;
   }
-  if (const std::string fit = fit_text(records); !fit.empty()) text += "\n" + fit;
+  if (const std::string fit = fit_text(records, compares); !fit.empty()) text += "\n" + fit;
   if (!text.empty()) {
     text +=
         "  times are medians over the iterations of all ranks; ex/sec beside a percentile is of one rank; "

@@ -96,17 +96,17 @@ std::vector<Record> all_reduce_lines(const std::vector<Record>& collectives) {
     const Record* first = nullptr;
     std::vector<double> mebibytes, medians_us;
   };
-  std::map<std::int64_t, Points> by_ranks;
+  std::map<std::pair<std::string, std::int64_t>, Points> by_job;
   for (const Record& record : collectives) {
     const auto bytes = whole_axis(record, "bytes"), ranks = whole_axis(record, "ranks");
     if (record.metric.name != "latency" || sample_count(record) == 0 || !bytes || !ranks) continue;
-    Points& points = by_ranks[*ranks];
+    Points& points = by_job[{record.runner, *ranks}];
     if (points.first == nullptr) points.first = &record;
     points.mebibytes.push_back(static_cast<double>(*bytes) / kMebibyte);
     points.medians_us.push_back(record.metric.value);
   }
   std::vector<Record> lines;
-  for (const auto& [ranks, points] : by_ranks) {
+  for (const auto& [job, points] : by_job) {
     const auto fit = fit_line(points.mebibytes, points.medians_us);
     if (!fit) continue;
     Record line = *points.first;

@@ -144,7 +144,7 @@ void GroupRun::refuse_coarse_sums() {
     if (!track.alive() || !track.info.sums_in || !is_below_f32(*track.info.sums_in)) continue;
     const std::string reason = sums_text(*track.info.sums_in, track.info.max_error, track.info.tolerance) +
                                ", where --strict asks for f32";
-    tracks_.guarded(track, [&](Worker& worker) { PreparedTracks::fail(track, worker, reason); });
+    tracks_.fail(track, reason);
   }
 }
 
@@ -210,16 +210,13 @@ void GroupRun::calibrate(Track& track, double target_ns) {
   Calibration calibration(target_ns);
   while (track.alive() && !calibration.done()) {
     if (interrupted_) throw Interrupted{};
-    tracks_.guarded(track, [&](Worker& worker) {
-      const SampleReply reply = worker.sample(track.id, {calibration.next_iterations(), 0});
-      if (!reply.failure.empty()) return PreparedTracks::fail(track, worker, reply.failure);
-      calibration.add(reply.sample.iterations, reply.sample.elapsed_ns);
-    });
+    if (const auto reply = tracks_.sample(track, {calibration.next_iterations(), 0}))
+      calibration.add(reply->sample.iterations, reply->sample.elapsed_ns);
   }
   if (!track.alive()) return;
   if (!(calibration.ns_per_iteration() > 0)) {
     // Before it makes the cases that share its count of iterations endless.
-    tracks_.guarded(track, [&](Worker& worker) { PreparedTracks::fail(track, worker, kNoTime); });
+    tracks_.fail(track, kNoTime);
     return;
   }
   track.iterations = calibration.iterations();
@@ -232,11 +229,7 @@ void GroupRun::warm_up() {
   for (std::uint32_t i = 0; i < settings_.warmup; ++i) {
     for (Track& track : result_.cases) {
       if (interrupted_) throw Interrupted{};
-      if (!track.alive()) continue;
-      tracks_.guarded(track, [&](Worker& worker) {
-        const SampleReply reply = worker.sample(track.id, {track.iterations, 0});
-        if (!reply.failure.empty()) PreparedTracks::fail(track, worker, reply.failure);
-      });
+      if (track.alive()) tracks_.sample(track, {track.iterations, 0});
     }
   }
 }
@@ -272,25 +265,23 @@ void GroupRun::sample_round() {
 }
 
 void GroupRun::sample(Track& track) {
-  tracks_.guarded(track, [&](Worker& worker) {
-    const SampleReply reply = worker.sample(track.id, {track.iterations, track.lead_in});
-    if (!reply.failure.empty()) return PreparedTracks::fail(track, worker, reply.failure);
-    Reading reading{round_,
-                    tracks_.epoch(),
-                    reply.sample.elapsed_ns / static_cast<double>(reply.sample.iterations),
-                    reply.sample.noise,
-                    reply.sample.device,
-                    reply.sample.columns,
-                    reply.ranks};
-    for (RankSample& rank : reading.ranks) rank.elapsed_ns /= static_cast<double>(reply.sample.iterations);
-    // Ratios need a time that is positive, and no honest sample takes none.
-    if (!(reading.ns > 0)) return PreparedTracks::fail(track, worker, kNoTime);
-    if (reading.columns.size() != column_count(track.info))
-      return PreparedTracks::fail(track, worker, kOtherColumns);
-    // Where the host's threads lie says nothing about a device.
-    if (track.planned.device == "cpu") reading.noise.placement_ns = placement_ns_;
-    track.readings.push_back(reading);
-  });
+  const auto reply = tracks_.sample(track, {track.iterations, track.lead_in});
+  if (!reply) return;
+  const auto iterations = static_cast<double>(reply->sample.iterations);
+  Reading reading{round_,
+                  tracks_.epoch(),
+                  reply->sample.elapsed_ns / iterations,
+                  reply->sample.noise,
+                  reply->sample.device,
+                  reply->sample.columns,
+                  reply->ranks};
+  for (RankSample& rank : reading.ranks) rank.elapsed_ns /= iterations;
+  // Ratios need a time that is positive, and no honest sample takes none.
+  if (!(reading.ns > 0)) return tracks_.fail(track, kNoTime);
+  if (reading.columns.size() != column_count(track.info)) return tracks_.fail(track, kOtherColumns);
+  // Where the host's threads lie says nothing about a device.
+  if (track.planned.device == "cpu") reading.noise.placement_ns = placement_ns_;
+  track.readings.push_back(std::move(reading));
 }
 
 bool GroupRun::should_end(const StopRule& rule, Stopping& stopping) {

@@ -7,13 +7,16 @@
 namespace headroom {
 namespace {
 
+void mark_failed(Track& track, const std::string& reason) {
+  track.outcome = {Outcome::Kind::kFailed, reason};
+  track.info.verified = false;
+}
+
 /// What one rank notes is a note of the case, and where one has failed all have.
 void hear(Track& track, std::vector<Conclusion> told) {
   for (const Conclusion& conclusion : told) {
     for (const auto& [name, text] : conclusion.notes) track.info.notes.emplace(name, text);
-    if (conclusion.failure.empty() || !track.alive()) continue;
-    track.outcome = {Outcome::Kind::kFailed, conclusion.failure};
-    track.info.verified = false;
+    if (!conclusion.failure.empty() && track.alive()) mark_failed(track, conclusion.failure);
   }
   track.told = std::move(told);
 }
@@ -105,10 +108,17 @@ void PreparedTracks::stop_runners() {
   for (const Track* track : all()) workers_->stop(track->planned.runner);
 }
 
-void PreparedTracks::fail(Track& track, Worker& worker, const std::string& reason) {
-  track.outcome = {Outcome::Kind::kFailed, reason};
-  track.info.verified = false;
-  worker.release(track.id);
+std::optional<SampleReply> PreparedTracks::sample(Track& track, const SampleRequest& request) {
+  std::optional<SampleReply> reply;
+  guarded(track, [&](Worker& worker) { reply = worker.sample(track.id, request); });
+  if (!reply || reply->failure.empty()) return reply;
+  fail(track, reply->failure);
+  return std::nullopt;
+}
+
+void PreparedTracks::fail(Track& track, const std::string& reason) {
+  mark_failed(track, reason);
+  guarded(track, [&](Worker& worker) { worker.release(track.id); });
 }
 
 std::vector<Track*> PreparedTracks::all() {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,7 +39,10 @@ class PreparedTracks {
   /// The same for what a case need not be able to do: it is brought back with the others. What the runner
   /// died of, empty where it lives.
   std::string spared(const Track& track, const std::function<void(Worker&)>& body);
-  static void fail(Track& track, Worker& worker, const std::string& reason);
+  /// A sample of the track; nothing where it failed, or its runner was lost at it.
+  std::optional<SampleReply> sample(Track& track, const SampleRequest& request);
+  /// Marks the track, and releases it.
+  void fail(Track& track, const std::string& reason);
 
   std::vector<Track*> all();
   /// Without the ping-pong readings, which come first in a round.

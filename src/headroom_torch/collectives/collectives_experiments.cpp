@@ -18,7 +18,6 @@
 #include "headroom/runner/collective_sizes.h"
 #include "headroom_torch/collectives/collective_case.h"
 #include "headroom_torch/compat.h"
-#include "headroom_torch/failure_text.h"
 
 namespace headroom::torch_runner {
 namespace {
@@ -41,8 +40,8 @@ CollectiveSetup setup_of(const std::string& op, const State& state, int world) {
 }
 
 /// Said before anything is taken; the ranks of a machine share what there is.
-void require_memory(const RankPlace& place, const CollectiveSetup& setup, const State& state) {
-  const auto here = std::min(place.local_size.value_or(place.size), setup.ranks);
+void require_memory(const RankContext& context, const CollectiveSetup& setup, const State& state) {
+  const int here = context.ranks_here(setup.ranks);
   const auto need = static_cast<double>(collective_footprint(setup.bytes)) * here;
   const auto available = static_cast<double>(available_memory_bytes());
   if (need <= available) return;
@@ -65,7 +64,7 @@ void measure(const std::string& op, RankContext& context, Traits& known, State& 
   const CollectiveBackendTraits& traits = known[setup.ranks];
   at::set_num_threads(1);
   keep_to_cpus_of_rank(context.place, 1);
-  require_memory(context.place, setup, state);
+  require_memory(context, setup, state);
   report(setup, state);
   const std::string how = composition_of(op, traits);
   if (!how.empty()) state.note("composed of", how);
@@ -86,14 +85,7 @@ void add_collectives(Registry& registry, RankContext& context) {
   const auto traits = std::make_shared<Traits>();
   for (const std::string op : kCollectives) {
     registry
-        .add(op,
-             [op, traits, &context](State& state) {
-               try {
-                 measure(op, context, *traits, state);
-               } catch (const c10::Error& error) {
-                 throw Error(failure_text(error));
-               }
-             })
+        .add(op, in_few_words([op, traits, &context](State& state) { measure(op, context, *traits, state); }))
         .summary("a collective of c10d, from a barrier until the slowest rank has it")
         .axis("bytes", {1024, 65536, 1048576, 16777216})
         .axis("ranks", {2})

@@ -4,7 +4,6 @@
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -24,7 +23,6 @@
 #include "headroom_torch/ddp/footprint.h"
 #include "headroom_torch/ddp/training.h"
 #include "headroom_torch/dtensor/nccl_connection.h"
-#include "headroom_torch/failure_text.h"
 
 namespace headroom::torch_runner {
 namespace {
@@ -48,11 +46,6 @@ class Reservation {
   double& reserved_;
   double bytes_;
 };
-
-/// How many ranks share the memory of this one. With nccl each has that of a GPU of its own.
-int ranks_here(const RankPlace& place, int ranks, bool on_gpu) {
-  return on_gpu ? 1 : std::min(place.local_size.value_or(place.size), ranks);
-}
 
 /// Skips the case where the cases that are prepared would keep more than there is, with one of them at a time
 /// in an iteration, which takes `passing` bytes of each rank.
@@ -118,11 +111,7 @@ TrainingSetup setup_of(const ModelEntry& entry, const State& state) {
 }
 
 void conclude(const Training& training, State& state) {
-  try {
-    training.require_equal_replicas();
-  } catch (const Error& error) {
-    state.wrong_answer(error.what());
-  }
+  training.require_equal_replicas();
   const std::vector<std::string> unused = training.unused();
   if (!unused.empty()) state.note("unused parameters", join(unused, ", "));
   state.note("loss", fmt::format("{:g}", training.loss()));
@@ -143,16 +132,17 @@ void conclude(const Training& training, State& state) {
 
 void measure(const ModelEntry& entry, RankContext& context, double& reserved, State& state) {
   const TrainingSetup setup = setup_of(entry, state);
-  const auto ranks = static_cast<int>(std::min<std::int64_t>(state.integer("ranks"), context.place.size + 1));
-  if (ranks > context.place.size)
-    throw Error(fmt::format("{} ranks in a world of {}", state.integer("ranks"), context.place.size));
+  const std::int64_t asked = state.integer("ranks");
+  if (asked > context.place.size)
+    throw Error(fmt::format("{} ranks in a world of {}", asked, context.place.size));
+  const auto ranks = static_cast<int>(asked);
   if (context.place.rank >= ranks) return state.measure_batches([](std::uint64_t) { return 0.0; });
   const bool on_gpu = state.text("transport") == "nccl";
   at::set_num_threads(state.threads());
   keep_to_cpus_of_rank(context.place, state.threads());
   std::unique_ptr<Model> model = entry.make(setup.seed);
   const TrainingBytes bytes = training_bytes(*model, setup.batch_size, setup.image_size, setup.ddp);
-  const int here = ranks_here(context.place, ranks, on_gpu);
+  const int here = on_gpu ? 1 : context.ranks_here(ranks);  // each of those has a GPU's memory of its own
   Reservation reservation(reserved, static_cast<double>(bytes.kept) * here);
   require_memory(state, context.place, reserved, static_cast<double>(bytes.passing), here, on_gpu);
   state.note("library", fmt::format("libtorch {}", kTorchVersion));
@@ -189,14 +179,10 @@ void measure(const ModelEntry& entry, RankContext& context, double& reserved, St
 void add_ddp(Registry& registry, RankContext& context) {
   const auto reserved = std::make_shared<double>(0);
   for (const ModelEntry& entry : model_table()) {
-    Experiment& experiment =
-        registry.add(std::string("ddp.") + entry.name, [&entry, &context, reserved](State& state) {
-          try {
-            measure(entry, context, *reserved, state);
-          } catch (const c10::Error& error) {
-            throw Error(failure_text(error));
-          }
-        });
+    Experiment& experiment = registry.add(std::string("ddp.") + entry.name,
+                                          in_few_words([&entry, &context, reserved](State& state) {
+                                            measure(entry, context, *reserved, state);
+                                          }));
     experiment.summary(entry.summary)
         .axis("batch_size", {32})
         .axis("ranks", {1})

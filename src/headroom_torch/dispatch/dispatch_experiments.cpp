@@ -13,7 +13,6 @@
 #include "headroom/machine/rank_cpus.h"
 #include "headroom_torch/compat.h"
 #include "headroom_torch/dispatch/dispatch_panel.h"
-#include "headroom_torch/failure_text.h"
 
 namespace headroom::torch_runner {
 namespace {
@@ -74,14 +73,9 @@ void measure(const PanelOp& op, const RankContext& rank, Meshes& meshes, State& 
 void add_dispatch(Registry& registry, const RankContext& context) {
   const auto meshes = std::make_shared<Meshes>(context);
   for (const PanelOp& op : dispatch_panel()) {
-    Experiment& experiment =
-        registry.add(std::string("dispatch.") + op.name, [&op, &context, meshes](State& state) {
-          try {
-            measure(op, context, *meshes, state);
-          } catch (const c10::Error& error) {
-            throw Error(failure_text(error));
-          }
-        });
+    Experiment& experiment = registry.add(
+        std::string("dispatch.") + op.name,
+        in_few_words([&op, &context, meshes](State& state) { measure(op, context, *meshes, state); }));
     experiment.summary(op.summary)
         .backends({"gloo", "nccl"})
         .metric("latency")
