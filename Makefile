@@ -83,9 +83,8 @@ lint: setup ## Check layers, tables, includes, formatting, and run clang-tidy
 	$(PYTHON) tools/check_types.py
 	$(PYTHON) tools/check_includes.py
 	clang-format --dry-run --Werror $(SOURCES)
-	$(call configure,dev)
-	$(call build_tree,build/dev)
-	run-clang-tidy -quiet -p build/dev '^$(CURDIR)/src/'
+	$(call configure,lint)
+	$(call build_tree,build/lint)
 
 clean: ## Remove everything that was built
 	rm -rf build

@@ -73,6 +73,20 @@ std::optional<double> convolution(Arguments arguments) {
   return 2 * static_cast<double>(input->front()) * places * product(*weight);
 }
 
+/// convolution_backward(grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed,
+/// output_padding, groups, output_mask): for the gradients of input and weights that the mask asks for as
+/// much each as the convolution itself.
+std::optional<double> convolution_backward(Arguments arguments) {
+  const auto result = sizes_at(arguments, 0, 3), input = sizes_at(arguments, 1, 3),
+             weight = sizes_at(arguments, 2, 3);
+  if (!result || !input || !weight || arguments.size() < 11) return std::nullopt;
+  if (!arguments[7].isBool() || !arguments[10].isBoolList()) return std::nullopt;
+  const at::IntArrayRef places = (arguments[7].toBool() ? *input : *result).slice(2);
+  const c10::List<bool> mask = arguments[10].toBoolList();
+  const int asked = (mask.size() > 0 && mask[0]) + (mask.size() > 1 && mask[1]);
+  return asked * 2 * static_cast<double>(input->front()) * product(places) * product(*weight);
+}
+
 /// softmax(q k^T) v: q [..., s_q, d], k [..., s_k, d], v [..., s_k, d_v].
 std::optional<double> attention(Arguments arguments) {
   const auto query = sizes_at(arguments, 0, 2), key = sizes_at(arguments, 1, 2),
@@ -99,6 +113,7 @@ constexpr std::array kFormulas{
     Formula{"aten::convolution", convolution},
     Formula{"aten::_convolution", convolution},
     Formula{"aten::convolution_overrideable", convolution},
+    Formula{"aten::convolution_backward", convolution_backward},
     Formula{"aten::_scaled_dot_product_flash_attention", attention},
     Formula{"aten::_scaled_dot_product_flash_attention_for_cpu", attention},
     Formula{"aten::_scaled_dot_product_efficient_attention", attention},

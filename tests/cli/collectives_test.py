@@ -117,6 +117,27 @@ class LibtorchTest(CommandLineTest):
                 self.assertTrue(all(record["verified"] for record in latencies))
                 self.assertIn("measured is all_to_all, then a sum on each rank", result.stdout)
 
+    def test_each_has_the_limit_of_the_transport_in_its_rounds(self):
+        file = self.folder / "records.json"
+        sizes = ["--ranks", "2", "--min-bytes", "64K", "--max-bytes", "4M", "--factor", "8", "--json", file]
+        result = collectives(*sizes, which="--collectives=all_reduce,broadcast")
+        self.assert_exit(result, 0)
+        self.assertIn("limit: the bytes that a rank has to send", result.stdout)
+        for record in records_of(file):
+            if record["metric"]["name"] != "latency":
+                continue
+            part, = record["limit"]["parts"]
+            self.assertEqual(part["kind"], "exchange")
+            self.assertIn(part["pattern"], ("shared_memory", "loopback"))
+            sent = record["axes"]["bytes"] * (1 if record["model"]["name"] == "all_reduce" else 0.5)
+            self.assertEqual(part["bytes"], sent)
+            self.assertGreater(record["limit"]["fraction"], 0)
+            self.assertGreater(record["limit"]["interval"]["high"], record["limit"]["interval"]["low"])
+        alone = collectives(*sizes, "--no-limits", which="--collectives=all_reduce")
+        self.assert_exit(alone, 0)
+        self.assertNotIn("limit: ", alone.stdout)
+        self.assertFalse([record for record in records_of(file) if "limit" in record])
+
     def test_more_than_there_is_memory_for_is_skipped(self):
         result = collectives("--ranks", "2", "--min-bytes", "4096G", "--max-bytes", "4096G", which="--collectives=all_reduce")
         self.assert_exit(result, 0)

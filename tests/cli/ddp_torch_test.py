@@ -52,6 +52,11 @@ class DdpTorchTest(CommandLineTest):
         for metric in ("latency", "without reduction", "exposed communication", "overlap", "bucket 4 completed"):
             self.assertIn(metric, of_two)
         self.assertIn("alpha", {record["metric"]["name"] for record in records_of(file)})
+        # The machine's limits are sampled in the same rounds, where headroom-native has them.
+        limit = of_two["latency"]["limit"]
+        self.assertIn(limit["parts"][0]["kind"], ("peak", "read", "write", "copy", "exchange"))
+        self.assertTrue(0 < limit["fraction"] < 1.5, limit)
+        self.assertGreater(of_two["GFLOP/s"]["metric"]["value"], 0)
         buckets = [int(record["metric"]["extra_info"]["bytes"]) for name, record in of_two.items()
                    if name.endswith(" launched")]
         self.assertEqual(sum(buckets), 4 * 5_223_400)

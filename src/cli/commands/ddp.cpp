@@ -14,6 +14,7 @@
 #include "cli/commands/ddp_collectives_options.h"
 #include "cli/commands/ddp_options.h"
 #include "cli/shared/interrupt.h"
+#include "cli/shared/known_runners.h"
 #include "cli/shared/print_table.h"
 #include "cli/shared/rank_job.h"
 #include "cli/shared/record_files.h"
@@ -89,6 +90,8 @@ class Sweep {
   void measure() {
     SessionRequest request =
         rank_session(options_.start, options_.patience, options_.stop, options_.seed, options_.backend);
+    request.limits = options_.limits;
+    if (options_.limits) request.limit_runners = limit_runners_of(options_.start.runners);
     request.warmup = static_cast<std::uint32_t>(options_.warmup);
     Session session(request, environment_of(arguments_, options_), interrupt_flag());
     const RunnerOffer& ranks = session.offers().front();
@@ -96,7 +99,7 @@ class Sweep {
     if (options_.list) return list_models(ranks);
     require_models(ranks, options_.sweep.models);
     TerminalProgress progress([this](const std::vector<Record>& finished) { keep(finished); });
-    session.run(groups_of(request, session.offers()), progress);
+    session.run(groups_of(request, rank_offers(session)), progress);
   }
 
   /// All steps of a model share their rounds, which makes efficiency a ratio of the same moments; where
@@ -164,7 +167,7 @@ class Sweep {
 
   void report() {
     if (records_.empty()) return;
-    std::ranges::move(all_reduce_lines(records_), std::back_inserter(records_));
+    std::ranges::move(collective_lines(records_), std::back_inserter(records_));
     // What goes to standard output for a program to read is alone there: the tables make way.
     std::FILE* out = files_.uses_stdout() || options_.json == "-" ? stderr : stdout;
     std::fputs(ddp_table(records_, terminal_width(out)).c_str(), out);

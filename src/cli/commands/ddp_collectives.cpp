@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <memory>
 
 #include "cli/commands/ddp_collectives_options.h"
@@ -50,8 +52,8 @@ class Sweep {
 
  private:
   void measure() {
-    const SessionRequest request =
-        rank_session(options_.start, options_.patience, options_.stop, options_.seed);
+    SessionRequest request = rank_session(options_.start, options_.patience, options_.stop, options_.seed);
+    request.limits = options_.limits;
     Session session(request, environment_of(arguments_, options_), interrupt_flag());
     warning_ = warn_of_core_sharing(session.offers().front());
     TerminalProgress progress([this](const std::vector<Record>& finished) { keep(finished); });
@@ -68,6 +70,7 @@ class Sweep {
 
   void report() {
     if (records_.empty()) return;
+    std::ranges::move(collective_lines(records_), std::back_inserter(records_));
     // Records on standard output are for a program to read: the tables make way.
     std::FILE* out = files_.uses_stdout() ? stderr : stdout;
     std::fputs(collectives_report(records_, terminal_width(out)).c_str(), out);

@@ -39,7 +39,7 @@ struct RawCollectivesOptions {
   std::string min_bytes = "1K", max_bytes = "16M", timeout;
   double factor = 4;
   int calls = 30;
-  bool quick = false, no_store = false;
+  bool quick = false, no_store = false, no_limits = false;
   StopOptions stop;
 };
 
@@ -68,6 +68,7 @@ void declare_measuring(OptionTable& table, RawCollectivesOptions& raw, Collectiv
   table.add_option("--min-time", raw.stop.min_time, "least time of a collective of a size (default 0.1s)");
   table.add_option("--max-time", raw.stop.max_time, "most time of a collective of a size (default 2s)");
   table.add_flag("--quick", raw.quick, "a first look: precision 10%, at most 0.3 s each");
+  table.add_flag("--no-limits", raw.no_limits, "do not sample what this machine can do");
   declare_rank_start(table, options.start, raw.timeout);
 }
 
@@ -173,6 +174,7 @@ CollectivesOptions parse_collectives_options(const Arguments& arguments) {
   options.ops = ops_of(raw);
   options.sizes = sizes_of(raw);
   options.stop = stop_rule(raw);
+  options.limits = !raw.no_limits;
   options.patience = rank_patience(raw.timeout);
   settle_rank_programs(options.start, "ddp");
   options.start.timeout = options.patience.start;

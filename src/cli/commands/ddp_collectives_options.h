@@ -18,6 +18,7 @@ struct CollectivesOptions {
   std::vector<std::int64_t> sizes;  ///< bytes, as asked for
   std::vector<int> ranks;           ///< how many; those of one size are measured in the same rounds
   std::string dtype = "f32";
+  bool limits = true;  ///< of the transport, in the same rounds
   StopRule stop;  ///< of one collective of one size; a sample is a call, its time that of the slowest rank
   RankPatience patience;
   RankStart start;

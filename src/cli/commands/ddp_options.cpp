@@ -41,7 +41,7 @@ struct RawDdpOptions {
   std::string timeout;
   std::vector<double> bucket_mb{25};
   int world = 0, iterations = 10;
-  bool no_store = false;
+  bool no_store = false, no_limits = false;
   StopOptions stop;
 };
 
@@ -93,6 +93,7 @@ void declare_measuring(OptionTable& table, RawDdpOptions& raw, DdpOptions& optio
   table.add_option("--precision", raw.stop.precision,
                    "goal for the half-width of the 95 % interval of an iteration: goes on until it is met");
   table.add_option("--max-time", raw.stop.max_time, "most time of a model's iterations (default 30s)");
+  table.add_flag("--no-limits", raw.no_limits, "do not sample what this machine can do");
   declare_rank_start(table, options.start, raw.timeout);
 }
 
@@ -186,6 +187,7 @@ DdpOptions parse_ddp_options(const Arguments& arguments) {
   // Refuses what the world cannot hold, before anything starts.
   ddp_steps(options.sweep, options.sweep.models.front());
   options.stop = stop_rule(raw);
+  options.limits = !raw.no_limits;
   options.patience = rank_patience(raw.timeout);
   settle_rank_programs(options.start, "ddp");
   options.start.timeout = options.patience.start;

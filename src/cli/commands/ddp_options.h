@@ -22,6 +22,7 @@ struct DdpOptions {
   std::int64_t image_size = 64;  ///< pixels a side
   std::string backend = "gloo";  ///< by which ranks exchange gradients, or "nccl"
   std::uint64_t seed = 1;
+  bool limits = true;  ///< of the machine, in the same rounds
   int warmup = 5;  ///< iterations of each step before those that count
   StopRule stop;   ///< of all steps of a model together
   RankPatience patience;

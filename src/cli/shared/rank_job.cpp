@@ -52,6 +52,12 @@ SessionRequest rank_session(const RankStart& start, RankPatience patience, const
   return request;
 }
 
+std::vector<RunnerOffer> rank_offers(const Session& session) {
+  std::vector<RunnerOffer> offers = session.offers();
+  std::erase_if(offers, [](const RunnerOffer& offer) { return offer.only_limits; });
+  return offers;
+}
+
 const ExperimentDescription& experiment_of(const RunnerOffer& offer, const std::string& name) {
   const auto found = std::ranges::find(offer.experiments, name, &ExperimentDescription::name);
   if (found == offer.experiments.end()) throw Error("runner " + offer.label + " has no " + name);

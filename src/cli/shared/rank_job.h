@@ -23,6 +23,8 @@ Environment rank_environment(const char* command, const Arguments& arguments, co
 /// machine; in one job, in three of each program where several are compared.
 SessionRequest rank_session(const RankStart& start, RankPatience patience, const StopRule& stop,
                             std::uint64_t seed, const std::string& backend = "gloo");
+/// The jobs of ranks, without what is there for the limits of the machine.
+std::vector<RunnerOffer> rank_offers(const Session& session);
 /// Throws Error where the runner has none of that name.
 const ExperimentDescription& experiment_of(const RunnerOffer& offer, const std::string& name);
 /// Says, on standard error too, which ranks share a core; empty where none do.

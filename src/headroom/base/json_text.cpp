@@ -144,7 +144,7 @@ class Writer {
   void break_line() {
     if (indent_ < 0) return;
     text += '\n';
-    text.append(static_cast<std::size_t>(depth_ * indent_), ' ');
+    text.append(static_cast<std::size_t>(depth_) * static_cast<std::size_t>(indent_), ' ');
   }
   void write_real(double value) {
     if (!std::isfinite(value)) {

@@ -207,7 +207,7 @@ void Json::erase(std::string_view key) {
   value_.object->erase(found(*value_.object, key));
 }
 
-void Json::update(Json other) {
+void Json::update(const Json& other) {
   for (const Member& member : other.items()) (*this)[member.first] = member.second;
 }
 

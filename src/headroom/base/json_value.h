@@ -169,7 +169,7 @@ class Json {
   Json& operator[](const char* key) { return (*this)[std::string_view(key)]; }
   void erase(std::string_view key);
   /// Takes over the members of `other`.
-  void update(Json other);
+  void update(const Json& other);
 
   friend bool operator==(const Json& left, const Json& right);
   /// For messages of tests.
@@ -204,7 +204,7 @@ class Json {
 
 /// What a braced list holds: an element, or a member of an object as a list of key and value.
 struct JsonItem {
-  template <typename T>
+  template <typename T>  // no item makes a Json: NOLINTNEXTLINE(bugprone-forwarding-reference-overload)
   requires std::constructible_from<Json, T> JsonItem(T&& from) : value(std::forward<T>(from)) {}
   JsonItem(std::initializer_list<JsonItem> items) : value(items) {}
   JsonItem(const JsonItem&) = default;

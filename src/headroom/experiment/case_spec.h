@@ -36,6 +36,7 @@ struct Work {
   double bytes = 0;          ///< all bytes moved between memory and the processor, read and written
   double bytes_written = 0;  ///< the part of `bytes` that is written
   std::string dtype{};       ///< "f32", "bf16", "int8": the peak that `flops` is held against; empty: none
+  double exchanged = 0;      ///< bytes that a rank of a job sends to the others, and receives: their mean
 };
 
 /// A number that a case reports beside its time.

@@ -76,6 +76,8 @@ Registry& registry();
 
 /// Registers `function` (void(headroom::State&)) under its own name:
 ///   HEADROOM_EXPERIMENT(gemv).axis("D", {1024, 4096}).axis("dtype", {"f32", "bf16"});
+// NOLINTBEGIN(bugprone-macro-parentheses)
 #define HEADROOM_EXPERIMENT(function)                                              \
   [[maybe_unused]] static ::headroom::Experiment& headroom_experiment_##function = \
       ::headroom::registry().add(#function, &function)
+// NOLINTEND(bugprone-macro-parentheses)

@@ -182,7 +182,7 @@ void State::begin() {
 
 void State::require_sound_numbers() const {
   const Work& work = info_.work;
-  for (const double number : {work.flops, work.bytes, work.bytes_written}) {
+  for (const double number : {work.flops, work.bytes, work.bytes_written, work.exchanged}) {
     if (std::isfinite(number) && number >= 0) continue;
     throw std::logic_error(fmt::format("experiment {} says a work of {}", spec_.experiment, number));
   }

@@ -32,8 +32,13 @@ double compute_floor_seconds(const Traffic& traffic, const Rates& rates) {
   return rates.peak > 0 ? traffic.flops / rates.peak : 0;
 }
 
+double exchange_floor_seconds(const Traffic& traffic, const Rates& rates) {
+  return rates.exchange > 0 ? traffic.exchanged / rates.exchange : 0;
+}
+
 double floor_seconds(const Traffic& traffic, const Rates& rates) {
-  return std::max(compute_floor_seconds(traffic, rates), memory_floor_seconds(traffic, rates));
+  return std::max({compute_floor_seconds(traffic, rates), memory_floor_seconds(traffic, rates),
+                   exchange_floor_seconds(traffic, rates)});
 }
 
 }  // namespace headroom

@@ -74,6 +74,7 @@ Table time_table(const std::vector<Row>& rows, const std::vector<Record>& record
                {"p50 ±95 %", Align::kRight},
                {"algbw GB/s", Align::kRight},
                {"busbw GB/s ±95 %", Align::kRight},
+               {"of limit", Align::kRight},
                {"skew p50", Align::kRight},
                {"slowest"},
                {"calls", Align::kRight},
@@ -85,8 +86,9 @@ Table time_table(const std::vector<Row>& rows, const std::vector<Record>& record
     const Record *algbw = row.find("algbw"), *skew = row.find("skew");
     table.row({name_of(*latency, records), size_text(*latency), axis_text(*latency, "ranks"),
                metric_time_with_interval(latency), algbw == nullptr ? "" : format_number(algbw->metric.value),
-               metric_number_with_interval(row.find("busbw")), metric_time(skew), slowest_text(*latency),
-               std::to_string(sample_count(*latency)), latency->verified ? "right" : ""});
+               metric_number_with_interval(row.find("busbw")), limit_text(*latency), metric_time(skew),
+               slowest_text(*latency), std::to_string(sample_count(*latency)),
+               latency->verified ? "right" : ""});
     if (const std::string ratio = ratio_text(*latency); !ratio.empty()) table.line(ratio);
   }
   return table;
@@ -129,6 +131,24 @@ std::string notes_of(const std::vector<Row>& rows) {
 
 }  // namespace
 
+std::string collective_lines_text(const std::vector<Record>& records) {
+  const auto time = [](double us) { return signed_time(us * kNsPerUs); };
+  std::string text;
+  const Record* alpha = nullptr;
+  for (const Record& record : records) {
+    if (record.metric.name == "alpha") alpha = &record;
+    if (record.metric.name != "beta" || alpha == nullptr) continue;
+    text += fmt::format("  {} ranks: {} alone takes {} + {} a MiB (medians of {} sizes, within {})",
+                        axis_text(record, "ranks"), name_with_runner(record, records),
+                        time(alpha->metric.value), time(record.metric.value), info(record, "sizes"),
+                        info(record, "worst error of the line"));
+    if (alpha->limit && record.limit)
+      text += fmt::format("; its limit {} + {}", time(alpha->limit->value), time(record.limit->value));
+    text += "\n";
+  }
+  return text;
+}
+
 std::string collectives_report(const std::vector<Record>& records, std::size_t width) {
   const std::vector<Row> rows = rows_of(records);
   std::string text;
@@ -137,9 +157,15 @@ std::string collectives_report(const std::vector<Record>& records, std::size_t w
   }
   if (!text.empty()) {
     text += notes_of(rows);
+    text += collective_lines_text(records);
     text +=
         "  time: of one call, from a barrier until the slowest rank has it; bandwidths by nccl-tests' "
         "formulas\n";
+    if (std::ranges::any_of(records, [](const Record& one) { return one.limit.has_value(); })) {
+      text +=
+          "  limit: the bytes that a rank has to send, from each rank to the next without a library, by "
+          "shared memory or\n  loopback, whichever is faster, in the same rounds\n";
+    }
   }
   for (const Row& row : rows) {
     const Outcome& outcome = row.first->outcome;

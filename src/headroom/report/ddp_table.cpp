@@ -10,6 +10,7 @@
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
 #include "headroom/report/case_rows.h"
+#include "headroom/report/collectives_table.h"
 #include "headroom/report/ddp_series.h"
 #include "headroom/report/metric_text.h"
 #include "headroom/stats/quantile.h"
@@ -80,6 +81,7 @@ Table scaling_table_of(const DdpSeries& series, bool compares) {
                {"all ranks ex/s ±95 %", Align::kRight},
                {"efficiency", Align::kRight},
                {"iteration ±95 %", Align::kRight},
+               {"of limit", Align::kRight},
                {"without reduction ±95 %", Align::kRight},
                {"exposed ±95 %", Align::kRight},
                {"communication", Align::kRight},
@@ -91,7 +93,7 @@ Table scaling_table_of(const DdpSeries& series, bool compares) {
     const Record* overlap = step.find("overlap");
     table.row({step.label(), metric_number_with_interval(step.find("throughput")),
                compares ? "" : efficiency(series, step), metric_time_with_interval(latency),
-               metric_time_with_interval(step.find("without reduction")),
+               limit_text(*latency), metric_time_with_interval(step.find("without reduction")),
                metric_time_with_interval(step.find("exposed communication")),
                metric_time(step.find("communication")),
                overlap == nullptr ? "" : format_percent(overlap->metric.value), rank_skew(step)});
@@ -141,22 +143,6 @@ Table bucket_table(const DdpStepRecords& step) {
   return table;
 }
 
-/// "4 ranks: an all-reduce alone takes 85 µs + 1.9 ms a MiB ...", of each rank count that was measured.
-std::string fit_text(const std::vector<Record>& records, bool compares) {
-  std::string text;
-  const Record* alpha = nullptr;
-  for (const Record& record : records) {
-    if (record.metric.name == "alpha") alpha = &record;
-    if (record.metric.name != "beta" || alpha == nullptr) continue;
-    text += fmt::format(
-        "  {} ranks{}: an all-reduce alone takes {} + {} a MiB (medians of {} sizes, within {})\n",
-        axis_text(record, "ranks"), compares ? " of " + record.runner : "",
-        signed_time(alpha->metric.value * kNsPerUs), signed_time(record.metric.value * kNsPerUs),
-        record.metric.extra_info.at("sizes"), record.metric.extra_info.at("worst error of the line"));
-  }
-  return text;
-}
-
 std::string title(const DdpSeries& series, bool compares) {
   const Record& record = *series.steps.back().latency;
   std::string text = fmt::format("Benchmark: {} with batch size {}", series.model, series.batch_size);
@@ -189,13 +175,18 @@ std::string ddp_table(const std::vector<Record>& records, std::size_t width) {
     const std::string more = series_text(series, compares, width);
     if (!more.empty()) text += (text.empty() ? "" : "\n") + more;
   }
-  if (const std::string fit = fit_text(records, compares); !fit.empty()) text += "\n" + fit;
+  if (const std::string lines = collective_lines_text(records); !lines.empty()) text += "\n" + lines;
   if (!text.empty()) {
     text +=
         "  times are medians over the iterations of all ranks; ex/sec beside a percentile is of one rank; "
         "exposed is "
         "an\n  iteration less the same without reduction; efficiency is the time without DDP over the time "
         "with it\n";
+    if (std::ranges::any_of(records, [](const Record& one) { return one.limit.has_value(); })) {
+      text +=
+          "  limit: what this machine needs for the FLOPs of an iteration, its parameters or what its ranks "
+          "exchange, in\n  the same rounds, whichever takes longest\n";
+    }
   }
   for (const Record& record : records) {
     if (!record.metric.headline || record.benchmark.name != "ddp") continue;

@@ -74,6 +74,10 @@ std::string share_with_interval(double share, const std::optional<Interval>& int
                      format_percent(interval->high));
 }
 
+std::string limit_text(const Record& record) {
+  return record.limit ? share_with_interval(record.limit->fraction, record.limit->interval) : "";
+}
+
 std::string groups_text(const std::vector<Mode>& groups, const std::string& unit, const std::string& metric) {
   std::vector<std::string> parts;
   for (const Mode& group : groups) {

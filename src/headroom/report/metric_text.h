@@ -23,6 +23,8 @@ std::string metric_number_with_interval(const Record* record);
 std::string spread_text(const Record& record);
 /// "92.5 % ±0.8", both in percent; "92.5 % (48.6–101 %)" where the interval is not even.
 std::string share_with_interval(double share, const std::optional<Interval>& interval);
+/// The share of its limit that the record reaches, so; empty where none was sampled.
+std::string limit_text(const Record& record);
 
 /// "10.0 ms in 52 % of the samples, 14.0 ms in 48 %", medians in `unit`.
 std::string groups_text(const std::vector<Mode>& groups, const std::string& unit, const std::string& metric);

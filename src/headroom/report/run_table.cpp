@@ -29,11 +29,6 @@ std::string metric_text(const Record& record) {
   return value_text(record.metric.value, record.metric.unit, record.metric.name);
 }
 
-/// "92.5 % ±0.8", or "48.6–101 %": in percent of the limit.
-std::string limit_text(const Record& record) {
-  return record.limit ? share_with_interval(record.limit->fraction, record.limit->interval) : "";
-}
-
 const char* verdict_text(TargetVerdict verdict) {
   switch (verdict) {
     case TargetVerdict::kReached:

@@ -24,6 +24,12 @@ std::int64_t collective_bytes(std::string_view op, std::int64_t bytes, const std
   return std::max<std::int64_t>(bytes / unit, 1) * unit;
 }
 
+double exchanged_bytes(std::string_view op, std::int64_t bytes, int ranks) {
+  // Sums are scattered first and gathered then.
+  const double passes = op == "all_reduce" ? 2 : 1;
+  return passes * static_cast<double>(bytes) * (ranks - 1) / ranks;
+}
+
 std::int64_t collective_footprint(std::int64_t bytes) {
   // Source, input, output, and once more what gloo exchanges through.
   return 4 * bytes;

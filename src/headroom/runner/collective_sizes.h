@@ -17,6 +17,11 @@ inline constexpr const char* kCollectiveDtypes[] = {"f32", "f64", "f16", "i32", 
 /// Throws Error for a dtype that collectives are not measured with.
 std::int64_t collective_bytes(std::string_view op, std::int64_t bytes, const std::string& dtype, int ranks);
 
+/// Bytes that a rank has to send to others, and to receive, at the least: the mean of all ranks, where every
+/// rank's part of a sum is made by one of them (Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms
+/// for clusters of workstations", 2009). `bytes` as collective_bytes() gives them.
+double exchanged_bytes(std::string_view op, std::int64_t bytes, int ranks);
+
 /// Memory that a rank takes for so many bytes, what the backend takes for itself included, at most.
 std::int64_t collective_footprint(std::int64_t bytes);
 

@@ -56,6 +56,7 @@ Json to_json(const CaseInfo& info) {
             {"metrics", metrics},
             {"inputs", to_json(info.inputs)},
             {"notes", to_json(info.notes)}};
+  if (info.work.exchanged > 0) json["exchanged"] = info.work.exchanged;
   if (info.sums_in) json["sums_in"] = to_string(*info.sums_in);
   if (!info.wrong.empty()) json["wrong"] = info.wrong;
   return json;
@@ -85,7 +86,8 @@ CaseInfo case_info(const Json& json) {
   const std::string where = "/info";
   CaseInfo info;
   info.work = {json_number(json, "flops", where), json_number(json, "bytes", where),
-               json_number(json, "bytes_written", where), json_string(json, "dtype", where)};
+               json_number(json, "bytes_written", where), json_string(json, "dtype", where),
+               json.contains("exchanged") ? json_number(json, "exchanged", where) : 0};
   info.copies = json_integer<std::size_t>(json, "copies", where, 1);
   info.verified = json_bool(json, "verified", where);
   info.max_error = json_number(json, "max_error", where);

@@ -300,7 +300,7 @@ Record empty_record(Record record, const Track& track) {
 void append_records(const Track& track, const GroupResult& result, Record base,
                     std::vector<Record>& records) {
   const std::optional<Floor> floor =
-      floor_of(limits_of_device(result.limits, track.planned.device), track.info.work);
+      floor_of(limits_of(track, result.limits), track.info.work);
   const std::optional<Limit> limit = limit_of(track, floor);
   base.notes = noise_notes(track, limit, result.stop);
   const std::vector<MetricForm> forms = metric_forms(track, floor);

@@ -4,12 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <string_view>
 
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
-#include "headroom/stats/line_fit.h"
 
 namespace headroom {
 namespace {
@@ -37,6 +35,7 @@ void tell_in_seconds(Record& latency) {
     for (double& value : rank.values) value *= kNsPerUs / kNsPerSecond;
   }
   estimate(latency);
+  if (latency.limit) latency.limit->value *= kNsPerUs / kNsPerSecond;
   latency.modes = find_modes(steady(latency).values);
 }
 
@@ -89,45 +88,6 @@ std::vector<Record> ddp_records(std::vector<Record> records, const std::vector<D
     }
   }
   return records;
-}
-
-std::vector<Record> all_reduce_lines(const std::vector<Record>& collectives) {
-  struct Points {
-    const Record* first = nullptr;
-    std::vector<double> mebibytes, medians_us;
-  };
-  std::map<std::pair<std::string, std::int64_t>, Points> by_job;
-  for (const Record& record : collectives) {
-    const auto bytes = whole_axis(record, "bytes"), ranks = whole_axis(record, "ranks");
-    if (record.metric.name != "latency" || sample_count(record) == 0 || !bytes || !ranks) continue;
-    Points& points = by_job[{record.runner, *ranks}];
-    if (points.first == nullptr) points.first = &record;
-    points.mebibytes.push_back(static_cast<double>(*bytes) / kMebibyte);
-    points.medians_us.push_back(record.metric.value);
-  }
-  std::vector<Record> lines;
-  for (const auto& [job, points] : by_job) {
-    const auto fit = fit_line(points.mebibytes, points.medians_us);
-    if (!fit) continue;
-    Record line = *points.first;
-    line.samples.clear();
-    line.modes = {};
-    line.interval.reset();
-    line.ratio.reset();
-    line.notes.clear();
-    std::erase_if(line.axes, [](const auto& axis) { return axis.first == "bytes"; });
-    line.metric = {};
-    line.metric.extra_info = {{"worst error of the line", format_percent(fit->worst_error)},
-                              {"sizes", std::to_string(points.medians_us.size())}};
-    for (const auto& [name, unit, value] :
-         {std::tuple{"alpha", "us", fit->intercept}, std::tuple{"beta", "us/MiB", fit->slope}}) {
-      line.metric.name = name;
-      line.metric.unit = unit;
-      line.metric.value = value;
-      lines.push_back(line);
-    }
-  }
-  return lines;
 }
 
 }  // namespace headroom

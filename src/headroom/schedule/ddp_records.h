@@ -23,9 +23,4 @@ inline constexpr const char* kDdpPrefix = "ddp.";
 /// is its time over that without DDP in the same rounds. `steps` are those of the plan.
 std::vector<Record> ddp_records(std::vector<Record> records, const std::vector<DdpStep>& steps);
 
-/// What an all-reduce costs by its size, alpha + beta * bytes, as two records for each runner and rank count
-/// that has latencies of several sizes among `collectives`, with the worst error of the line and how many
-/// sizes made it.
-std::vector<Record> all_reduce_lines(const std::vector<Record>& collectives);
-
 }  // namespace headroom

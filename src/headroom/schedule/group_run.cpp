@@ -14,6 +14,8 @@ namespace {
 
 /// A ping-pong reading only has to tell a shared cache from two dies: short, for it is part of every round.
 constexpr double kPingPongNs = 2e5;
+/// Of a limit's sample, also where the cases are sampled by single iterations.
+constexpr double kLeastLimitNs = 1e6;
 /// Below this an iteration before the clock costs nothing and wakes threads, caches and the branch predictor.
 constexpr double kLeadInNs = 1e6;
 /// Above the numbers of the cases and their limits.
@@ -148,17 +150,17 @@ void GroupRun::refuse_coarse_sums() {
   }
 }
 
-std::vector<const Track*> GroupRun::first_of_each_device() const {
+std::vector<const Track*> GroupRun::first_of_each_limits() const {
   std::vector<const Track*> first;
   for (const Track& track : result_.cases) {
-    const auto is_same = [&](const Track* other) { return other->planned.device == track.planned.device; };
+    const auto is_same = [&](const Track* other) { return share_limits(*other, track); };
     if (track.alive() && std::ranges::none_of(first, is_same)) first.push_back(&track);
   }
   return first;
 }
 
 void GroupRun::add_limits() {
-  for (const Track* first : first_of_each_device()) {
+  for (const Track* first : first_of_each_limits()) {
     for (LimitTrack& limit : limit_candidates(offers_, *first)) {
       result_.limits.push_back(std::move(limit));
     }
@@ -181,7 +183,8 @@ void GroupRun::calibrate_all() {
   for (Track& track : result_.cases) track.iterations = shared;
   for (LimitTrack& limit : result_.limits) {
     if (limit.track.alive()) {
-      calibrate(limit.track, limit.resource == Resource::kPingPong ? kPingPongNs : settings_.sample_ns);
+      const double least = std::max(settings_.sample_ns, kLeastLimitNs);
+      calibrate(limit.track, limit.resource == Resource::kPingPong ? kPingPongNs : least);
     }
   }
   drop_loose_limits();
@@ -191,8 +194,8 @@ void GroupRun::drop_loose_limits() {
   const std::vector<LimitTrack> candidates = std::move(result_.limits);
   result_.limits.clear();
   std::set<int> kept;
-  for (const Track* bounded : first_of_each_device()) {
-    std::vector<LimitTrack> limits = limits_of_device(candidates, bounded->planned.device);
+  for (const Track* bounded : first_of_each_limits()) {
+    std::vector<LimitTrack> limits = limits_of(*bounded, candidates);
     const bool needs_peak = bounded->planned.metric == "flops_utilization";
     drop_loose_candidates(limits, bounded->info.work, needs_peak);
     for (LimitTrack& limit : limits) {

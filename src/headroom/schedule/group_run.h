@@ -58,7 +58,7 @@ class GroupRun {
   void refuse_coarse_sums();
   void add_limits();
   void calibrate_all();
-  std::vector<const Track*> first_of_each_device() const;
+  std::vector<const Track*> first_of_each_limits() const;
   void drop_loose_limits();
   void warm_up();
   void sample_rounds();

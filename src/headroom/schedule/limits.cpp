@@ -17,9 +17,9 @@ constexpr double kPatternSlack = 1.15;
 /// Far below 1: a calibration that lost a time slice reads several times too long, and must not cost the
 /// limit that binds.
 constexpr double kResourceShare = 0.125;
-/// The same of memory beside the peak: samples of the peak are the shortest and lose most to a time slice,
-/// and those of a memory limit far from binding cost little.
-constexpr double kMemoryShare = 0.02;
+/// The same of memory and of exchanges beside the peak: samples of the peak are the shortest and lose most to
+/// a time slice, and those of a limit of bytes far from binding cost little.
+constexpr double kBytesShare = 0.02;
 /// A part of the traffic below this share does not move the floor beyond what is measured.
 constexpr double kNegligibleShare = 0.02;
 /// What at its best needs less than this share of the time that the other needs at its best is not what
@@ -31,14 +31,30 @@ struct LimitKind {
   const char* experiment;
   Resource resource;
 };
-constexpr std::array<LimitKind, 5> kLimitKinds{{{"limit.read", Resource::kRead},
+constexpr std::array<LimitKind, 6> kLimitKinds{{{"limit.read", Resource::kRead},
                                                 {"limit.write", Resource::kWrite},
                                                 {"limit.copy", Resource::kCopy},
                                                 {"limit.peak", Resource::kPeak},
+                                                {"limit.exchange", Resource::kExchange},
                                                 {"limit.pingpong", Resource::kPingPong}}};
+
+/// What bounds alone: reads, writes and copies are parts of one floor.
+enum Roof : std::size_t { kMemoryRoof, kComputeRoof, kExchangeRoof };
+using Floors = std::array<double, 3>;
+
+Roof roof_of(Resource resource) {
+  if (resource == Resource::kPeak) return kComputeRoof;
+  return resource == Resource::kExchange ? kExchangeRoof : kMemoryRoof;
+}
+
+Floors floors_of(const Traffic& traffic, const Rates& rates) {
+  return {memory_floor_seconds(traffic, rates), compute_floor_seconds(traffic, rates),
+          exchange_floor_seconds(traffic, rates)};
+}
 
 /// Bytes of the working set that `resource` bounds; 0 where it does not bound this traffic.
 double bounded_bytes(Resource resource, const Traffic& traffic) {
+  if (resource == Resource::kExchange) return traffic.exchanged;
   const double mixed = 2 * std::min(traffic.bytes_read, traffic.bytes_written);
   const double rest = std::fabs(traffic.bytes_read - traffic.bytes_written);
   const double total = mixed + rest;
@@ -60,11 +76,28 @@ std::int64_t capped_working_set(double bytes, const std::string& device) {
 /// Up to here data lie in the caches of one core, where one thread may be faster than several that share it.
 constexpr double kOneThreadBytes = 1 << 20;
 
+/// The text of the axis "ranks"; empty where there is none.
+std::string ranks_of(const PlannedCase& planned) {
+  const auto found = std::ranges::find(planned.spec.axes, "ranks", &AxisTexts::value_type::first);
+  return found == planned.spec.axes.end() ? "" : found->second;
+}
+
+/// How many ranks of the case run on the machine of the first; 0 outside of a job of ranks.
+int ranks_here(const PlannedCase& planned, const std::vector<RankHello>& ranks) {
+  const std::string text = ranks_of(planned);
+  if (ranks.empty() || text.empty()) return 0;
+  const auto taking_part = std::min(ranks.size(), static_cast<std::size_t>(std::stoul(text)));
+  return static_cast<int>(
+      std::count_if(ranks.begin(), ranks.begin() + static_cast<std::ptrdiff_t>(taking_part),
+                    [&](const RankHello& one) { return one.host == ranks.front().host; }));
+}
+
 /// The thread counts at which the machine may be fastest at what `resource` bounds: those of the case, and
-/// one.
-std::vector<int> thread_counts(const PlannedCase& planned, Caches caches, Resource resource,
-                               const Work& work) {
+/// one. Ranks that share a machine share what it can do.
+std::vector<int> thread_counts(const PlannedCase& planned, Caches caches, Resource resource, const Work& work,
+                               int ranks) {
   const int threads = planned.spec.threads;
+  if (ranks > 0) return {resource == Resource::kExchange ? threads : threads * ranks};
   const bool is_memory = resource != Resource::kPeak && resource != Resource::kPingPong;
   const bool is_near = caches == Caches::kHot && work.bytes <= kOneThreadBytes;
   if (planned.device == "cpu" && is_memory && is_near && threads > 1) return {threads, 1};
@@ -72,13 +105,14 @@ std::vector<int> thread_counts(const PlannedCase& planned, Caches caches, Resour
 }
 
 /// The values of an axis of a limit for this work; none where the limit does not apply.
-std::vector<std::string> axis_values(const Axis& axis, const std::string& device, Resource resource,
-                                     const Work& work) {
+std::vector<std::string> axis_values(const Axis& axis, Resource resource, const Track& bounded) {
+  const Work& work = bounded.info.work;
   if (axis.name == "bytes") {
     const double bytes = bounded_bytes(resource, traffic_of(work));
     if (bytes < 1) return {};
-    return {std::to_string(capped_working_set(bytes, device))};
+    return {std::to_string(capped_working_set(bytes, bounded.planned.device))};
   }
+  if (axis.name == "ranks") return {ranks_of(bounded.planned)};
   if (axis.name == "dtype") {
     const bool known = std::ranges::find(axis.values, work.dtype) != axis.values.end();
     return work.flops > 0 && known ? std::vector{work.dtype} : std::vector<std::string>{};
@@ -86,12 +120,24 @@ std::vector<std::string> axis_values(const Axis& axis, const std::string& device
   return axis.values;
 }
 
-std::vector<AxisTexts> points(const ExperimentDescription& limit, Resource resource, const Work& work) {
+/// The first runner that has this limit of the device, and the limit; null where none has.
+std::pair<std::size_t, const ExperimentDescription*> offered(const std::vector<RunnerOffer>& offers,
+                                                             const std::string& name,
+                                                             const std::string& device) {
+  for (std::size_t runner = 0; runner < offers.size(); ++runner) {
+    for (const ExperimentDescription& experiment : offers[runner].experiments) {
+      if (experiment.name == name && experiment.device == device) return {runner, &experiment};
+    }
+  }
+  return {0, nullptr};
+}
+
+std::vector<AxisTexts> points(const ExperimentDescription& limit, Resource resource, const Track& bounded) {
   std::vector<AxisTexts> found{{}};
   for (const Axis& axis : limit.axes) {
     std::vector<AxisTexts> longer;
     for (const AxisTexts& point : found) {
-      for (const std::string& value : axis_values(axis, limit.device, resource, work)) {
+      for (const std::string& value : axis_values(axis, resource, bounded)) {
         longer.push_back(point);
         longer.back().emplace_back(axis.name, value);
       }
@@ -104,7 +150,8 @@ std::vector<AxisTexts> points(const ExperimentDescription& limit, Resource resou
 /// Work of one iteration over its time: bytes/s, or FLOP/s for the peak.
 double rate(const LimitTrack& limit, double ns) {
   const Work& work = limit.track.info.work;
-  return (limit.resource == Resource::kPeak ? work.flops : work.bytes) / (ns * 1e-9);
+  const double amounts[] = {work.bytes, work.flops, work.exchanged};
+  return amounts[roof_of(limit.resource)] / (ns * 1e-9);
 }
 
 void set_rate(Rates& rates, Resource resource, double value) {
@@ -120,6 +167,9 @@ void set_rate(Rates& rates, Resource resource, double value) {
       break;
     case Resource::kPeak:
       rates.peak = value;
+      break;
+    case Resource::kExchange:
+      rates.exchange = value;
       break;
     case Resource::kPingPong:
       break;
@@ -152,29 +202,32 @@ LimitPart part_of(const LimitTrack& limit) {
     if (axis == "pattern") part.pattern = value;
     if (axis == "dtype") part.dtype = value;
   }
-  if (limit.track.planned.device == "cpu") part.threads = spec.threads;
+  if (limit.track.planned.device == "cpu" && limit.resource != Resource::kExchange)
+    part.threads = spec.threads;
   return part;
 }
 
 /// The resources that bind the work.
-std::vector<LimitPart> binding_parts(const BestPatterns& best, bool compute_bound) {
+std::vector<LimitPart> binding_parts(const BestPatterns& best, std::size_t roof) {
   std::vector<LimitPart> parts;
   for (const auto& [resource, limit] : best) {
-    if ((resource == Resource::kPeak) == compute_bound) parts.push_back(part_of(*limit));
+    if (roof_of(resource) == roof) parts.push_back(part_of(*limit));
   }
   return parts;
 }
 
-/// `traffic` without what cannot bind it: its FLOPs or its bytes.
+/// `traffic` without what cannot bind it: its FLOPs, its bytes, or what it exchanges.
 Traffic binding_part(Traffic traffic, const BestPatterns& best) {
   Rates rates;
   for (const auto& [resource, limit] : best) {
     const Series series = steady_series(limit->track.readings);
     set_rate(rates, resource, rate(*limit, std::ranges::min(series.values)));
   }
-  const double memory = memory_floor_seconds(traffic, rates), compute = compute_floor_seconds(traffic, rates);
-  if (compute < kMayBind * memory) traffic.flops = 0;
-  if (memory < kMayBind * compute) traffic.bytes_read = traffic.bytes_written = 0;
+  const Floors floors = floors_of(traffic, rates);
+  const double least = kMayBind * std::ranges::max(floors);
+  if (floors[kComputeRoof] < least) traffic.flops = 0;
+  if (floors[kMemoryRoof] < least) traffic.bytes_read = traffic.bytes_written = 0;
+  if (floors[kExchangeRoof] < least) traffic.exchanged = 0;
   return traffic;
 }
 
@@ -202,30 +255,29 @@ void append(Series& series, std::uint32_t round, double value, bool new_process)
 }  // namespace
 
 Traffic traffic_of(const Work& work) {
-  return {work.bytes - work.bytes_written, work.bytes_written, work.flops};
+  return {work.bytes - work.bytes_written, work.bytes_written, work.flops, work.exchanged};
 }
 
 std::vector<LimitTrack> limit_candidates(const std::vector<RunnerOffer>& offers, const Track& bounded) {
   const PlannedCase& planned = bounded.planned;
-  const Work& work = bounded.info.work;
   const Caches caches = measured_caches(bounded);
+  const int ranks = ranks_here(planned, offers.at(planned.runner).ranks);
   std::vector<LimitTrack> candidates;
-  for (std::size_t runner = 0; runner < offers.size() && candidates.empty(); ++runner) {
-    for (const ExperimentDescription& experiment : offers[runner].experiments) {
-      const auto kind = std::ranges::find(kLimitKinds, experiment.name, &LimitKind::experiment);
-      if (kind == kLimitKinds.end() || experiment.device != planned.device) continue;
-      if (kind->resource == Resource::kPingPong && planned.spec.threads < 2) continue;
-      for (const AxisTexts& point : points(experiment, kind->resource, work)) {
-        for (const int threads : thread_counts(planned, caches, kind->resource, work)) {
-          LimitTrack limit{kind->resource, {}};
-          limit.track.planned = {
-              runner,
-              {experiment.name, point, experiment.backends.front(), threads, caches, planned.spec.seed},
-              experiment.metric,
-              experiment.device,
-              true};
-          candidates.push_back(std::move(limit));
-        }
+  for (const LimitKind& kind : kLimitKinds) {
+    if (kind.resource == Resource::kPingPong && (planned.spec.threads < 2 || ranks > 0)) continue;
+    const auto [runner, limit] = offered(offers, kind.experiment, planned.device);
+    if (limit == nullptr) continue;
+    for (const AxisTexts& point : points(*limit, kind.resource, bounded)) {
+      for (const int threads : thread_counts(planned, caches, kind.resource, bounded.info.work, ranks)) {
+        LimitTrack& candidate = candidates.emplace_back();
+        candidate.resource = kind.resource;
+        if (ranks > 0) candidate.ranks = ranks_of(planned);
+        candidate.track.planned = {
+            runner,
+            {limit->name, point, limit->backends.front(), threads, caches, planned.spec.seed},
+            limit->metric,
+            limit->device,
+            true};
       }
     }
   }
@@ -240,21 +292,27 @@ void drop_loose_candidates(std::vector<LimitTrack>& limits, const Work& work, bo
   }
   Rates rates;
   for (const auto& [resource, value] : best_rate) set_rate(rates, resource, value);
-  const double memory = memory_floor_seconds(traffic_of(work), rates);
-  const double compute = compute_floor_seconds(traffic_of(work), rates);
+  const Floors floors = floors_of(traffic_of(work), rates);
+  const double most = std::ranges::max(floors);
   std::erase_if(limits, [&](const LimitTrack& limit) {
     if (!limit.track.alive()) return true;
     if (limit.resource == Resource::kPingPong) return false;
     if (rate(limit, limit.track.calibrated_ns) * kPatternSlack < best_rate[limit.resource]) return true;
-    if (limit.resource == Resource::kPeak) return !needs_peak && compute < kResourceShare * memory;
-    return memory < kMemoryShare * compute;
+    if (limit.resource == Resource::kPeak) return !needs_peak && floors[kComputeRoof] < kResourceShare * most;
+    return floors[roof_of(limit.resource)] < kBytesShare * most;
   });
 }
 
-std::vector<LimitTrack> limits_of_device(const std::vector<LimitTrack>& limits, const std::string& device) {
+bool share_limits(const Track& one, const Track& other) {
+  return one.planned.device == other.planned.device && ranks_of(one.planned) == ranks_of(other.planned);
+}
+
+std::vector<LimitTrack> limits_of(const Track& bounded, const std::vector<LimitTrack>& limits) {
   std::vector<LimitTrack> found;
-  std::ranges::copy_if(limits, std::back_inserter(found),
-                       [&](const LimitTrack& limit) { return limit.track.planned.device == device; });
+  std::ranges::copy_if(limits, std::back_inserter(found), [&](const LimitTrack& limit) {
+    const bool of_other_ranks = !limit.ranks.empty() && limit.ranks != ranks_of(bounded.planned);
+    return limit.track.planned.device == bounded.planned.device && !of_other_ranks;
+  });
   return found;
 }
 
@@ -264,7 +322,7 @@ std::optional<Floor> floor_of(const std::vector<LimitTrack>& limits, const Work&
   const std::map<std::uint32_t, Rates> rates = rates_by_round(best);
   const Traffic traffic = binding_part(traffic_of(work), best);
   Floor floor;
-  double memory_total = 0, compute_total = 0;
+  Floors totals{};
   std::optional<std::uint32_t> epoch;
   for (const Reading& reading : best.begin()->second->track.readings) {
     const auto found = rates.find(reading.round);
@@ -274,11 +332,12 @@ std::optional<Floor> floor_of(const std::vector<LimitTrack>& limits, const Work&
     epoch = reading.epoch;
     append(floor.series, reading.round, seconds * 1e9, new_process);
     if (found->second.peak > 0) append(floor.peak_flops, reading.round, found->second.peak, new_process);
-    memory_total += memory_floor_seconds(traffic, found->second);
-    compute_total += compute_floor_seconds(traffic, found->second);
+    const Floors floors = floors_of(traffic, found->second);
+    for (std::size_t roof = 0; roof < floors.size(); ++roof) totals[roof] += floors[roof];
   }
   if (floor.series.values.empty()) return std::nullopt;
-  floor.parts = binding_parts(best, compute_total > memory_total);
+  floor.parts =
+      binding_parts(best, static_cast<std::size_t>(std::ranges::max_element(totals) - totals.begin()));
   return floor;
 }
 

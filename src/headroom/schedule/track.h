@@ -47,11 +47,12 @@ inline Caches measured_caches(const Track& track) {
 }
 
 /// What a limit case tells about the machine.
-enum class Resource { kRead, kWrite, kCopy, kPeak, kPingPong };
+enum class Resource { kRead, kWrite, kCopy, kPeak, kExchange, kPingPong };
 
 struct LimitTrack {
   Resource resource = Resource::kRead;
   Track track;
+  std::string ranks{};  ///< of the cases that it bounds, in a job of ranks; empty outside of one
 };
 
 /// Everything that the rounds of one group gave.

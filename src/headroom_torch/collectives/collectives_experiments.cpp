@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom_torch/collectives/collectives_experiments.h"
 
+#include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -14,10 +16,13 @@
 #include "headroom/experiment/state.h"
 #include "headroom/machine/memory.h"
 #include "headroom/machine/rank_cpus.h"
+#include "headroom/machine/rank_exchange.h"
 #include "headroom/record/bus_factor.h"
 #include "headroom/runner/collective_sizes.h"
 #include "headroom_torch/collectives/collective_case.h"
 #include "headroom_torch/compat.h"
+#include "headroom_torch/dtensor/connection.h"
+#include "headroom_torch/dtensor/noted_call.h"
 
 namespace headroom::torch_runner {
 namespace {
@@ -54,6 +59,40 @@ void report(const CollectiveSetup& setup, State& state) {
   state.rate("algbw", gigabytes, "GB/s");
   if (const auto factor = bus_factor(setup.op, setup.ranks)) state.rate("busbw", gigabytes * *factor, "GB/s");
   state.note("library", fmt::format("libtorch {}", kTorchVersion));
+  state.work({.dtype = {}, .exchanged = exchanged_bytes(setup.op, setup.bytes, setup.ranks)});
+}
+
+/// What all ranks of the group tell each other, by rank.
+std::vector<std::int64_t> gather(const dtensor::Group& group, std::int64_t number) {
+  std::vector<at::Tensor> sent{at::full({1}, number, at::kLong)};
+  at::Tensor all = at::empty({group.size()}, at::kLong);
+  std::vector<std::vector<at::Tensor>> pieces{all.chunk(group.size())};
+  group.connection->backend->allgather(pieces, sent)->wait();
+  return {all.data_ptr<std::int64_t>(), all.data_ptr<std::int64_t>() + group.size()};
+}
+
+/// The limit of collectives: what each rank sends goes to the next without a library.
+void measure_exchange(RankContext& context, State& state) {
+  const std::size_t bytes = static_cast<std::size_t>(state.integer("bytes"));
+  const auto ranks = static_cast<int>(state.integer("ranks"));
+  if (context.place.rank >= ranks) return state.measure_batches([](std::uint64_t) { return 0.0; });
+  if (context.ranks_here(ranks) < ranks) state.skip("ranks on several machines: exchanged is within one");
+  const dtensor::Group& group = context.first(ranks, "collectives", dtensor::Transport::kGloo);
+  keep_to_cpus_of_rank(context.place, 1);
+  state.work({.dtype = {}, .exchanged = static_cast<double>(bytes)});
+  std::unique_ptr<Exchange> exchange;
+  state.measure_batches([&](std::uint64_t rounds) {
+    if (!exchange) {
+      const auto tell = [&](std::int64_t number) { return gather(group, number); };
+      exchange = make_exchange(state.text("pattern"), bytes, {group.index, ranks, tell, group.timeout});
+      exchange->run(1);
+      if (!exchange->is_right()) throw Error("an exchange brought other bytes than were sent");
+    }
+    dtensor::barrier(group);
+    const auto begin = std::chrono::steady_clock::now();
+    exchange->run(rounds);
+    return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin).count();
+  });
 }
 
 void measure(const std::string& op, RankContext& context, Traits& known, State& state) {
@@ -94,6 +133,14 @@ void add_collectives(Registry& registry, RankContext& context) {
         .metric("latency")
         .places_itself();
   }
+  registry.add("limit.exchange", in_few_words([&context](State& state) { measure_exchange(context, state); }))
+      .summary("what each rank of a machine sends to the next while it receives as much, without a library")
+      .axis("bytes", {1024, 65536, 1048576, 16777216})
+      .axis("ranks", {2})
+      .axis("pattern", {"loopback", "shared_memory"})
+      .metric("latency")
+      .places_itself()
+      .limit();
 }
 
 }  // namespace headroom::torch_runner

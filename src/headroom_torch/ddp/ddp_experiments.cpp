@@ -19,6 +19,7 @@
 #include "headroom/experiment/state.h"
 #include "headroom/machine/memory.h"
 #include "headroom/machine/rank_cpus.h"
+#include "headroom/runner/collective_sizes.h"
 #include "headroom_torch/compat.h"
 #include "headroom_torch/ddp/footprint.h"
 #include "headroom_torch/ddp/training.h"
@@ -130,6 +131,15 @@ void conclude(const Training& training, State& state) {
   }
 }
 
+/// Of all ranks of a machine together, which share what it can do.
+Work work_of(Model& model, const TrainingSetup& setup, int ranks, int here) {
+  const double flops = training_flops(model, setup.image_size) * static_cast<double>(setup.batch_size);
+  const TrainingTraffic traffic = training_traffic(model);
+  Work work{flops * here, (traffic.read + traffic.written) * here, traffic.written * here, "f32"};
+  if (setup.ddp) work.exchanged = exchanged_bytes("all_reduce", 4 * parameter_count(model), ranks);
+  return work;
+}
+
 void measure(const ModelEntry& entry, RankContext& context, double& reserved, State& state) {
   const TrainingSetup setup = setup_of(entry, state);
   const std::int64_t asked = state.integer("ranks");
@@ -147,6 +157,7 @@ void measure(const ModelEntry& entry, RankContext& context, double& reserved, St
   require_memory(state, context.place, reserved, static_cast<double>(bytes.passing), here, on_gpu);
   state.note("library", fmt::format("libtorch {}", kTorchVersion));
   state.note("parameters", std::to_string(parameter_count(*model)));
+  if (!on_gpu) state.work(work_of(*model, setup, ranks, here));
   state.rate("throughput", static_cast<double>(setup.batch_size) * ranks, "examples/s");
   RoundColumns columns(state, setup.ddp && ranks > 1);
   // Ranks that can train would wait for those that cannot, so that nothing is exchanged before all are ready.

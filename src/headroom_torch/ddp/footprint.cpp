@@ -9,6 +9,7 @@
 
 #include "headroom_torch/compat.h"
 #include "headroom_torch/ddp/model.h"
+#include "headroom_torch/flop_counter.h"
 
 namespace headroom::torch_runner {
 namespace {
@@ -37,18 +38,33 @@ class MemoryWatch final : public c10::MemoryReportingInfoBase {
   std::int64_t held_ = 0, peak_ = 0;
 };
 
+void trial_pass(Model& model, std::int64_t batch_size, std::int64_t image_size) {
+  const Batch batch = model.batch(batch_size, image_size, 1);
+  at::cross_entropy_loss(model.forward(batch.input), batch.target).backward();
+}
+
 std::int64_t peak_of(Model& model, std::int64_t batch_size, std::int64_t image_size) {
   const auto watch = std::make_shared<MemoryWatch>();
   {
     const c10::DebugInfoGuard guard(c10::DebugInfoKind::PROFILER_STATE, watch);
-    const Batch batch = model.batch(batch_size, image_size, 1);
-    at::cross_entropy_loss(model.forward(batch.input), batch.target).backward();
+    trial_pass(model, batch_size, image_size);
   }
   drop_gradients(model);
   return watch->peak();
 }
 
 }  // namespace
+
+double training_flops(Model& model, std::int64_t image_size) {
+  const double flops = count_flops([&] { trial_pass(model, 1, image_size); }).flops;
+  drop_gradients(model);
+  return flops;
+}
+
+TrainingTraffic training_traffic(const Model& model) {
+  const auto bytes = 4 * static_cast<double>(parameter_count(model));
+  return {.read = 5 * bytes, .written = 3 * bytes};
+}
 
 TrainingBytes training_bytes(Model& model, std::int64_t batch_size, std::int64_t image_size,
                              bool with_buckets) {

@@ -25,6 +25,12 @@ TEST(Roofline, TheFloorIsTheLargerOfMemoryAndCompute) {
   EXPECT_DOUBLE_EQ(compute_floor_seconds({.flops = 5000}, kRates), 5);
 }
 
+TEST(Roofline, WhatIsExchangedMayTakeLongest) {
+  EXPECT_DOUBLE_EQ(floor_seconds({.bytes_read = 200, .exchanged = 60}, {.read = 100, .exchange = 20}), 3);
+  EXPECT_DOUBLE_EQ(floor_seconds({.bytes_read = 200, .exchanged = 20}, {.read = 100, .exchange = 20}), 2);
+  EXPECT_EQ(exchange_floor_seconds({.exchanged = 60}, {.read = 100}), 0);
+}
+
 TEST(Roofline, UnknownRatesComeFromTheKnownOnes) {
   const Traffic both{.bytes_read = 300, .bytes_written = 100};
   EXPECT_DOUBLE_EQ(memory_floor_seconds(both, {.read = 100}), 4);

@@ -24,5 +24,13 @@ TEST(CollectiveSizes, OfAnUnknownDtypeAreRefused) {
   EXPECT_THROW(collective_bytes("all_reduce", 64, "bf16", 2), Error);
 }
 
+TEST(ExchangedBytes, AreWhatARankHasToSend) {
+  EXPECT_DOUBLE_EQ(exchanged_bytes("all_reduce", 1200, 4), 1800);
+  EXPECT_DOUBLE_EQ(exchanged_bytes("all_gather", 1200, 4), 900);
+  EXPECT_DOUBLE_EQ(exchanged_bytes("broadcast", 1200, 2), 600)
+      << "the mean of one that sends all and one that sends none";
+  EXPECT_DOUBLE_EQ(exchanged_bytes("all_reduce", 1200, 1), 0);
+}
+
 }  // namespace
 }  // namespace headroom

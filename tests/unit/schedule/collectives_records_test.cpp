@@ -104,5 +104,47 @@ TEST(CollectiveRecords, ACompositionIsSaid) {
   EXPECT_EQ(records_of(result)[0].model.extra_info.at("composed of"), "all_to_all, then a sum on each rank");
 }
 
+/// All-reduces of 1, 4 and 16 MiB on 2 ranks, and of 1 MiB on 4, whose limit is a tenth of their time.
+std::vector<Record> all_reduces() {
+  std::vector<Record> collectives;
+  for (const auto& [ranks, mebibytes] : {std::pair{2, 1}, {2, 4}, {2, 16}, {4, 1}}) {
+    Record& record = collectives.emplace_back();
+    record.model.name = "all_reduce";
+    record.metric.name = "latency";
+    record.metric.unit = "us";
+    record.metric.value = 100.0 * ranks + 2000.0 * mebibytes;
+    record.axes = {{"bytes", std::to_string(mebibytes << 20)}, {"ranks", std::to_string(ranks)}};
+    record.samples.emplace_back().values = {1};
+    record.limit.emplace().value = record.metric.value / 10;
+  }
+  return collectives;
+}
+
+TEST(CollectiveLines, AreOfEachRankCountThatHasTwoSizes) {
+  const std::vector<Record> lines = collective_lines(all_reduces());
+  ASSERT_EQ(lines.size(), 2U);
+  const Record &alpha = *test::record_of(lines, "alpha"), &beta = *test::record_of(lines, "beta");
+  EXPECT_NEAR(alpha.metric.value, 200, 1e-6);
+  EXPECT_NEAR(beta.metric.value, 2000, 1e-6);
+  EXPECT_EQ(beta.metric.extra_info.at("sizes"), "3");
+  ASSERT_TRUE(alpha.limit && beta.limit);
+  EXPECT_NEAR(alpha.limit->value, 20, 1e-6);
+  EXPECT_NEAR(beta.limit->fraction, 0.1, 1e-9);
+}
+
+TEST(CollectiveLines, AreOfEachCollective) {
+  std::vector<Record> collectives = all_reduces();
+  collectives.pop_back();
+  for (Record record : all_reduces()) {
+    record.model.name = "broadcast";
+    record.limit.reset();
+    collectives.push_back(record);
+  }
+  const std::vector<Record> lines = collective_lines(collectives);
+  ASSERT_EQ(lines.size(), 4U);
+  EXPECT_EQ(lines[2].model.name, "broadcast");
+  EXPECT_FALSE(lines[2].limit);
+}
+
 }  // namespace
 }  // namespace headroom

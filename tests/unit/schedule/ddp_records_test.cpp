@@ -103,27 +103,5 @@ TEST(DdpRecords, SayWhyThereIsNothing) {
   EXPECT_EQ(records[0].model.extra_info.at("step"), "1M/2G");
 }
 
-TEST(AllReduceLines, AreOfEachRankCountThatHasTwoSizes) {
-  std::vector<Record> collectives;
-  for (const int ranks : {2, 4}) {
-    for (const int mebibytes : {1, 4, 16}) {
-      Record record;
-      record.model.name = "all_reduce";
-      record.metric.name = "latency";
-      record.metric.unit = "us";
-      record.metric.value = 100.0 * ranks + 2000.0 * mebibytes;
-      record.axes = {{"bytes", std::to_string(mebibytes << 20)}, {"ranks", std::to_string(ranks)}};
-      record.samples.push_back({.pid = 1, .values = {1}});
-      collectives.push_back(record);
-    }
-  }
-  collectives.resize(4);
-  EXPECT_EQ(all_reduce_lines(collectives).size(), 2U);
-  const std::vector<Record> lines = all_reduce_lines(collectives);
-  EXPECT_NEAR(test::record_of(lines, "alpha")->metric.value, 200, 1e-6);
-  EXPECT_NEAR(test::record_of(lines, "beta")->metric.value, 2000, 1e-6);
-  EXPECT_EQ(test::record_of(lines, "beta")->metric.extra_info.at("sizes"), "3");
-}
-
 }  // namespace
 }  // namespace headroom

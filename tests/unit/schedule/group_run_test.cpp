@@ -106,7 +106,7 @@ TEST(GroupRun, CasesOfTwoDevicesAreHeldAgainstTheLimitsOfTheirOwn) {
   const GroupResult result = fixture.run({cuda, cpu});
   ASSERT_THAT(result.limits, SizeIs(2)) << "each the only one of its device: neither is loose";
   for (const Track& track : result.cases) {
-    const auto limits = limits_of_device(result.limits, track.planned.device);
+    const auto limits = limits_of(track, result.limits);
     ASSERT_THAT(limits, SizeIs(1));
     EXPECT_EQ(limits[0].track.planned.runner, track.planned.runner);
     EXPECT_GT(fixture.workers.count(

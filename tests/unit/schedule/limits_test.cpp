@@ -136,11 +136,49 @@ TEST(LimitCandidates, AreThoseOfTheCasesDevice) {
   std::vector<LimitTrack> all = found;
   for (LimitTrack& limit : limit_candidates(both, bounded(planned(4), {.bytes = 5000, .dtype = {}})))
     all.push_back(limit);
-  EXPECT_THAT(names(limits_of_device(all, "cpu")),
+  EXPECT_THAT(names(limits_of(bounded(planned(4), {}), all)),
               ElementsAre("limit.read 5000 linear", "limit.read 5000 linear", "limit.read 5000 split",
                           "limit.read 5000 split", "limit.pingpong"))
       << "by four threads and by one";
-  EXPECT_THAT(limits_of_device(all, "cuda"), SizeIs(1));
+  EXPECT_THAT(limits_of(bounded(on_device, {}), all), SizeIs(1));
+}
+
+/// A job of four ranks, two of them on the machine of the first, beside headroom-native; "mine" is another.
+std::vector<RunnerOffer> offers_of_ranks() {
+  std::vector<RunnerOffer> all = offers();
+  const Axis bytes{"bytes", Axis::Kind::kInteger, {"1024"}}, ranks{"ranks", Axis::Kind::kInteger, {"2"}};
+  all[0].experiments.push_back({"limit.exchange", "", "", "cpu", {bytes, ranks}, {"gloo"}, true});
+  for (const char* host : {"here", "there", "here", "there"}) all[0].ranks.emplace_back().host = host;
+  return all;
+}
+
+Track bounded_on(int ranks, Work work) {
+  Track track = bounded(planned(3), std::move(work));
+  track.planned.spec.axes = {{"ranks", std::to_string(ranks)}};
+  return track;
+}
+
+TEST(LimitCandidates, RanksShareTheirMachineAndExchange) {
+  const Work work{.flops = 9, .dtype = "f32", .exchanged = 400};
+  const auto found = limit_candidates(offers_of_ranks(), bounded_on(4, work));
+  EXPECT_THAT(names(found), ElementsAre("limit.peak f32", "limit.exchange 400 4"))
+      << "and no ping-pong of threads, which lie where the ranks are";
+  EXPECT_EQ(found.at(0).track.planned.spec.threads, 6) << "three of each rank on the machine of the first";
+  EXPECT_EQ(found.at(1).track.planned.spec.threads, 3);
+  EXPECT_EQ(found.at(1).track.planned.runner, 0U);
+  EXPECT_THAT(limit_candidates(offers(), bounded_on(4, work)), SizeIs(2)) << "of no job of ranks";
+}
+
+TEST(LimitCandidates, AreThoseOfAsManyRanks) {
+  const Work work{.dtype = {}, .exchanged = 400};
+  std::vector<LimitTrack> all;
+  for (const int ranks : {2, 4}) {
+    for (LimitTrack& limit : limit_candidates(offers_of_ranks(), bounded_on(ranks, work)))
+      all.push_back(std::move(limit));
+  }
+  EXPECT_THAT(names(limits_of(bounded_on(4, work), all)), ElementsAre("limit.exchange 400 4"));
+  EXPECT_FALSE(share_limits(bounded_on(2, work), bounded_on(4, work)));
+  EXPECT_TRUE(share_limits(bounded_on(2, work), bounded_on(2, {})));
 }
 
 TEST(LimitCandidates, AHugeWorkingSetIsCapped) {
@@ -152,7 +190,8 @@ TEST(LimitCandidates, AHugeWorkingSetIsCapped) {
 /// A limit that moves `amount` bytes or FLOPs in each of `times`.
 LimitTrack limit(Resource resource, const std::string& pattern, double amount,
                  const std::vector<double>& times, std::uint32_t first_round = 0) {
-  LimitTrack made{resource, {}};
+  LimitTrack made;
+  made.resource = resource;
   made.track.planned.spec.experiment = resource == Resource::kPeak ? "limit.peak" : "limit.read";
   made.track.planned.spec.axes = {{"pattern", pattern}};
   (resource == Resource::kPeak ? made.track.info.work.flops : made.track.info.work.bytes) = amount;
@@ -209,6 +248,22 @@ TEST(Floor, IsTheRooflineOfEachRound) {
   EXPECT_THAT(floor->peak_flops.values,
               ElementsAre(DoubleEq(1e11), DoubleEq(1e11), testing::DoubleNear(2e10, 1)));
   EXPECT_EQ(limit_name({floor->parts}), "read linear") << "memory bound in total";
+}
+
+TEST(Floor, WhatRanksExchangeBindsWhereItTakesLongest) {
+  // 10 bytes and 100 FLOPs per ns; 1 byte/ns from rank to rank.
+  LimitTrack exchange = limit(Resource::kExchange, "shared_memory", 0, {1000, 1000});
+  exchange.track.planned.spec.experiment = "limit.exchange";
+  exchange.track.info.work.exchanged = 1000;
+  const std::vector<LimitTrack> limits{limit(Resource::kRead, "linear", 1000, {100, 100}),
+                                       limit(Resource::kPeak, "f32", 1000, {10, 10}), exchange};
+  const auto floor = floor_of(limits, {.flops = 6000, .bytes = 2000, .dtype = "f32", .exchanged = 300});
+  ASSERT_TRUE(floor);
+  EXPECT_THAT(floor->series.values,
+              ElementsAre(testing::DoubleNear(300, 1e-9), testing::DoubleNear(300, 1e-9)));
+  EXPECT_EQ(limit_name({floor->parts}), "exchange shared_memory");
+  const auto without = floor_of(limits, {.flops = 6000, .bytes = 2000, .dtype = "f32"});
+  EXPECT_EQ(limit_name({without->parts}), "read linear");
 }
 
 TEST(Floor, ShortSamplesThatABusyMachineHeldUpDoNotBind) {

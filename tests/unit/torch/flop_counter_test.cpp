@@ -61,6 +61,27 @@ TEST(FlopCounter, Convolutions) {
   EXPECT_EQ(count_flops([&] { at::conv1d(at::ones({1, 2, 10}), at::ones({3, 2, 4})); }).flops, 336);
 }
 
+TEST(FlopCounter, GradientsOfConvolutions) {
+  const auto flops = [](at::Tensor image, at::Tensor kernels, bool of_image, const auto& convolution) {
+    image.requires_grad_(of_image);
+    kernels.requires_grad_();
+    return count_flops([&] { convolution(image, kernels).sum().backward(); }).flops;
+  };
+  const auto plain = [](const auto& image, const auto& kernels) { return at::conv2d(image, kernels); };
+  const auto in_groups = [](const auto& image, const auto& kernels) {
+    return at::conv2d(image, kernels, {}, at::IntArrayRef(1), at::IntArrayRef(0), at::IntArrayRef(1), 2);
+  };
+  const auto transposed = [](const auto& image, const auto& kernels) {
+    return at::conv_transpose2d(image, kernels);
+  };
+  const at::Tensor image = at::ones({2, 4, 8, 8});
+  EXPECT_EQ(flops(image, at::ones({6, 4, 3, 3}), true, plain), 93312);
+  EXPECT_EQ(flops(image, at::ones({6, 4, 3, 3}), false, plain), 62208) << "of the weights alone";
+  EXPECT_EQ(flops(image, at::ones({6, 2, 3, 3}), true, in_groups), 46656)
+      << "where PyTorch counts the gradient of the weights as if there were one group";
+  EXPECT_EQ(flops(image, at::ones({4, 6, 3, 3}), true, transposed), 165888);
+}
+
 std::optional<double> flops_of(std::string_view name, const std::vector<c10::IValue>& arguments) {
   return op_flops(name, c10::ArrayRef<const c10::IValue>(arguments.data(), arguments.size()));
 }
