@@ -72,8 +72,8 @@ class Session {
     check(clBuildProgram(program, 1, &device_, "", nullptr, nullptr), "clBuildProgram");
     kernel_ = clCreateKernel(program, "run", &status);
     check(status, "clCreateKernel");
-    check(clSetKernelArg(kernel_, 0, sizeof input_, &input_), "clSetKernelArg");
-    check(clSetKernelArg(kernel_, 1, sizeof output_, &output_), "clSetKernelArg");
+    check(clSetKernelArg(kernel_, 0, sizeof(cl_mem), &input_), "clSetKernelArg");
+    check(clSetKernelArg(kernel_, 1, sizeof(cl_mem), &output_), "clSetKernelArg");
   }
 
   /// PoCL compiles the rest of the way when it learns the size of a group: here.

@@ -79,6 +79,26 @@ class DdpTorchTest(CommandLineTest):
         ours = headroom("diff", "--format", "ddp", *files)
         self.assertEqual(ours.stdout, theirs.stdout)
 
+    def test_run_measures_what_ranks_run_with_their_limits(self):
+        file = self.folder / "records.json"
+        result = headroom("run", "ddp.mlp", "all_reduce", "-a", "ranks=2", "-a", "bytes=65536", "-a", "batch_size=1", "-a", "ddp=yes",
+                          "--num-samples", "5", "--no-store", "--json", file)
+        self.assert_exit(result, 0)
+        latencies = {record["model"]["name"]: record for record in records_of(file) if record["metric"]["name"] == "latency"}
+        self.assertEqual(set(latencies), {"ddp.mlp", "all_reduce"})
+        self.assertEqual(latencies["all_reduce"]["limit"]["parts"][0]["kind"], "exchange")
+        self.assertGreater(latencies["ddp.mlp"]["limit"]["fraction"], 0)
+        self.assertEqual(latencies["ddp.mlp"]["threads"], 1)
+        placed = headroom("run", "dispatch.add", "-a", "mesh=1x2", "-a", "placements=RxS(0)", "--num-samples", "5", "--no-store",
+                          "--json", file)
+        self.assert_exit(placed, 0)
+        self.assertEqual(records_of(file)[0]["axes"]["mesh"], "1x2")
+        refused = headroom("run", "all_reduce", "gemv", "--runner", RANK, "--no-store")
+        self.assert_exit(refused, 2)
+        self.assertIn("in two runs", refused.stderr)
+        torn = headroom("run", "all_reduce", "-a", "ranks=1", "--num-samples", "5", "--no-store")
+        self.assertIn("nobody to talk to", torn.stdout)
+
     def test_the_reducer_of_c10d_is_measured_too(self):
         file = self.folder / "records.json"
         result = ddp("--ranks", "1,2", "--model", "mlp", "--reducer", "c10d", "--iters", "3", "--warmup", "2", "--records", file)

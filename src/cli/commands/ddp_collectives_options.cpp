@@ -7,7 +7,6 @@
 #include <iterator>
 
 #include "cli/shared/option_table.h"
-#include "cli/shared/rank_options.h"
 #include "cli/shared/record_options.h"
 #include "cli/shared/stop_options.h"
 #include "headroom/base/error.h"
@@ -33,14 +32,12 @@ constexpr int kMostByDefault = 8;
 /// Of sizes in one sweep; a factor that is close to 1 would ask for any number.
 constexpr std::size_t kMostSizes = 200;
 
-struct RawCollectivesOptions {
+struct RawCollectivesOptions : RawRankOptions {
   std::string ops;
   std::vector<int> ranks;
-  std::string min_bytes = "1K", max_bytes = "16M", timeout;
+  std::string min_bytes = "1K", max_bytes = "16M";
   double factor = 4;
   int calls = 30;
-  bool quick = false, no_store = false, no_limits = false;
-  StopOptions stop;
 };
 
 void declare_subject(OptionTable& table, RawCollectivesOptions& raw, CollectivesOptions& options) {
@@ -57,7 +54,6 @@ void declare_subject(OptionTable& table, RawCollectivesOptions& raw, Collectives
       .range(1, 4096);
   table.add_option("--dtype", options.dtype, "f32 (default), f64, f16, i32 or i64")
       .one_of({"f32", "f64", "f16", "i32", "i64"});
-  table.add_option("--seed", options.seed, "of the data (default 1)");
 }
 
 void declare_measuring(OptionTable& table, RawCollectivesOptions& raw, CollectivesOptions& options) {
@@ -68,8 +64,8 @@ void declare_measuring(OptionTable& table, RawCollectivesOptions& raw, Collectiv
   table.add_option("--min-time", raw.stop.min_time, "least time of a collective of a size (default 0.1s)");
   table.add_option("--max-time", raw.stop.max_time, "most time of a collective of a size (default 2s)");
   table.add_flag("--quick", raw.quick, "a first look: precision 10%, at most 0.3 s each");
-  table.add_flag("--no-limits", raw.no_limits, "do not sample what this machine can do");
-  declare_rank_start(table, options.start, raw.timeout);
+  declare_limits(table, raw, options);
+  declare_ranks(table, raw, options);
 }
 
 std::vector<std::int64_t> sizes_of(const RawCollectivesOptions& raw) {
@@ -166,20 +162,15 @@ CollectivesOptions parse_collectives_options(const Arguments& arguments) {
   table.footer(kCollectivesExamples);
   declare_subject(table, raw, options);
   declare_measuring(table, raw, options);
-  table.add_flag("--per-rank", options.per_rank, "show the median of each rank");
   declare_record_files(table, options.json, options.oss);
-  declare_store(table, options.store, raw.no_store);
+  declare_rank_output(table, raw, options);
   if ((options.done = parse_arguments(table, arguments))) return options;
   options.ranks = rank_counts(raw, options);
   options.ops = ops_of(raw);
   options.sizes = sizes_of(raw);
   options.stop = stop_rule(raw);
-  options.limits = !raw.no_limits;
-  options.patience = rank_patience(raw.timeout);
-  settle_rank_programs(options.start, "ddp");
-  options.start.timeout = options.patience.start;
   options.start.arguments = plan_text(raw, options);
-  settle_store(options.store, raw.no_store);
+  settle_ranks(raw, options, "ddp");
   return options;
 }
 

@@ -9,7 +9,6 @@
 #include <limits>
 
 #include "cli/shared/option_table.h"
-#include "cli/shared/rank_options.h"
 #include "cli/shared/record_options.h"
 #include "cli/shared/stop_options.h"
 #include "headroom/base/error.h"
@@ -37,12 +36,9 @@ communication that the backward pass could not hide. docs/ddp.md tells more.
 constexpr int kMostRanksByDefault = 8;
 constexpr double kMebibyte = 1 << 20;
 
-struct RawDdpOptions {
-  std::string timeout;
+struct RawDdpOptions : RawRankOptions {
   std::vector<double> bucket_mb{25};
   int world = 0, iterations = 10;
-  bool no_store = false, no_limits = false;
-  StopOptions stop;
 };
 
 void declare_subject(OptionTable& table, RawDdpOptions& raw, DdpOptions& options) {
@@ -78,9 +74,6 @@ void declare_subject(OptionTable& table, RawDdpOptions& raw, DdpOptions& options
       .add_option("--reducer", options.sweep.reducer,
                   "of gradients: headroom (default), or c10d, libtorch's own")
       .one_of({"headroom", "c10d"});
-  table.add_option("--threads", options.start.threads, "threads of an operator in each rank (default 1)")
-      .range(1, 4096);
-  table.add_option("--seed", options.seed, "of the parameters and the data (default 1)");
 }
 
 void declare_measuring(OptionTable& table, RawDdpOptions& raw, DdpOptions& options) {
@@ -93,15 +86,14 @@ void declare_measuring(OptionTable& table, RawDdpOptions& raw, DdpOptions& optio
   table.add_option("--precision", raw.stop.precision,
                    "goal for the half-width of the 95 % interval of an iteration: goes on until it is met");
   table.add_option("--max-time", raw.stop.max_time, "most time of a model's iterations (default 30s)");
-  table.add_flag("--no-limits", raw.no_limits, "do not sample what this machine can do");
-  declare_rank_start(table, options.start, raw.timeout);
+  declare_limits(table, raw, options);
+  declare_ranks(table, raw, options);
 }
 
 void declare_output(OptionTable& table, RawDdpOptions& raw, DdpOptions& options) {
-  table.add_flag("--per-rank", options.per_rank, "show the medians of each rank");
-  table.add_option("--json", options.json, "the report of PyTorch's DDP benchmark ('-': standard output)")
+  table.add_option("--json", options.report, "the report of PyTorch's DDP benchmark ('-': standard output)")
       .completed_by(Completes::kFile);
-  table.add_option("--records", options.records, "all records with all samples ('-': standard output)")
+  table.add_option("--records", options.json, "all records with all samples ('-': standard output)")
       .completed_by(Completes::kFile);
   table.add_option("--oss", options.oss, "PyTorch OSS benchmark database records, schema v3")
       .completed_by(Completes::kFile);
@@ -109,7 +101,7 @@ void declare_output(OptionTable& table, RawDdpOptions& raw, DdpOptions& options)
       .add_option("--trace", options.sweep.trace,
                   "folder for a trace of each rank of the largest steps: headroom trace reads it as one job")
       .completed_by(Completes::kFile);
-  declare_store(table, options.store, raw.no_store);
+  declare_rank_output(table, raw, options);
 }
 
 /// Where the ranks are and how many: the launcher's word, --world, the most of --ranks, the CPUs.
@@ -187,12 +179,8 @@ DdpOptions parse_ddp_options(const Arguments& arguments) {
   // Refuses what the world cannot hold, before anything starts.
   ddp_steps(options.sweep, options.sweep.models.front());
   options.stop = stop_rule(raw);
-  options.limits = !raw.no_limits;
-  options.patience = rank_patience(raw.timeout);
-  settle_rank_programs(options.start, "ddp");
-  options.start.timeout = options.patience.start;
   options.start.arguments = sweep_text(raw, options);
-  settle_store(options.store, raw.no_store);
+  settle_ranks(raw, options, "ddp");
   return options;
 }
 

@@ -8,7 +8,6 @@
 #include <numeric>
 
 #include "cli/shared/option_table.h"
-#include "cli/shared/rank_options.h"
 #include "cli/shared/record_options.h"
 #include "cli/shared/stop_options.h"
 #include "headroom/base/error.h"
@@ -32,11 +31,9 @@ Each cycle calls the operator on a plain tensor (the whole, and a rank's part), 
 cache of sharding propagation cleared (miss) and filled (hit). docs/dispatch.md tells more.
 )";
 
-struct RawDispatchOptions {
-  std::string mesh, placements, shape, timeout;
+struct RawDispatchOptions : RawRankOptions {
+  std::string mesh, placements, shape;
   int ranks = 0, cycles = 100;
-  bool quick = false, no_store = false;
-  StopOptions stop;
 };
 
 void declare_subject(OptionTable& table, RawDispatchOptions& raw, DispatchOptions& options) {
@@ -54,9 +51,6 @@ void declare_subject(OptionTable& table, RawDispatchOptions& raw, DispatchOption
       .one_of({"f32", "f64", "bf16"});
   table.add_option("--backend", options.backend, "gloo (default), or nccl: ranks on a GPU each")
       .one_of({"gloo", "nccl"});
-  table.add_option("--threads", options.start.threads, "threads of an operator in each rank (default 1)")
-      .range(1, 4096);
-  table.add_option("--seed", options.seed, "of the values, and of the order in each cycle (default 1)");
 }
 
 void declare_measuring(OptionTable& table, RawDispatchOptions& raw, DispatchOptions& options) {
@@ -73,7 +67,7 @@ void declare_measuring(OptionTable& table, RawDispatchOptions& raw, DispatchOpti
   table.add_option("--min-time", raw.stop.min_time, "least time of an operator (default 0.2s)");
   table.add_option("--max-time", raw.stop.max_time, "most time of an operator (default 3s)");
   table.add_flag("--quick", raw.quick, "a first look: precision 5%, at most 0.5 s of each operator");
-  declare_rank_start(table, options.start, raw.timeout);
+  declare_ranks(table, raw, options);
 }
 
 void declare_output(OptionTable& table, RawDispatchOptions& raw, DispatchOptions& options) {
@@ -83,9 +77,8 @@ void declare_output(OptionTable& table, RawDispatchOptions& raw, DispatchOptions
                   "'pytorch' is shipped")
       .completed_by(Completes::kFile);
   table.add_flag("--update-expect", options.update_expect, "write what was measured into that file");
-  table.add_flag("--per-rank", options.per_rank, "show the medians of each rank");
   declare_record_files(table, options.json, options.oss);
-  declare_store(table, options.store, raw.no_store);
+  declare_rank_output(table, raw, options);
 }
 
 /// Where the ranks are and how many: the launcher's word, --ranks, the mesh, 4.
@@ -150,10 +143,7 @@ DispatchOptions parse_dispatch_options(const Arguments& arguments) {
   find_ranks(raw, options);
   fill_setup(raw, options);
   options.stop = stop_rule(raw);
-  options.patience = rank_patience(raw.timeout);
-  settle_rank_programs(options.start, "dispatch");
-  options.start.timeout = options.patience.start;
-  settle_store(options.store, raw.no_store);
+  settle_ranks(raw, options, "dispatch");
   return options;
 }
 

@@ -33,6 +33,7 @@
 #include "headroom/record/target_verdict.h"
 #include "headroom/report/nearest_limit.h"
 #include "headroom/report/run_table.h"
+#include "headroom/process/rank_group.h"
 #include "headroom/schedule/session.h"
 #include "headroom/stats/quantile.h"
 
@@ -218,6 +219,7 @@ ExitCode measure(const Arguments& arguments, const RunOptions& options,
   if (!traces.empty()) require_traces(traces, groups, session.offers());
   const auto busy = warn_when_busy(options.request.selection.threads);
   std::vector<Record> records;
+  std::string lost;
   {
     TerminalProgress progress([&](std::vector<Record> finished) {
       for (const std::string& problem : append_utilization(finished))
@@ -227,7 +229,11 @@ ExitCode measure(const Arguments& arguments, const RunOptions& options,
       std::ranges::move(finished, std::back_inserter(records));
       outputs.write_records_so_far(records);
     });
-    session.run(groups, progress);
+    try {
+      session.run(groups, progress);
+    } catch (const RankLost& loss) {
+      lost = loss.what();
+    }
   }
   if (!records.empty()) {
     // Records on standard output are for a program to read: the table makes way.
@@ -236,6 +242,7 @@ ExitCode measure(const Arguments& arguments, const RunOptions& options,
     outputs.write_means(records);
     append_to_history(records, options.store);
   }
+  if (!lost.empty()) throw Error(lost);
   return interrupted ? tell_interrupted() : exit_code_of(records, options.fail_below_target);
 }
 
@@ -244,6 +251,7 @@ ExitCode measure(const Arguments& arguments, const RunOptions& options,
 ExitCode run(const Arguments& arguments) {
   const RunOptions options = parse_run_options(arguments);
   if (options.done) return *options.done;
+  if (options.ranks && options.ranks->place && options.ranks->place->rank > 0) return follow(*options.ranks);
   try {
     const bool calibrates = options.calibrate_noise && !options.list;
     return (calibrates ? calibrate : measure)(arguments, options, interrupt_flag());

@@ -7,8 +7,11 @@
 
 #include "cli/commands/run_model_options.h"
 #include "cli/commands/run_module_options.h"
+#include "cli/commands/run_ranks.h"
 #include "cli/shared/known_runners.h"
 #include "cli/shared/option_table.h"
+#include "cli/shared/rank_job.h"
+#include "cli/shared/rank_options.h"
 #include "cli/shared/record_options.h"
 #include "cli/shared/stop_options.h"
 #include "headroom/base/error.h"
@@ -31,6 +34,7 @@ constexpr const char* kRunExamples = R"(examples:
                                                  a TorchScript module, and a trace of its operators
   headroom run --quick --json result.json        a first look, kept as records
   headroom run llama2_7b_int8 --layers 4         decoding with a model, cut to four layers
+  headroom run all_reduce ddp.mlp -a ranks=1,2   what the ranks of a job run, as headroom ddp has it
   headroom run --calibrate-noise                 how far apart equal things come out here
   headroom run --output results.csv --fail-below-target
 )";
@@ -74,7 +78,10 @@ void declare_selection(OptionTable& table, RawRunOptions& raw, RunOptions& optio
       .completed_by(Completes::kFile);
   declare_module_options(table, raw.modules);
   declare_model_options(table, raw.model);
-  table.add_option("--threads", raw.threads, "threads of a case (default: all CPUs of this process)")
+  table
+      .add_option("--threads", raw.threads,
+                  "threads of a case (default: all CPUs of this process, of each "
+                  "rank one)")
       .range(1, 4096);
   table.add_flag("--hot", raw.hot,
                  "one copy of the inputs, in cache if it fits (default: cold, rotating copies)");
@@ -140,19 +147,19 @@ StopRule stop_rule(const RawRunOptions& raw) {
   return stop_rule_with(rule, raw.stop);
 }
 
-std::vector<FoundRunner> runners_of(const RawRunOptions& raw, const std::vector<std::string>& backends) {
-  if (raw.runners.empty() && raw.modules.modules.empty()) return runners_of_backends(backends);
+std::vector<FoundRunner> runners_of(const RawRunOptions& raw, const Selection& selection) {
+  if (all_of_ranks(selection.names)) return {};
+  if (raw.runners.empty() && raw.modules.modules.empty()) return runners_of_backends(selection.backends);
   std::vector<FoundRunner> named;
   for (const std::string& path : raw.runners) named.push_back({path, true});
   if (raw.runners.empty()) named.push_back({runner_of_modules(), true});
   return named;
 }
 
-std::vector<RunnerCommand> runner_commands(const RawRunOptions& raw,
-                                           const std::vector<std::string>& backends) {
-  const std::vector<FoundRunner> runners = runners_of(raw, backends);
+std::vector<RunnerCommand> runner_commands(const RawRunOptions& raw, const Selection& selection) {
+  const std::vector<FoundRunner> runners = runners_of(raw, selection);
   const std::vector<std::string> arguments = runner_arguments(raw.modules);
-  if (runners.empty()) {
+  if (runners.empty() && !any_of_ranks(selection.names)) {
     throw Error(
         "headroom-native was not found beside this program or in PATH; name a runner with --runner PATH");
   }
@@ -180,7 +187,23 @@ std::vector<std::string> paths_of(const std::vector<RunnerCommand>& commands) {
   return paths;
 }
 
-void fill_request(const RawRunOptions& raw, SessionRequest& request) {
+/// The job of ranks beside the runners. Of programs that are named it takes those, where all is of ranks.
+RankStart add_ranks(const RawRunOptions& raw, SessionRequest& request) {
+  const Selection& selection = request.selection;
+  const bool all = all_of_ranks(selection.names);
+  if (!all && !raw.runners.empty()) {
+    throw Error("--runner names programs of ranks, or others: ask for " + join(selection.names, " ") +
+                " in two runs");
+  }
+  RankStart start = ranks_of_run(selection.names, selection.axes, raw.runners, selection.threads);
+  const RankPatience patience = rank_patience(raw.timeout);
+  for (const std::string& runner : start.runners)
+    request.runners.push_back(rank_command(start, runner, patience));
+  return start;
+}
+
+void fill_request(const RawRunOptions& raw, RunOptions& options) {
+  SessionRequest& request = options.request;
   Selection& selection = request.selection;
   selection.names = raw.names;
   selection.names.insert(selection.names.end(), raw.only.begin(), raw.only.end());
@@ -191,11 +214,14 @@ void fill_request(const RawRunOptions& raw, SessionRequest& request) {
   const bool is_alone = raw.runners.size() == 1 && raw.backends.empty();
   if (raw.all_backends || is_alone) selection.backends = {"all"};
   if (!raw.modules.modules.empty()) select_modules(selection);
-  selection.threads = raw.threads > 0 ? raw.threads : static_cast<int>(allowed_cpus().size());
+  const bool of_ranks = any_of_ranks(selection.names);
+  const int threads = of_ranks ? 1 : static_cast<int>(allowed_cpus().size());
+  selection.threads = raw.threads > 0 ? raw.threads : threads;
   selection.caches = raw.hot ? Caches::kHot : Caches::kCold;
   selection.seed = raw.seed;
   if (raw.quick && selection.names.empty()) selection.most_bytes = std::size_t{1} << 30;
-  request.runners = runner_commands(raw, selection.backends);
+  request.runners = runner_commands(raw, selection);
+  if (of_ranks) options.ranks = add_ranks(raw, request);
   request.limits = !raw.no_limits;
   if (!raw.traces.empty()) request.traces = std::filesystem::absolute(raw.traces).string();
   if (request.limits) request.limit_runners = limit_runners_of(paths_of(request.runners));
@@ -218,7 +244,7 @@ RunOptions parse_run_options(const Arguments& arguments) {
   declare_measuring(table, raw, options);
   declare_output(table, raw, options);
   if ((options.done = parse_arguments(table, arguments))) return options;
-  fill_request(raw, options.request);
+  fill_request(raw, options);
   options.request.tunes = !raw.quick || options.retune;
   settle_store(options.store, raw.no_store || options.calibrate_noise);
   return options;

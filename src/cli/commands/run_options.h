@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/shared/command.h"
+#include "cli/shared/rank_start.h"
 #include "headroom/schedule/session.h"
 
 namespace headroom::cli {
@@ -21,6 +22,8 @@ struct RunOptions {
   bool calibrate_noise = false;
   bool retune = false;  ///< choose the variants of the kernels anew
   std::string targets;  ///< targets file; empty: the shipped one
+  std::optional<RankStart>
+      ranks;  ///< of the job that runs what ranks run; empty: nothing of that is asked for
   std::optional<ExitCode>
       done;  ///< set when help was asked for (and printed) or the usage was wrong (and said so)
 };

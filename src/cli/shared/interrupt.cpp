@@ -38,14 +38,14 @@ bool handle_signals(void (*handler)(int)) {
 }  // namespace
 
 const std::atomic<bool>& interrupt_flag() {
-  static const bool kInstalled = handle_signals(on_signal);
-  (void)kInstalled;
+  static const bool installed = handle_signals(on_signal);
+  (void)installed;
   return interrupted;
 }
 
 const std::atomic<int>& interrupt_count() {
-  static const bool kInstalled = handle_signals(count_signal);
-  (void)kInstalled;
+  static const bool installed = handle_signals(count_signal);
+  (void)installed;
   return signals;
 }
 

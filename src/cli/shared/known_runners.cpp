@@ -24,7 +24,7 @@ struct KnownRunner {
 };
 
 const std::vector<KnownRunner>& known_runners() {
-  static const std::vector<KnownRunner> kRunners{
+  static const std::vector<KnownRunner> runners{
       {"headroom-native",
        {"native", "native_strict", "reference", "onednn", "onednn_packed", "openblas"},
        "headroom-native",
@@ -42,7 +42,7 @@ const std::vector<KnownRunner>& known_runners() {
        "headroom-cuda",
        "it is built where a libtorch with CUDA in it and nvcc of the same CUDA are found (docs/torch.md)"},
   };
-  return kRunners;
+  return runners;
 }
 
 const KnownRunner* runner_of(const std::string& backend) {

@@ -5,51 +5,28 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <string>
-#include <vector>
 
 #include "cli/shared/interrupt.h"
+#include "cli/shared/print_table.h"
 #include "headroom/base/error.h"
+#include "headroom/base/table.h"
+#include "headroom/base/text.h"
 #include "headroom/base/units.h"
-#include "headroom/machine/fingerprint.h"
 #include "headroom/runner/collective_sizes.h"
-#include "headroom/schedule/core_sharing.h"
-#include "headroom/schedule/worker.h"
 
 namespace headroom::cli {
 
-Environment rank_environment(const char* command, const Arguments& arguments, const RankStart& start) {
-  std::vector<std::string> words{"headroom", command};
-  words.insert(words.end(), arguments.begin(), arguments.end());
-  Environment environment = read_environment(words);
-  environment.extra_info["launcher"] = launcher_of(start);
-  return environment;
-}
-
-SessionRequest rank_session(const RankStart& start, RankPatience patience, const StopRule& stop,
-                            std::uint64_t seed, const std::string& backend) {
-  SessionRequest request;
-  for (const std::string& runner : start.runners) {
-    RunnerCommand command;
-    command.path = runner;
-    command.hello_timeout = patience.start;
-    command.reply_timeout = patience.reply;
-    command.start_ranks = [start, runner] {
-      return start_ranks(start, runner, [] { return interrupt_flag().load(); });
-    };
-    command.rank_backend = backend;
-    request.runners.push_back(std::move(command));
-  }
-  request.selection.threads = start.threads;
-  request.selection.caches = Caches::kHot;
-  request.selection.seed = seed;
-  request.stop = stop;
-  // What differs from one job of the same program to the next would pass for a difference of two.
-  constexpr int kJobsWhereCompared = 3;
-  request.processes = start.runners.size() > 1 ? kJobsWhereCompared : 1;
-  request.limits = false;
-  request.sample_ns = 1;
-  return request;
+RunnerCommand rank_command(const RankStart& start, const std::string& runner, RankPatience patience,
+                           const std::string& backend) {
+  RunnerCommand command;
+  command.path = runner;
+  command.hello_timeout = patience.start;
+  command.reply_timeout = patience.reply;
+  command.start_ranks = [start, runner] {
+    return start_ranks(start, runner, [] { return interrupt_flag().load(); });
+  };
+  command.rank_backend = backend;
+  return command;
 }
 
 std::vector<RunnerOffer> rank_offers(const Session& session) {
@@ -58,16 +35,51 @@ std::vector<RunnerOffer> rank_offers(const Session& session) {
   return offers;
 }
 
-const ExperimentDescription& experiment_of(const RunnerOffer& offer, const std::string& name) {
-  const auto found = std::ranges::find(offer.experiments, name, &ExperimentDescription::name);
-  if (found == offer.experiments.end()) throw Error("runner " + offer.label + " has no " + name);
-  return *found;
+RankExperiments::RankExperiments(const RunnerOffer& ranks, std::string_view prefix, const char* kind)
+    : kind_(kind) {
+  for (const ExperimentDescription& experiment : ranks.experiments) {
+    if (!experiment.name.starts_with(prefix)) continue;
+    all_.push_back(experiment);
+    all_.back().name.erase(0, prefix.size());
+  }
 }
 
-std::string warn_of_core_sharing(const RunnerOffer& ranks) {
-  std::string warning = core_sharing(ranks.ranks);
-  if (!warning.empty()) std::fprintf(stderr, "headroom: warning: %s\n", warning.c_str());
-  return warning;
+std::vector<std::string> RankExperiments::by_default() const {
+  std::vector<std::string> names;
+  for (const ExperimentDescription& one : all_) {
+    if (!one.is_on_request) names.push_back(one.name);
+  }
+  return names;
+}
+
+void RankExperiments::require(const std::vector<std::string>& names) const {
+  std::vector<std::string> known;
+  for (const ExperimentDescription& one : all_) known.push_back(one.name);
+  for (const std::string& name : names) {
+    if (std::ranges::find(known, name) != known.end()) continue;
+    throw Error(fmt::format("no {} {}{}; there are {}", kind_, in_quotes(name), did_you_mean(name, known),
+                            join(known, ", ")));
+  }
+}
+
+void RankExperiments::list() const {
+  Table table({{kind_}, {"what it is"}, {"measured by default"}});
+  for (const ExperimentDescription& one : all_)
+    table.row({one.name, one.summary, one.is_on_request ? "" : "yes"});
+  print_table(table, stdout);
+}
+
+std::vector<PlannedCase> cases_of(const std::string& experiment, const AxisTexts& point,
+                                  const std::string& backend, const SessionRequest& request,
+                                  const std::vector<RunnerOffer>& offers) {
+  std::vector<PlannedCase> cases;
+  for (std::size_t runner = 0; runner < offers.size(); ++runner) {
+    const std::vector<ExperimentDescription>& all = offers[runner].experiments;
+    const auto found = std::ranges::find(all, experiment, &ExperimentDescription::name);
+    if (found == all.end()) throw Error("runner " + offers[runner].label + " has no " + experiment);
+    cases.push_back(planned_case(runner, *found, point, backend, request.selection));
+  }
+  return cases;
 }
 
 Group collective_group(const std::string& op, std::int64_t bytes, const std::string& dtype,
@@ -78,26 +90,10 @@ Group collective_group(const std::string& op, std::int64_t bytes, const std::str
     const AxisTexts point{{"bytes", std::to_string(collective_bytes(op, bytes, dtype, count))},
                           {"ranks", std::to_string(count)},
                           {"dtype", dtype}};
-    for (std::size_t runner = 0; runner < offers.size(); ++runner) {
-      group.cases.push_back(
-          planned_case(runner, experiment_of(offers[runner], op), point, "gloo", request.selection));
-    }
+    for (PlannedCase& one : cases_of(op, point, "gloo", request, offers))
+      group.cases.push_back(std::move(one));
   }
   return group;
-}
-
-ExitCode run_rank_job(const std::function<void()>& measure, const std::function<void()>& report,
-                      const std::function<ExitCode()>& verdict) {
-  std::string lost;
-  try {
-    measure();
-  } catch (const RankLost& loss) {
-    lost = loss.what();
-  } catch (const Interrupted&) {
-  }
-  report();
-  if (!lost.empty()) throw Error(lost);
-  return interrupt_flag() ? tell_interrupted() : verdict();
 }
 
 }  // namespace headroom::cli

@@ -81,7 +81,8 @@ Facts facts_of(std::span<const Record> records) {
 std::string text_of(const Values& values) {
   constexpr std::size_t kMost = 8;
   if (values.empty()) return "-";
-  std::vector<std::string> shown(values.begin(), std::next(values.begin(), std::min(kMost, values.size())));
+  std::vector<std::string> shown(
+      values.begin(), std::next(values.begin(), static_cast<std::ptrdiff_t>(std::min(kMost, values.size()))));
   if (values.size() > kMost) shown.push_back("...");
   return join(shown, ", ");
 }

@@ -72,12 +72,14 @@ AxisRequest parse_axis_request(std::string_view text) {
 }
 
 bool accepts(const Axis& axis, std::string_view value) {
+  if (axis.kind == Axis::Kind::kFree) return !value.empty();
   if (axis.kind == Axis::Kind::kText) return std::ranges::find(axis.values, value) != axis.values.end();
   const auto number = to_integer(value);
   return number && *number >= 1;
 }
 
 std::string valid_values(const Axis& axis) {
+  if (axis.kind == Axis::Kind::kFree) return "a text such as " + join(axis.values, ", ");
   return axis.kind == Axis::Kind::kText ? "one of " + join(axis.values, ", ") : "a positive integer";
 }
 

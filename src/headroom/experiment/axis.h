@@ -14,7 +14,8 @@ namespace headroom {
 struct Axis {
   enum class Kind {
     kInteger,  ///< any positive integer may be asked for
-    kText      ///< only the listed values may
+    kText,     ///< only the listed values may
+    kFree      ///< any text: the experiment says what it cannot take
   };
   std::string name;
   Kind kind = Kind::kText;

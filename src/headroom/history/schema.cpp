@@ -35,7 +35,7 @@ std::vector<std::string> schema_statements(const SqlDialect& dialect) {
                   "content {} NOT NULL, PRIMARY KEY (run, position))",
                   dialect.blob),
       // Holds all that a series shows: its rows stand together, however many runs lie between them.
-      "CREATE INDEX records_of_series ON records "
+      "CREATE INDEX records_of_series ON records "  // NOLINT(bugprone-suspicious-missing-comma)
       "(series, time, run, position, value, low, high, confidence, samples)",
       "CREATE INDEX runs_by_time ON runs (time, id)",
       "CREATE INDEX runs_by_digest ON runs (digest)",

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cmath>
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
@@ -28,7 +29,7 @@ namespace {
 constexpr double kGibibyte = 1024.0 * 1024 * 1024;
 
 std::uint32_t to_gibibytes(std::int64_t bytes) {
-  return static_cast<std::uint32_t>(static_cast<double>(bytes) / kGibibyte + 0.5);
+  return static_cast<std::uint32_t>(std::lround(static_cast<double>(bytes) / kGibibyte));
 }
 
 /// FNV-1a of 64 bits, folded to 32. Source: Fowler, Noll, Vo, RFC 9923.

@@ -23,7 +23,7 @@ std::vector<fs::path> entries(const fs::path& folder) {
   return found;
 }
 
-std::string without_0x(std::string id) {
+std::string without_0x(const std::string& id) {
   return id.starts_with("0x") ? id.substr(2) : id;
 }
 

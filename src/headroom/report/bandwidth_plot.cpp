@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
@@ -44,7 +45,7 @@ double round_up_step(double value) {
 }
 
 Scale x_scale(const std::vector<std::vector<Point>>& lines, bool log) {
-  double low = INFINITY, high = -INFINITY;
+  double low = std::numeric_limits<double>::infinity(), high = -std::numeric_limits<double>::infinity();
   for (const auto& line : lines) {
     for (const Point& point : line) {
       low = std::min(low, point.first);
@@ -56,7 +57,7 @@ Scale x_scale(const std::vector<std::vector<Point>>& lines, bool log) {
 }
 
 Scale y_scale(const std::vector<std::vector<Point>>& lines, bool log) {
-  double low = INFINITY, high = -INFINITY;
+  double low = std::numeric_limits<double>::infinity(), high = -std::numeric_limits<double>::infinity();
   for (const auto& line : lines) {
     for (const Point& point : line) {
       low = std::min(low, point.second);

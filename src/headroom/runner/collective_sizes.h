@@ -10,7 +10,6 @@ namespace headroom {
 /// The collectives that can be measured, by the names that traces have for them.
 inline constexpr const char* kCollectives[] = {"all_reduce", "all_gather", "reduce_scatter", "broadcast",
                                                "all_to_all"};
-inline constexpr const char* kCollectiveDtypes[] = {"f32", "f64", "f16", "i32", "i64"};
 
 /// What can be sent of `bytes`, the size of nccl-tests (what every rank ends with for all_gather, begins with
 /// for the others): a whole number of elements, the same for each rank where each has a part; one at least.

@@ -83,7 +83,10 @@ DispatchSetup dispatch_setup_of(const std::function<std::string(const char* axis
   for (const std::int64_t size : parse_grid(axis("mesh"), "mesh", 1))
     setup.mesh.push_back(static_cast<int>(size));
   setup.placements.clear();
-  for (const std::string& text : split(axis("placements"), ','))
+  // An axis request has commas between values of the axis.
+  std::string placements = axis("placements");
+  std::ranges::replace(placements, 'x', ',');
+  for (const std::string& text : split(placements, ','))
     setup.placements.push_back(parse_placement(text));
   setup.shape = parse_grid(axis("shape"), "shape", 1);
   setup.dtype = axis("dtype");

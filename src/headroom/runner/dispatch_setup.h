@@ -34,7 +34,7 @@ struct DispatchSetup {
   int repeats = 9;            ///< calls of each kind in a cycle, the miss apart
 };
 
-/// As the axes mesh ("2x2"), placements ("S(0),R"), shape ("512x512"), dtype and repeats of an experiment.
+/// As the axes mesh ("2x2"), placements ("S(0),R", or "S(0)xR" in a request), shape ("512x512"), dtype and repeats of an experiment.
 AxisTexts axes_of(const DispatchSetup& setup);
 /// What `axis` gives for each of these. Throws Error for what is no such text.
 DispatchSetup dispatch_setup_of(const std::function<std::string(const char* axis)>& axis);

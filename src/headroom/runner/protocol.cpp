@@ -124,8 +124,9 @@ Hello hello_from_json(const Json& json) {
 Json to_json(const ExperimentDescription& description) {
   Json axes = Json::array();
   for (const Axis& axis : description.axes) {
-    axes.push_back(
-        {{"name", axis.name}, {"integer", axis.kind == Axis::Kind::kInteger}, {"values", axis.values}});
+    Json told{{"name", axis.name}, {"integer", axis.kind == Axis::Kind::kInteger}, {"values", axis.values}};
+    if (axis.kind == Axis::Kind::kFree) told["free"] = true;
+    axes.push_back(std::move(told));
   }
   Json json{{"name", description.name},
             {"summary", description.summary},
@@ -163,9 +164,9 @@ ExperimentDescription description_from_json(const Json& json) {
   description.each_rank_counts = json.contains("each_rank_counts") && json_bool(json, "each_rank_counts", "");
   if (description.backends.empty()) throw Error("/backends: expected at least one");
   for (const Json& axis : json_array(json, "axes", "")) {
-    description.axes.push_back({json_string(axis, "name", ""),
-                                json_bool(axis, "integer", "") ? Axis::Kind::kInteger : Axis::Kind::kText,
-                                strings(axis, "values")});
+    Axis::Kind kind = json_bool(axis, "integer", "") ? Axis::Kind::kInteger : Axis::Kind::kText;
+    if (axis.contains("free") && json_bool(axis, "free", "")) kind = Axis::Kind::kFree;
+    description.axes.push_back({json_string(axis, "name", ""), kind, strings(axis, "values")});
   }
   return description;
 }

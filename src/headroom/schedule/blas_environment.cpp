@@ -5,7 +5,7 @@
 
 namespace headroom {
 
-std::shared_ptr<const Environment> with_blas(std::shared_ptr<const Environment> environment,
+std::shared_ptr<const Environment> with_blas(const std::shared_ptr<const Environment>& environment,
                                              const std::vector<RunnerOffer>& offers) {
   std::shared_ptr<Environment> completed;
   for (const RunnerOffer& offer : offers) {

@@ -28,10 +28,10 @@ struct MetricForm {
   bool follows_time = true;  ///< a limit of the time says nothing about a metric that does not
 };
 
-const char* kLatency = "latency";
-const char* kBandwidth = "memory_bandwidth(GB/s)";
-const char* kFlops = "GFLOP/s";
-const char* kFlopsUtilization = "flops_utilization";
+constexpr const char* kLatency = "latency";
+constexpr const char* kBandwidth = "memory_bandwidth(GB/s)";
+constexpr const char* kFlops = "GFLOP/s";
+constexpr const char* kFlopsUtilization = "flops_utilization";
 
 std::string headline_of(const Track& track, const std::vector<MetricForm>& forms) {
   // flops_utilization needs a peak that was sampled: without one the metric that the work implies stands in.

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <utility>
@@ -12,7 +13,7 @@
 
 namespace headroom {
 
-std::string core_sharing(const std::vector<RankHello>& hellos) {
+std::string core_sharing(const std::vector<RankHello>& hellos, int threads, std::size_t cpus) {
   std::map<std::pair<std::string, int>, std::vector<int>> ranks_of;
   std::set<std::string> hosts;
   for (const RankHello& hello : hellos) {
@@ -24,6 +25,11 @@ std::string core_sharing(const std::vector<RankHello>& hellos) {
     if (ranks.size() < 2) continue;
     shared.push_back(fmt::format("ranks {} share core {}{}", fmt::join(ranks, ", "), core.second,
                                  hosts.size() > 1 ? " of " + core.first : ""));
+  }
+  const auto here = std::ranges::count(hellos, hellos.front().host, &RankHello::host);
+  if (shared.empty() && static_cast<std::size_t>(here * threads) > cpus) {
+    shared.push_back(fmt::format("{} ranks of {} thread{} share {} CPU{}", here, threads,
+                                 threads == 1 ? "" : "s", cpus, cpus == 1 ? "" : "s"));
   }
   if (shared.empty()) return "";
   return join(shared, " and ") +

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "headroom/workload/oracle.h"
@@ -123,7 +124,7 @@ class Reference {
     if (routing_.empty()) return chosen;
     const std::size_t at = (position_ * config_.layers + layer) * config_.chosen;
     std::copy_n(routing_.begin() + static_cast<std::ptrdiff_t>(at), config_.chosen, chosen.begin());
-    double least = INFINITY, left = -INFINITY;
+    double least = std::numeric_limits<double>::infinity(), left = -std::numeric_limits<double>::infinity();
     for (const std::uint32_t one : chosen) least = std::min(least, scores.at(one));
     for (const std::uint32_t one : order) {
       if (std::ranges::find(chosen, one) == chosen.end()) left = std::max(left, scores[one]);

@@ -82,7 +82,7 @@ void add_dispatch(Registry& registry, const RankContext& context) {
         .places_itself()
         .each_rank_counts();
     for (const auto& [axis, value] : axes_of(DispatchSetup{}))
-      experiment.axis({axis, Axis::Kind::kText, {value}});
+      experiment.axis({axis, Axis::Kind::kFree, {value}});
     if (!op.by_default) experiment.on_request();
   }
 }

@@ -48,7 +48,8 @@ Window annotation_window(const Trace& trace, const AnalysisOptions& options) {
   const std::vector<Window> found = annotated(trace, text);
   if (found.empty())
     throw Error(fmt::format("--annotation {}: no annotation of the trace contains it", in_quotes(text)));
-  const double number = options.number("step", static_cast<double>(found.size() / 2));
+  const std::size_t middle = found.size() / 2;
+  const double number = options.number("step", static_cast<double>(middle));
   if (number < 0 || number >= static_cast<double>(found.size()))
     throw Error(fmt::format("--step {}: the trace has {} annotations with {}: give 0 to {}",
                             options.text("step"), found.size(), in_quotes(text), found.size() - 1));

@@ -22,7 +22,7 @@ void make_room(std::vector<Value>& column, std::size_t rows) {
   const std::uintptr_t first = (start + kPage - 1) / kPage * kPage;
   const std::uintptr_t end = (start + column.capacity() * sizeof(Value)) / kPage * kPage;
   constexpr std::size_t kWorthIt = std::size_t{8} << 20;
-  if (end > first + kWorthIt)
+  if (end > first + kWorthIt)  // NOLINTNEXTLINE(performance-no-int-to-ptr)
     static_cast<void>(::madvise(reinterpret_cast<void*>(first), end - first, MADV_HUGEPAGE));
 }
 
