@@ -13,8 +13,8 @@
 #include "headroom/base/error.h"
 #include "headroom/base/json.h"
 #include "headroom/base/text.h"
-#include "headroom/machine/rank_cpus.h"
-#include "headroom/runner/collective_sizes.h"
+#include "headroom/ranks/collectives/collective_sizes.h"
+#include "headroom/ranks/rank_cpus.h"
 #include "headroom_torch/collectives/collective_case.h"
 #include "headroom_torch/dtensor/connection.h"
 

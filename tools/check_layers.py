@@ -18,15 +18,16 @@ LIBRARY = {
     "process": "base",
     "record": "base stats",
     "machine": "base process record",
-    "command": "base stats process record machine",
+    "report": "base stats record machine",
+    "compare": "base stats record report",
+    "command": "base stats process record machine compare report",
     "experiment": "base record machine",
     "runner": "base process experiment",
     "workload": "base experiment",
-    "schedule": "base stats process record machine experiment runner",
-    "trace": "base stats record",
-    "compare": "base stats record",
-    "history": "base record",
-    "report": "base stats record machine compare history trace",
+    "ranks": "base stats process record machine compare experiment runner report",
+    "schedule": "base stats process record machine experiment runner ranks",
+    "trace": "base stats record report",
+    "history": "base stats record compare report",
 }
 # The rooms of src/headroom/trace, and those that each may include; "." is what every analysis is described by.
 TRACE_ROOMS = {
@@ -42,7 +43,15 @@ TRACE_ROOMS = {
     "report": ". columns tables readers",
     "analyses": ". columns tables readers cost work collectives critical_path recording",
 }
-RUNNER_MAY = "base stats process record machine experiment runner workload trace"
+# The rooms of src/headroom/ranks; "." is how ranks meet and are talked to.
+RANK_ROOMS = {
+    ".": "",
+    "collectives": ".",
+    "dispatch": ".",
+    "ddp": ". collectives",
+}
+ROOMS = {"trace": TRACE_ROOMS, "ranks": RANK_ROOMS}
+RUNNER_MAY = "base stats process record machine experiment runner ranks workload trace"
 RUNNERS = ("headroom_native", "headroom_torch", "headroom_cuda")
 # What several runners share with the help of a library that the command line shall not load, and who may include it.
 BESIDE_RUNNERS = {
@@ -120,7 +129,7 @@ def place(path):
     if parts[0] != "src" or len(parts) < 3:
         return None, ""
     if parts[1] == "headroom":
-        room = "/" + parts[3] if parts[2] == "trace" and len(parts) > 4 else ""
+        room = "/" + parts[3] if parts[2] in ROOMS and len(parts) > 4 else ""
         return "library", parts[2] + room if len(parts) > 3 else ""
     if parts[1] in RUNNERS:
         return "runner", parts[1]
@@ -133,11 +142,12 @@ def place(path):
     return None, ""
 
 
-def trace_room_breach(room, included):
-    """Why a file in that room of the traces may not include one of another, or None."""
-    if room == included or room not in TRACE_ROOMS or included in TRACE_ROOMS[room].split():
+def room_breach(module, room, included):
+    """Why a file in that room of the module may not include one of another, or None."""
+    rooms = ROOMS[module]
+    if room == included or room not in rooms or included in rooms[room].split():
         return None
-    return f"trace/{room} may include only {TRACE_ROOMS[room] or 'itself'} of the traces, not {included}: move the code"
+    return f"{module}/{room} may include only {rooms[room] or 'itself'} of {module}, not {included}: move the code"
 
 
 def project_include_breach(kind, module, target):
@@ -146,8 +156,8 @@ def project_include_breach(kind, module, target):
     if parts[0] == "headroom":
         included = parts[1] if len(parts) > 2 else ""
         module, _, room = module.partition("/")
-        if kind == "library" and module == included == "trace":
-            return trace_room_breach(room or ".", parts[2] if len(parts) > 3 else ".")
+        if kind == "library" and module == included and module in ROOMS:
+            return room_breach(module, room or ".", parts[2] if len(parts) > 3 else ".")
         if kind in ("cli", "program") or included == module and kind == "library":
             return None
         if not included:

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "headroom/experiment/experiment.h"
-#include "headroom/process/rank_environment.h"
+#include "headroom/ranks/rank_environment.h"
 #include "headroom_torch/dtensor/world.h"
 
 namespace headroom::torch_runner {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "headroom/process/channel.h"
-#include "headroom/process/rank_environment.h"
+#include "headroom/ranks/rank_environment.h"
 
 namespace headroom::torch_runner {
 

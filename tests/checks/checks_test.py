@@ -80,7 +80,7 @@ class Layers(Tree):
     def test_the_rooms_of_traces_have_an_order(self):
         self.clean("src/headroom/trace/work/idle_gaps.cpp", '#include "headroom/trace/columns/trace.h"')
         self.clean("src/headroom/trace/analyses/idle.cpp", '#include "headroom/trace/analysis.h"')
-        self.clean("src/headroom/report/text.cpp", '#include "headroom/trace/work/idle_gaps.h"')
+        self.clean("src/headroom/trace/report/text.cpp", '#include "headroom/report/metric_text.h"')
         self.breach_of("src/headroom/trace/columns/trace.cpp", '#include "headroom/trace/work/idle_gaps.h"', "layer")
 
     def test_the_ground_of_the_command_line_includes_no_command(self):

@@ -15,10 +15,10 @@
 #include "cli/shared/rank_job.h"
 #include "cli/shared/rank_measurement.h"
 #include "headroom/base/files.h"
-#include "headroom/report/ddp_seed_report.h"
-#include "headroom/report/ddp_table.h"
-#include "headroom/schedule/collectives_records.h"
-#include "headroom/schedule/ddp_records.h"
+#include "headroom/ranks/collectives/collectives_records.h"
+#include "headroom/ranks/ddp/ddp_records.h"
+#include "headroom/ranks/ddp/ddp_seed_report.h"
+#include "headroom/ranks/ddp/ddp_table.h"
 
 namespace headroom::cli {
 namespace {

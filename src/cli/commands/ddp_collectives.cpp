@@ -4,8 +4,8 @@
 #include "cli/commands/ddp_collectives_options.h"
 #include "cli/shared/rank_job.h"
 #include "cli/shared/rank_measurement.h"
-#include "headroom/report/collectives_table.h"
-#include "headroom/schedule/collectives_records.h"
+#include "headroom/ranks/collectives/collectives_records.h"
+#include "headroom/ranks/collectives/collectives_table.h"
 
 namespace headroom::cli {
 namespace {

@@ -13,7 +13,7 @@
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
 #include "headroom/process/affinity.h"
-#include "headroom/runner/collective_sizes.h"
+#include "headroom/ranks/collectives/collective_sizes.h"
 
 namespace headroom::cli {
 namespace {

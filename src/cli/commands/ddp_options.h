@@ -6,7 +6,7 @@
 
 #include "cli/shared/command.h"
 #include "cli/shared/rank_options.h"
-#include "headroom/schedule/ddp_plan.h"
+#include "headroom/ranks/ddp/ddp_plan.h"
 
 namespace headroom::cli {
 

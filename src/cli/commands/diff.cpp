@@ -18,12 +18,12 @@
 #include "headroom/base/file_writer.h"
 #include "headroom/base/files.h"
 #include "headroom/base/text.h"
+#include "headroom/compare/diff_json.h"
+#include "headroom/compare/diff_table.h"
 #include "headroom/compare/percentile_comparison.h"
+#include "headroom/ranks/ddp/ddp_diff.h"
+#include "headroom/ranks/ddp/ddp_scaling.h"
 #include "headroom/record/disturbance.h"
-#include "headroom/report/ddp_diff.h"
-#include "headroom/report/ddp_scaling.h"
-#include "headroom/report/diff_json.h"
-#include "headroom/report/diff_table.h"
 
 namespace headroom::cli {
 namespace {

@@ -9,9 +9,9 @@
 #include "cli/shared/rank_job.h"
 #include "cli/shared/rank_measurement.h"
 #include "headroom/base/files.h"
-#include "headroom/compare/dispatch_expectations.h"
-#include "headroom/report/dispatch_table.h"
-#include "headroom/schedule/dispatch_records.h"
+#include "headroom/ranks/dispatch/dispatch_expectations.h"
+#include "headroom/ranks/dispatch/dispatch_records.h"
+#include "headroom/ranks/dispatch/dispatch_table.h"
 
 namespace headroom::cli {
 namespace {

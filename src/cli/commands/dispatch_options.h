@@ -6,7 +6,7 @@
 
 #include "cli/shared/command.h"
 #include "cli/shared/rank_options.h"
-#include "headroom/runner/dispatch_setup.h"
+#include "headroom/ranks/dispatch/dispatch_setup.h"
 
 namespace headroom::cli {
 

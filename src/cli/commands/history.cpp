@@ -19,11 +19,11 @@
 #include "headroom/base/json.h"
 #include "headroom/base/text.h"
 #include "headroom/compare/margins.h"
+#include "headroom/history/history_table.h"
+#include "headroom/history/last_change.h"
+#include "headroom/history/series_story.h"
+#include "headroom/history/series_text.h"
 #include "headroom/history/store.h"
-#include "headroom/report/history_table.h"
-#include "headroom/report/last_change.h"
-#include "headroom/report/series_story.h"
-#include "headroom/report/series_text.h"
 
 namespace headroom::cli {
 namespace {

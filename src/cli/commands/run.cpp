@@ -29,11 +29,11 @@
 #include "headroom/base/units.h"
 #include "headroom/compare/match.h"
 #include "headroom/machine/fingerprint.h"
+#include "headroom/ranks/rank_group.h"
 #include "headroom/record/blas_dependency.h"
 #include "headroom/record/target_verdict.h"
 #include "headroom/report/nearest_limit.h"
 #include "headroom/report/run_table.h"
-#include "headroom/process/rank_group.h"
 #include "headroom/schedule/session.h"
 #include "headroom/stats/quantile.h"
 

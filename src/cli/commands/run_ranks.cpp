@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "headroom/base/text.h"
-#include "headroom/runner/collective_sizes.h"
-#include "headroom/runner/dispatch_setup.h"
-#include "headroom/schedule/ddp_records.h"
-#include "headroom/schedule/dispatch_records.h"
+#include "headroom/ranks/collectives/collective_sizes.h"
+#include "headroom/ranks/ddp/ddp_records.h"
+#include "headroom/ranks/dispatch/dispatch_records.h"
+#include "headroom/ranks/dispatch/dispatch_setup.h"
 
 namespace headroom::cli {
 namespace {

@@ -11,10 +11,10 @@
 #include "headroom/base/files.h"
 #include "headroom/base/json.h"
 #include "headroom/history/store.h"
-#include "headroom/report/trace_csv.h"
-#include "headroom/report/trace_json.h"
-#include "headroom/report/trace_records.h"
-#include "headroom/report/trace_text.h"
+#include "headroom/trace/report/trace_csv.h"
+#include "headroom/trace/report/trace_json.h"
+#include "headroom/trace/report/trace_records.h"
+#include "headroom/trace/report/trace_text.h"
 
 namespace headroom::cli {
 namespace {

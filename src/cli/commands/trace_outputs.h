@@ -6,7 +6,7 @@
 #include <string>
 
 #include "cli/commands/trace_options.h"
-#include "headroom/report/trace_report.h"
+#include "headroom/trace/report/trace_report.h"
 
 namespace headroom::cli {
 

@@ -12,7 +12,7 @@
 #include "headroom/base/table.h"
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
-#include "headroom/runner/collective_sizes.h"
+#include "headroom/ranks/collectives/collective_sizes.h"
 
 namespace headroom::cli {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cli/shared/rank_start.h"
-#include "headroom/schedule/rank_conversation.h"
+#include "headroom/ranks/rank_conversation.h"
 #include "headroom/schedule/session.h"
 
 namespace headroom::cli {

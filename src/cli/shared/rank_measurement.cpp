@@ -16,8 +16,8 @@
 #include "headroom/base/error.h"
 #include "headroom/machine/fingerprint.h"
 #include "headroom/process/affinity.h"
+#include "headroom/ranks/core_sharing.h"
 #include "headroom/record/blas_dependency.h"
-#include "headroom/schedule/core_sharing.h"
 #include "headroom/schedule/worker.h"
 
 namespace headroom::cli {

@@ -8,7 +8,7 @@
 #include "cli/shared/command.h"
 #include "cli/shared/rank_start.h"
 #include "cli/shared/stop_options.h"
-#include "headroom/schedule/rank_conversation.h"
+#include "headroom/ranks/rank_conversation.h"
 #include "headroom/stats/stopping.h"
 
 namespace headroom::cli {

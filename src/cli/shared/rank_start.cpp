@@ -6,8 +6,8 @@
 #include "cli/shared/interrupt.h"
 #include "cli/shared/known_runners.h"
 #include "headroom/base/error.h"
+#include "headroom/ranks/rank_hello.h"
 #include "headroom/runner/protocol.h"
-#include "headroom/runner/rank_hello.h"
 #include "headroom/schedule/worker.h"
 
 namespace headroom::cli {

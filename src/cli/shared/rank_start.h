@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "cli/shared/command.h"
-#include "headroom/process/rank_group.h"
-#include "headroom/process/rank_relay.h"
+#include "headroom/ranks/rank_group.h"
+#include "headroom/ranks/rank_relay.h"
 
 namespace headroom::cli {
 

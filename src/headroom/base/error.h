@@ -24,4 +24,7 @@ decltype(auto) with_context(const std::string& context, Body&& body) {
   }
 }
 
+/// Thrown when the user interrupted while a runner was at work.
+struct Interrupted {};
+
 }  // namespace headroom

@@ -11,8 +11,8 @@
 #include "headroom/experiment/axis.h"
 #include "headroom/experiment/case_spec.h"
 #include "headroom/experiment/device_description.h"
+#include "headroom/ranks/rank_hello.h"
 #include "headroom/runner/protocol.h"
-#include "headroom/runner/rank_hello.h"
 #include "headroom/stats/stopping.h"
 
 namespace headroom {

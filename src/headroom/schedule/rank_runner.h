@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "headroom/schedule/rank_conversation.h"
+#include "headroom/ranks/rank_conversation.h"
 #include "headroom/schedule/runner.h"
 
 namespace headroom {

@@ -12,8 +12,8 @@
 #include "headroom/base/blas_library.h"
 #include "headroom/base/error.h"
 #include "headroom/experiment/device_description.h"
-#include "headroom/process/rank_group.h"
-#include "headroom/runner/rank_hello.h"
+#include "headroom/ranks/rank_group.h"
+#include "headroom/ranks/rank_hello.h"
 #include "headroom/schedule/worker.h"
 
 namespace headroom {

@@ -17,9 +17,6 @@ struct RunnerLost {
   std::string reason;
   bool is_final = false;
 };
-/// Thrown when the user interrupted while a runner was at work.
-struct Interrupted {};
-
 /// A runner as the scheduler sees it. All calls throw RunnerLost or Interrupted.
 class Worker {
  public:

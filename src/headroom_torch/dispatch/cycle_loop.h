@@ -20,7 +20,7 @@
 #include "headroom/base/units.h"
 #include "headroom/experiment/state.h"
 #include "headroom/machine/perf_event.h"
-#include "headroom/process/rank_environment.h"
+#include "headroom/ranks/rank_environment.h"
 #include "headroom/stats/quantile.h"
 #include "headroom_torch/dispatch/dispatch_case.h"
 #include "headroom_torch/dispatch/dispatch_panel.h"

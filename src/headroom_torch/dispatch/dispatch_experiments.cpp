@@ -10,7 +10,7 @@
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
 #include "headroom/experiment/state.h"
-#include "headroom/machine/rank_cpus.h"
+#include "headroom/ranks/rank_cpus.h"
 #include "headroom_torch/compat.h"
 #include "headroom_torch/dispatch/dispatch_panel.h"
 

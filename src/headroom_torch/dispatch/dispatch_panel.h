@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "headroom/runner/dispatch_setup.h"
+#include "headroom/ranks/dispatch/dispatch_setup.h"
 #include "headroom_torch/dispatch/dispatch_case.h"
 #include "headroom_torch/dtensor/device_mesh.h"
 

@@ -8,8 +8,8 @@
 #include <algorithm>
 
 #include "headroom/base/error.h"
-#include "headroom/process/rank_environment.h"
-#include "headroom/process/route_address.h"
+#include "headroom/ranks/rank_environment.h"
+#include "headroom/ranks/route_address.h"
 #include "headroom_torch/dtensor/connection.h"
 #include "headroom_torch/dtensor/nccl_connection.h"
 

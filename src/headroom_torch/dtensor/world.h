@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "headroom/process/collective_ring.h"
+#include "headroom/ranks/collective_ring.h"
 
 namespace c10d {
 class Store;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/report/series_story.h"
+#include "headroom/history/series_story.h"
 
 #include <gmock/gmock.h>
 
-#include "headroom/report/history_table.h"
-#include "headroom/report/last_change.h"
-#include "headroom/report/series_text.h"
+#include "headroom/history/history_table.h"
+#include "headroom/history/last_change.h"
+#include "headroom/history/series_text.h"
 #include "store_fixture.h"
 
 namespace headroom::test {

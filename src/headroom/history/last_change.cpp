@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/history/last_change.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "headroom/base/text.h"
+#include "headroom/history/series_text.h"
+
+namespace headroom {
+namespace {
+
+/// Of so many series a sentence names what changed.
+constexpr std::size_t kNamed = 3;
+
+/// "a; b; c; and 4 more".
+std::string named(std::vector<std::string> texts) {
+  if (texts.size() > kNamed) {
+    const std::size_t more = texts.size() - kNamed;
+    texts.resize(kNamed);
+    texts.push_back(fmt::format("and {} more", more));
+  }
+  return join(texts, "; ");
+}
+
+std::string series_change(const SeriesStory& story, const LastChange& change) {
+  return fmt::format("{} {}{} {}", story.series.name, story.series.metric,
+                     change.drifts ? "" : fmt::format(" at @{},", change.run),
+                     last_change_text(story, change));
+}
+
+using Changed = std::pair<const SeriesStory*, LastChange>;
+
+std::vector<Changed> changed_series(std::span<const SeriesStory> stories) {
+  std::vector<Changed> changed;
+  for (const SeriesStory& story : stories) {
+    if (const auto change = last_change(story)) changed.emplace_back(&story, *change);
+  }
+  std::ranges::stable_sort(changed, std::greater<>(), [](const Changed& one) { return one.second.time; });
+  return changed;
+}
+
+std::vector<std::string> texts_of(const std::vector<Changed>& changed) {
+  std::vector<std::string> texts;
+  for (const auto& [story, change] : changed) texts.push_back(series_change(*story, change));
+  return texts;
+}
+
+}  // namespace
+
+std::optional<LastChange> last_change(const SeriesStory& story) {
+  if (story.segments.empty()) return std::nullopt;
+  const SeriesSegment& last = story.segments.back();
+  if (!last.drift && story.segments.size() == 1) return std::nullopt;
+  const StoredValue& first = story.values[last.first];
+  LastChange change{first.run, first.time, last.last - last.first + 1, last.drift.has_value(), {}, {}, false};
+  if (last.drift) {
+    change.ratio = last.drift;
+    change.values_since = 1;
+  } else {
+    change.ratio = last.ratio;
+    change.interval = last.ratio_interval;
+  }
+  change.worse = change.ratio && is_worse(*change.ratio, story.series.direction);
+  return change;
+}
+
+std::string last_change_text(const SeriesStory& story, const LastChange& change) {
+  const std::string how =
+      change.drifts ? drift_text(story.segments.back()) + "," : change_text(change.ratio, change.interval);
+  if (!change.ratio) return "from 0";
+  return how + (change.worse ? " worse" : " better");
+}
+
+std::string changes_sentence(std::span<const SeriesStory> stories) {
+  const std::vector<Changed> changed = changed_series(stories);
+  if (changed.empty()) return fmt::format("none of {} series changed", stories.size());
+  return fmt::format("{} of {} series changed: {}", changed.size(), stories.size(), named(texts_of(changed)));
+}
+
+RegressionAnswer regression_answer(std::span<const SeriesStory> stories, std::size_t newest) {
+  std::vector<Changed> worse = changed_series(stories);
+  std::erase_if(
+      worse, [newest](const Changed& one) { return !one.second.worse || one.second.values_since > newest; });
+  if (!worse.empty()) {
+    return {ExitCode::kNo, fmt::format("{} of {} series became worse within the last {} values: {}",
+                                       worse.size(), stories.size(), newest, named(texts_of(worse)))};
+  }
+  const bool any_long = std::ranges::any_of(stories, [](const SeriesStory& story) {
+    return change_critical(story.values.size(), ChangeLevel::kCertain).has_value();
+  });
+  if (!any_long)
+    return {ExitCode::kInconclusive, "no series has the 14 values that it takes to tell a change from noise"};
+  return {ExitCode::kFine,
+          fmt::format("none of {} series became worse within the last {} values", stories.size(), newest)};
+}
+
+}  // namespace headroom

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/history/series_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "headroom/history/history_table.h"
+#include "headroom/report/bandwidth_plot.h"
+#include "headroom/report/interval_json.h"
+
+namespace headroom {
+namespace {
+
+/// Five digits: a change of a few tenths of a per cent must not vanish in rounding.
+std::string level_text(double value) {
+  return fmt::format("{:.5g}", value);
+}
+
+std::string interval_text(const std::optional<Interval>& interval) {
+  if (!interval) return "-";
+  return fmt::format("{} .. {}", level_text(interval->low), level_text(interval->high));
+}
+
+/// Whether the change that begins the segment is good news.
+std::string verdict(const SeriesSegment& segment, Direction direction) {
+  if (!segment.ratio) return "";
+  return is_worse(*segment.ratio, direction) ? "worse" : "better";
+}
+
+std::string plot_text(const SeriesStory& story) {
+  std::vector<PlotLine> lines;
+  double low = story.values.front().value, high = low;
+  for (std::size_t i = 0; i < story.segments.size(); ++i) {
+    const SeriesSegment& segment = story.segments[i];
+    PlotLine& line = lines.emplace_back(PlotLine{fmt::format("segment {}", i + 1), {}});
+    for (std::size_t at = segment.first; at <= segment.last; ++at) {
+      const double value = story.values[at].value;
+      line.points.emplace_back(static_cast<double>(at + 1), value);
+      low = std::min(low, value);
+      high = std::max(high, value);
+    }
+  }
+  PlotOptions options;
+  options.height = 12;
+  options.log_x = false;
+  // A linear axis starts at 0 and would hide changes of a few per cent.
+  options.log_y = low > 0 && high < 2 * low;
+  options.x_label = "value number, in the order of time";
+  options.y_label = story.series.unit;
+  return line_plot(lines, options);
+}
+
+Table segments_table(const SeriesStory& story) {
+  const std::string unit = story.series.unit.empty() ? "" : ", " + story.series.unit;
+  Table table({{"segment", Align::kRight},
+               {"runs"},
+               {"from (UTC)"},
+               {"values", Align::kRight},
+               {"median" + unit, Align::kRight},
+               {"95 % interval"},
+               {"change"},
+               {""}});
+  for (std::size_t i = 0; i < story.segments.size(); ++i) {
+    const SeriesSegment& segment = story.segments[i];
+    const StoredValue &first = story.values[segment.first], &last = story.values[segment.last];
+    table.row({fmt::format("{}", i + 1), fmt::format("@{} .. @{}", first.run, last.run),
+               format_utc(first.time), fmt::format("{}", segment.last - segment.first + 1),
+               level_text(segment.median), interval_text(segment.interval),
+               change_text(segment.ratio, segment.ratio_interval), verdict(segment, story.series.direction)});
+    if (segment.drift) table.line("          " + drift_text(segment));
+    for (const std::string& change : segment.changes) table.line("          " + change);
+    if (i > 0 && segment.changes.empty())
+      table.line("          nothing that the environment tells changed here");
+  }
+  return table;
+}
+
+Json segment_json(const SeriesStory& story, const SeriesSegment& segment) {
+  Json json{{"first_run", story.values[segment.first].run},
+            {"last_run", story.values[segment.last].run},
+            {"first", segment.first},
+            {"values", segment.last - segment.first + 1},
+            {"median", segment.median},
+            {"interval", interval_json(segment.interval)}};
+  if (segment.drift) json["drift_ratio"] = *segment.drift;
+  if (segment.ratio) {
+    json["ratio"] = *segment.ratio;
+    json["ratio_interval"] = interval_json(segment.ratio_interval);
+    json["verdict"] = verdict(segment, story.series.direction);
+    json["changes"] = segment.changes;
+  }
+  return json;
+}
+
+}  // namespace
+
+std::string change_text(const std::optional<double>& ratio, const std::optional<Interval>& interval) {
+  if (!ratio) return "";
+  const std::string change = fmt::format("{:+.1f} %", 100 * (*ratio - 1));
+  if (!interval) return change;
+  return fmt::format("{} ({:+.1f} .. {:+.1f})", change, 100 * (interval->low - 1),
+                     100 * (interval->high - 1));
+}
+
+std::string drift_text(const SeriesSegment& segment) {
+  return fmt::format("drifts by {:+.1f} % over {} values", 100 * (*segment.drift - 1),
+                     segment.last - segment.first + 1);
+}
+
+std::string series_text(const SeriesStory& story, std::size_t width) {
+  const StoredSeries& series = story.series;
+  std::string text = fmt::format("series {}: {}, {}\nmachine {}, {} is better\n", series.id, series.name,
+                                 series.metric, series.fingerprint.empty() ? "(unknown)" : series.fingerprint,
+                                 series.direction == Direction::kLowerIsBetter ? "lower" : "higher");
+  if (story.values.empty()) return text + "no value was measured\n";
+  text += "\n" + plot_text(story) + "\n" + segments_table(story).text(width);
+  const std::size_t changes = story.segments.size() - 1;
+  if (!change_critical(story.values.size(), ChangeLevel::kCertain)) {
+    text += fmt::format("{} values are too few to tell a change from noise (14 are needed)\n",
+                        story.values.size());
+  } else {
+    text += changes == 0 ? "no change found\n"
+                         : fmt::format("{} change{} found\n", changes, changes == 1 ? "" : "s");
+  }
+  for (const SpreadChange& spread : story.spreads) {
+    const StoredValue& first = story.values[spread.index];
+    text += fmt::format("spread {:.2g} times what it was before from @{} ({}) on\n", spread.ratio, first.run,
+                        format_utc(first.time));
+  }
+  if (story.suspected) {
+    const StoredValue &before = story.values[story.suspected->index - 1],
+                      &first = story.values[story.suspected->index];
+    text += fmt::format("perhaps a change at @{} ({}), too early to tell: compare @{} with a new run\n",
+                        first.run, format_utc(first.time), before.run);
+  }
+  return text;
+}
+
+Json series_json(const SeriesStory& story) {
+  const StoredSeries& series = story.series;
+  Json json{{"id", series.id},
+            {"name", series.name},
+            {"metric", series.metric},
+            {"unit", series.unit},
+            {"direction", series.direction == Direction::kLowerIsBetter ? "lower" : "higher"},
+            {"fingerprint", series.fingerprint},
+            {"identity", series.identity}};
+  Json values = Json::array();
+  for (const StoredValue& value : story.values) {
+    values.push_back({{"run", value.run},
+                      {"time", value.time},
+                      {"value", value.value},
+                      {"interval", interval_json(value.interval)},
+                      {"samples", value.samples},
+                      {"git_sha", value.git_sha},
+                      {"headroom_version", value.headroom_version}});
+  }
+  Json segments = Json::array();
+  for (const SeriesSegment& segment : story.segments) segments.push_back(segment_json(story, segment));
+  Json spreads = Json::array();
+  for (const SpreadChange& spread : story.spreads) {
+    const StoredValue& first = story.values[spread.index];
+    spreads.push_back({{"run", first.run}, {"time", first.time}, {"ratio", spread.ratio}});
+  }
+  json["values"] = std::move(values);
+  json["spread_changes"] = std::move(spreads);
+  json["segments"] = std::move(segments);
+  json["suspected_at_run"] = story.suspected ? Json(story.values[story.suspected->index].run) : Json(nullptr);
+  return json;
+}
+
+}  // namespace headroom

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "headroom/base/json.h"
+#include "headroom/history/series_story.h"
+
+namespace headroom {
+
+/// A series with its plot, its segments and what changed between them.
+/// `width`: of the terminal in characters, 0 for no limit (Table::text).
+std::string series_text(const SeriesStory& story, std::size_t width = 0);
+Json series_json(const SeriesStory& story);
+
+/// "+10.0 % (+9.6 .. +10.4)"; empty without a ratio.
+std::string change_text(const std::optional<double>& ratio, const std::optional<Interval>& interval);
+/// "drifts by +5.3 % over 40 values", of a segment that does.
+std::string drift_text(const SeriesSegment& segment);
+
+}  // namespace headroom

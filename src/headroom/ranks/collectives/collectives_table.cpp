@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/ranks/collectives/collectives_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "headroom/base/table.h"
+#include "headroom/base/text.h"
+#include "headroom/base/units.h"
+#include "headroom/report/metric_text.h"
+
+namespace headroom {
+namespace {
+
+/// The records of one collective of one size, by metric.
+struct Row {
+  const Record* first = nullptr;
+  std::map<std::string, const Record*> metrics;
+
+  const Record* find(const std::string& metric) const {
+    const auto found = metrics.find(metric);
+    return found == metrics.end() ? nullptr : found->second;
+  }
+};
+
+std::vector<Row> rows_of(const std::vector<Record>& records) {
+  std::vector<Row> rows;
+  for (const Record& record : records) {
+    const bool is_same = !rows.empty() && rows.back().first->model.name == record.model.name &&
+                         rows.back().first->axes == record.axes && rows.back().first->runner == record.runner;
+    if (!is_same) rows.push_back({&record, {}});
+    rows.back().metrics[record.metric.name] = &record;
+  }
+  return rows;
+}
+
+std::string size_text(const Record& record) {
+  return format_bytes(static_cast<double>(whole_axis(record, "bytes").value_or(0)));
+}
+
+std::string info(const Record& record, const std::string& key) {
+  const auto found = record.metric.extra_info.find(key);
+  return found == record.metric.extra_info.end() ? "" : found->second;
+}
+
+std::string us_text(double us) {
+  return format_time_ns(us * kNsPerUs);
+}
+
+/// "1.20 ms [1.10 ms, 1.40 ms]": the interval of a percentile is not even.
+std::string time_in_interval(const Record* record) {
+  if (record == nullptr) return "";
+  if (!record->interval) return us_text(record->metric.value) + " [too few]";
+  return fmt::format("{} [{}, {}]", us_text(record->metric.value), us_text(record->interval->low),
+                     us_text(record->interval->high));
+}
+
+std::string slowest_text(const Record& latency) {
+  const auto share = to_number(info(latency, "slowest share"));
+  return share ? fmt::format("rank {} in {}", info(latency, "slowest rank"), format_percent(*share)) : "";
+}
+
+std::string name_of(const Record& record, const std::vector<Record>& records) {
+  return name_with_runner(record, records) + (record.model.extra_info.contains("composed of") ? " *" : "");
+}
+
+Table time_table(const std::vector<Row>& rows, const std::vector<Record>& records) {
+  Table table({{"collective"},
+               {"size", Align::kRight},
+               {"ranks", Align::kRight},
+               {"p50 ±95 %", Align::kRight},
+               {"algbw GB/s", Align::kRight},
+               {"busbw GB/s ±95 %", Align::kRight},
+               {"of limit", Align::kRight},
+               {"skew p50", Align::kRight},
+               {"slowest"},
+               {"calls", Align::kRight},
+               {"data"}},
+              3);
+  for (const Row& row : rows) {
+    const Record* latency = row.find("latency");
+    if (latency == nullptr || latency->samples.empty()) continue;
+    const Record *algbw = row.find("algbw"), *skew = row.find("skew");
+    table.row({name_of(*latency, records), size_text(*latency), axis_text(*latency, "ranks"),
+               metric_time_with_interval(latency), algbw == nullptr ? "" : format_number(algbw->metric.value),
+               metric_number_with_interval(row.find("busbw")), limit_text(*latency), metric_time(skew),
+               slowest_text(*latency), std::to_string(sample_count(*latency)),
+               latency->verified ? "right" : ""});
+    if (const std::string ratio = ratio_text(*latency); !ratio.empty()) table.line(ratio);
+  }
+  return table;
+}
+
+Table percentile_table(const std::vector<Row>& rows, const std::vector<Record>& records) {
+  Table table({{"latency [95 %]"},
+               {"size", Align::kRight},
+               {"ranks", Align::kRight},
+               {"p75", Align::kRight},
+               {"p90", Align::kRight},
+               {"p95", Align::kRight},
+               {"p99", Align::kRight}},
+              3);
+  for (const Row& row : rows) {
+    const Record* latency = row.find("latency");
+    if (latency == nullptr || latency->samples.empty()) continue;
+    std::vector<std::string> cells{name_with_runner(*latency, records), size_text(*latency),
+                                   axis_text(*latency, "ranks")};
+    for (const char* percentile : {"latency p75", "latency p90", "latency p95", "latency p99"})
+      cells.push_back(time_in_interval(row.find(percentile)));
+    table.row(std::move(cells));
+  }
+  return table;
+}
+
+std::string notes_of(const std::vector<Row>& rows) {
+  std::set<std::string> composed;
+  std::string text;
+  for (const Row& row : rows) {
+    const auto how = row.first->model.extra_info.find("composed of");
+    if (how == row.first->model.extra_info.end()) continue;
+    if (composed.insert(row.first->model.name).second) {
+      text += fmt::format("  * {} has no {}: measured is {}\n", row.first->model.backend,
+                          row.first->model.name, how->second);
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string collective_lines_text(const std::vector<Record>& records) {
+  const auto time = [](double us) { return signed_time(us * kNsPerUs); };
+  std::string text;
+  const Record* alpha = nullptr;
+  for (const Record& record : records) {
+    if (record.metric.name == "alpha") alpha = &record;
+    if (record.metric.name != "beta" || alpha == nullptr) continue;
+    text += fmt::format("  {} ranks: {} alone takes {} + {} a MiB (medians of {} sizes, within {})",
+                        axis_text(record, "ranks"), name_with_runner(record, records),
+                        time(alpha->metric.value), time(record.metric.value), info(record, "sizes"),
+                        info(record, "worst error of the line"));
+    if (alpha->limit && record.limit)
+      text += fmt::format("; its limit {} + {}", time(alpha->limit->value), time(record.limit->value));
+    text += "\n";
+  }
+  return text;
+}
+
+std::string collectives_report(const std::vector<Record>& records, std::size_t width) {
+  const std::vector<Row> rows = rows_of(records);
+  std::string text;
+  for (const Table& table : {time_table(rows, records), percentile_table(rows, records)}) {
+    if (table.size() > 0) text += (text.empty() ? "" : "\n") + table.text(width);
+  }
+  if (!text.empty()) {
+    text += notes_of(rows);
+    text += collective_lines_text(records);
+    text +=
+        "  time: of one call, from a barrier until the slowest rank has it; bandwidths by nccl-tests' "
+        "formulas\n";
+    if (std::ranges::any_of(records, [](const Record& one) { return one.limit.has_value(); })) {
+      text +=
+          "  limit: the bytes that a rank has to send, from each rank to the next without a library, by "
+          "shared memory or\n  loopback, whichever is faster, in the same rounds\n";
+    }
+  }
+  for (const Row& row : rows) {
+    const Outcome& outcome = row.first->outcome;
+    if (outcome.kind == Outcome::Kind::kMeasured) continue;
+    text += fmt::format("{}: {} of {}: {}\n", outcome.kind == Outcome::Kind::kFailed ? "FAILED" : "skipped",
+                        row.first->model.name, size_text(*row.first), outcome.reason);
+  }
+  return text;
+}
+
+std::string collectives_rank_report(const std::vector<Record>& records, std::size_t width) {
+  Table table({{"collective"},
+               {"size", Align::kRight},
+               {"rank", Align::kRight},
+               {"p50 of the rank", Align::kRight},
+               {"calls", Align::kRight}},
+              3);
+  for (const Row& row : rows_of(records)) {
+    const Record* ranks = row.find("rank latency");
+    if (ranks == nullptr) continue;
+    for (std::size_t rank = 0; rank < ranks->samples.size(); ++rank) {
+      table.row({name_with_runner(*ranks, records), size_text(*ranks), std::to_string(rank),
+                 us_text(process_medians(*ranks)[rank]),
+                 std::to_string(steady(ranks->samples[rank]).size())});
+    }
+  }
+  return table.text(width);
+}
+
+}  // namespace headroom

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/ranks/ddp/ddp_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "headroom/base/table.h"
+#include "headroom/base/text.h"
+#include "headroom/base/units.h"
+#include "headroom/ranks/collectives/collectives_table.h"
+#include "headroom/ranks/ddp/ddp_series.h"
+#include "headroom/report/case_rows.h"
+#include "headroom/report/metric_text.h"
+#include "headroom/stats/quantile.h"
+
+namespace headroom {
+namespace {
+
+constexpr int kPercentiles[] = {50, 75, 90, 95};
+
+/// Every iteration of every rank, as PyTorch's benchmark pools them.
+std::vector<double> pooled(const Record& record) {
+  std::vector<double> values;
+  for (const ProcessSamples& rank : record.samples)
+    values.insert(values.end(), rank.values.begin(), rank.values.end());
+  return values;
+}
+
+Table percentile_table(const DdpSeries& series) {
+  std::vector<Table::Column> columns{{"step"}, {"ranks", Align::kRight}};
+  for (const int p : kPercentiles) {
+    columns.push_back({fmt::format("p{} sec/iter", p), Align::kRight});
+    columns.push_back({"ex/sec", Align::kRight});
+  }
+  columns.push_back({"samples", Align::kRight});
+  Table table(std::move(columns));
+  const double batch = to_number(series.batch_size).value_or(0);
+  for (const DdpStepRecords& step : series.steps) {
+    const Record* latency = step.find("latency");
+    if (latency == nullptr) continue;
+    const std::vector<double> seconds = pooled(*latency);
+    std::vector<std::string> cells{step.label(), std::to_string(step.ranks())};
+    for (const int p : kPercentiles) {
+      const double value = quantile(seconds, p / 100.0);
+      cells.push_back(fmt::format("{:.3f}s", value));
+      cells.push_back(fmt::format("{:.0f}/s", batch / value));
+    }
+    cells.push_back(std::to_string(seconds.size()));
+    table.row(std::move(cells));
+  }
+  return table;
+}
+
+/// Time without DDP over time with it, in the same rounds: each rank does the same work, so that 100 % is
+/// perfect.
+std::string efficiency(const DdpSeries& series, const DdpStepRecords& step) {
+  const DdpStepRecords* base = series.without_ddp();
+  const std::optional<RatioToOther>& ratio = step.find("latency")->ratio;
+  if (base == nullptr || base == &step || !ratio) return "";
+  const std::string text = format_percent(1 / ratio->ratio);
+  if (!ratio->interval) return text + " [too few]";
+  return fmt::format("{} [{}, {}]", text, format_percent(1 / ratio->interval->high),
+                     format_percent(1 / ratio->interval->low));
+}
+
+/// By the iterations without reduction where there are any: reduction makes all ranks as slow as the slowest.
+std::string rank_skew(const DdpStepRecords& step) {
+  const Record* record = step.find("without reduction");
+  if (record == nullptr || record->samples.size() < 2) return "";
+  std::vector<double> medians;
+  for (const ProcessSamples& rank : record->samples) medians.push_back(median(rank.values));
+  const auto [fastest, slowest] = std::ranges::minmax_element(medians);
+  return fmt::format("{} (rank {})", format_percent(*slowest / *fastest - 1), slowest - medians.begin());
+}
+
+/// `compares`: the ratio of a step is to that of another program, not to the step without DDP.
+Table scaling_table_of(const DdpSeries& series, bool compares) {
+  Table table({{"step"},
+               {"all ranks ex/s ±95 %", Align::kRight},
+               {"efficiency", Align::kRight},
+               {"iteration ±95 %", Align::kRight},
+               {"of limit", Align::kRight},
+               {"without reduction ±95 %", Align::kRight},
+               {"exposed ±95 %", Align::kRight},
+               {"communication", Align::kRight},
+               {"overlap", Align::kRight},
+               {"rank skew", Align::kRight}});
+  for (const DdpStepRecords& step : series.steps) {
+    const Record* latency = step.find("latency");
+    if (latency == nullptr) continue;
+    const Record* overlap = step.find("overlap");
+    table.row({step.label(), metric_number_with_interval(step.find("throughput")),
+               compares ? "" : efficiency(series, step), metric_time_with_interval(latency),
+               limit_text(*latency), metric_time_with_interval(step.find("without reduction")),
+               metric_time_with_interval(step.find("exposed communication")),
+               metric_time(step.find("communication")),
+               overlap == nullptr ? "" : format_percent(overlap->metric.value), rank_skew(step)});
+    if (const std::string ratio = ratio_text(*latency); compares && !ratio.empty()) table.line(ratio);
+  }
+  return table;
+}
+
+Table part_table(const DdpSeries& series) {
+  Table table({{"parts of an iteration"},
+               {"forward", Align::kRight},
+               {"backward", Align::kRight},
+               {"wait for buckets", Align::kRight},
+               {"optimizer", Align::kRight}},
+              3);
+  for (const DdpStepRecords& step : series.steps) {
+    if (step.find("latency") == nullptr) continue;
+    table.row({step.label(), metric_time(step.find("forward")), metric_time(step.find("backward")),
+               metric_time(step.find("wait")), metric_time(step.find("step"))});
+  }
+  return table;
+}
+
+/// "1.20 GB/s".
+std::string bandwidth_text(double bytes, double us) {
+  return us > 0 ? format_number(bytes / us / 1e3) + " GB/s" : "";
+}
+
+Table bucket_table(const DdpStepRecords& step) {
+  Table table({{fmt::format("bucket, {}", step.label())},
+               {"size", Align::kRight},
+               {"gradients", Align::kRight},
+               {"launched", Align::kRight},
+               {"completed", Align::kRight},
+               {"takes", Align::kRight},
+               {"size / takes", Align::kRight}});
+  for (int i = 0;; ++i) {
+    const Record *launched = step.find(fmt::format("bucket {} launched", i)),
+                 *completed = step.find(fmt::format("bucket {} completed", i));
+    if (launched == nullptr || completed == nullptr) break;
+    const double bytes = to_number(launched->metric.extra_info.at("bytes")).value_or(0);
+    const double takes = completed->metric.value - launched->metric.value;
+    table.row({std::to_string(i), format_bytes(bytes), launched->metric.extra_info.at("tensors"),
+               metric_time(launched), metric_time(completed), signed_time(takes * kNsPerUs),
+               bandwidth_text(bytes, takes)});
+  }
+  return table;
+}
+
+std::string title(const DdpSeries& series, bool compares) {
+  const Record& record = *series.steps.back().latency;
+  std::string text = fmt::format("Benchmark: {} with batch size {}", series.model, series.batch_size);
+  if (series.has_images()) text += fmt::format(", {0}x{0} pixels", series.image_size);
+  if (!series.bucket.empty()) text += ", buckets of " + series.bucket + " MiB";
+  if (record.model.backend == "c10d") text += ", reduced by c10d";
+  if (compares) text += ", by " + series.runner;
+  return text + fmt::format(", {} thread{} a rank\n\n", record.threads, record.threads == 1 ? "" : "s");
+}
+
+std::string series_text(const DdpSeries& series, bool compares, std::size_t width) {
+  std::string text;
+  const Table percentiles = percentile_table(series);
+  if (percentiles.size() == 0) return text;
+  text = title(series, compares) + percentiles.text(width) + "\n" +
+         scaling_table_of(series, compares).text(width) + "\n" + part_table(series).text(width);
+  const Table buckets = bucket_table(series.steps.back());
+  if (buckets.size() > 0) text += "\n" + buckets.text(width);
+  return text;
+}
+
+}  // namespace
+
+std::string ddp_table(const std::vector<Record>& records, std::size_t width) {
+  std::string text;
+  const std::vector<DdpSeries> all = ddp_series(records);
+  const bool compares =
+      std::ranges::any_of(all, [&](const DdpSeries& series) { return series.runner != all.front().runner; });
+  for (const DdpSeries& series : all) {
+    const std::string more = series_text(series, compares, width);
+    if (!more.empty()) text += (text.empty() ? "" : "\n") + more;
+  }
+  if (const std::string lines = collective_lines_text(records); !lines.empty()) text += "\n" + lines;
+  if (!text.empty()) {
+    text +=
+        "  times are medians over the iterations of all ranks; ex/sec beside a percentile is of one rank; "
+        "exposed is "
+        "an\n  iteration less the same without reduction; efficiency is the time without DDP over the time "
+        "with it\n";
+    if (std::ranges::any_of(records, [](const Record& one) { return one.limit.has_value(); })) {
+      text +=
+          "  limit: what this machine needs for the FLOPs of an iteration, its parameters or what its ranks "
+          "exchange, in\n  the same rounds, whichever takes longest\n";
+    }
+  }
+  for (const Record& record : records) {
+    if (!record.metric.headline || record.benchmark.name != "ddp") continue;
+    const std::string name = case_name(record);
+    for (const std::string& note : record.notes) text += fmt::format("  {}: {}\n", name, note);
+    if (record.outcome.kind == Outcome::Kind::kMeasured) continue;
+    text += fmt::format("{}: {}: {}\n", record.outcome.kind == Outcome::Kind::kFailed ? "FAILED" : "skipped",
+                        name, record.outcome.reason);
+  }
+  return text;
+}
+
+std::string ddp_rank_table(const std::vector<Record>& records, std::size_t width) {
+  Table table({{"model"},
+               {"step"},
+               {"rank", Align::kRight},
+               {"iteration", Align::kRight},
+               {"without reduction", Align::kRight},
+               {"forward", Align::kRight},
+               {"backward", Align::kRight},
+               {"wait for buckets", Align::kRight},
+               {"optimizer", Align::kRight}},
+              3);
+  for (const DdpSeries& series : ddp_series(records)) {
+    for (const DdpStepRecords& step : series.steps) {
+      const Record* latency = step.find("latency");
+      if (latency == nullptr) continue;
+      for (std::size_t rank = 0; rank < latency->samples.size(); ++rank) {
+        std::vector<std::string> cells{series.model, step.label(), std::to_string(rank)};
+        for (const char* metric : {"latency", "without reduction", "forward", "backward", "wait", "step"}) {
+          const Record* record = step.find(metric);
+          cells.push_back(record == nullptr || rank >= record->samples.size()
+                              ? ""
+                              : format_time_ns(median(record->samples[rank].values) * kNsPerSecond));
+        }
+        table.row(std::move(cells));
+      }
+    }
+  }
+  return table.text(width);
+}
+
+}  // namespace headroom

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/ranks/rank_environment.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <limits>
+
+#include "headroom/base/error.h"
+#include "headroom/base/text.h"
+
+namespace headroom {
+namespace {
+
+struct Launcher {
+  const char* name;
+  const char* rank;
+  const char* size;
+  const char* local_rank;
+  const char* local_size;
+  std::array<const char*, 2> job;
+  /// A size without a rank is no mistake: SLURM tells it to the shell that an allocation was made for.
+  bool size_may_stand_alone = false;
+};
+
+constexpr std::array<Launcher, 4> kLaunchers{{
+    {"torchrun",
+     "RANK",
+     "WORLD_SIZE",
+     "LOCAL_RANK",
+     "LOCAL_WORLD_SIZE",
+     {"TORCHELASTIC_RUN_ID", "MASTER_PORT"}},
+    {"Open MPI",
+     "OMPI_COMM_WORLD_RANK",
+     "OMPI_COMM_WORLD_SIZE",
+     "OMPI_COMM_WORLD_LOCAL_RANK",
+     "OMPI_COMM_WORLD_LOCAL_SIZE",
+     {"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid"}},
+    {"PMI", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", {"PMI_JOBID", "PMI_PORT"}},
+    {"SLURM", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "", {"SLURM_JOB_ID", "SLURM_STEP_ID"}, true},
+}};
+
+constexpr const char* kNoRank =
+    "; a launcher (torchrun, mpirun, srun) sets both, and without one neither may be set";
+
+int integer_of(const char* name, const std::string& text, std::int64_t least, std::int64_t most) {
+  const auto value = to_integer(text);
+  if (!value || *value < least || *value > most) {
+    throw Error(fmt::format("the environment variable {}={} is not an integer from {} to {}{}", name,
+                            in_quotes(text), least, most, kNoRank));
+  }
+  return static_cast<int>(*value);
+}
+
+std::optional<int> integer_variable(const VariableSource& variable, const char* name, std::int64_t least,
+                                    std::int64_t most) {
+  const auto text = *name == '\0' ? std::nullopt : variable(name);
+  if (!text) return std::nullopt;
+  return integer_of(name, *text, least, most);
+}
+
+std::optional<Meeting> meeting_of(const VariableSource& variable) {
+  const auto address = variable("MASTER_ADDR"), port = variable("MASTER_PORT");
+  if (!address && !port) return std::nullopt;
+  if (!address || !port) {
+    throw Error(fmt::format("{} is set but {} is not: set both, to where rank 0 can be reached, or neither",
+                            address ? "MASTER_ADDR" : "MASTER_PORT",
+                            address ? "MASTER_PORT" : "MASTER_ADDR"));
+  }
+  return Meeting{*address, static_cast<std::uint16_t>(integer_of("MASTER_PORT", *port, 1, 65535))};
+}
+
+std::string job_of(const Launcher& launcher, const VariableSource& variable) {
+  std::string job;
+  for (const char* name : launcher.job) {
+    if (const auto value = variable(name)) job += "/" + *value;
+  }
+  // The ranks of a machine have one launcher process as their parent.
+  return job.empty() ? fmt::format("/parent {}", ::getppid()) : job;
+}
+
+std::optional<int> local_size_of(const Launcher& launcher, const VariableSource& variable, int size) {
+  if (const auto told = integer_variable(variable, launcher.local_size, 1, size)) return told;
+  if (std::string_view(launcher.name) != "SLURM") return std::nullopt;
+  auto machines = variable("SLURM_STEP_NUM_NODES");
+  if (!machines) machines = variable("SLURM_NNODES");
+  return machines == "1" ? std::optional(size) : std::nullopt;
+}
+
+RankPlace place_of(const Launcher& launcher, const VariableSource& variable) {
+  RankPlace place;
+  place.launcher = launcher.name;
+  place.size = integer_of(launcher.size, *variable(launcher.size), 1, std::numeric_limits<int>::max());
+  place.rank = integer_of(launcher.rank, *variable(launcher.rank), 0, std::numeric_limits<int>::max());
+  if (place.rank >= place.size) {
+    throw Error(fmt::format("{}={} is no rank of {}={}: ranks count from 0{}", launcher.rank, place.rank,
+                            launcher.size, place.size, kNoRank));
+  }
+  place.local_rank = integer_variable(variable, launcher.local_rank, 0, place.size - 1).value_or(place.rank);
+  place.local_size = local_size_of(launcher, variable, place.size);
+  place.meeting = meeting_of(variable);
+  place.launcher_listens = place.meeting && variable("TORCHELASTIC_USE_AGENT_STORE") == "True";
+  place.job = launcher.name + job_of(launcher, variable);
+  return place;
+}
+
+}  // namespace
+
+std::optional<std::string> environment_variable(const char* name) {
+  const char* value = std::getenv(name);
+  if (value == nullptr || *value == '\0') return std::nullopt;
+  return value;
+}
+
+std::optional<RankPlace> rank_place(const VariableSource& variable) {
+  for (const Launcher& launcher : kLaunchers) {
+    if (variable(launcher.rank) && variable(launcher.size)) return place_of(launcher, variable);
+  }
+  for (const Launcher& launcher : kLaunchers) {
+    const bool rank = variable(launcher.rank).has_value(), size = variable(launcher.size).has_value();
+    if (!rank && (!size || launcher.size_may_stand_alone)) continue;
+    throw Error(fmt::format("the environment has {} but not {}{}", rank ? launcher.rank : launcher.size,
+                            rank ? launcher.size : launcher.rank, kNoRank));
+  }
+  return std::nullopt;
+}
+
+std::vector<std::pair<std::string, std::string>> rank_variables(const RankPlace& place) {
+  std::vector<std::pair<std::string, std::string>> variables{
+      {"RANK", std::to_string(place.rank)},
+      {"WORLD_SIZE", std::to_string(place.size)},
+      {"LOCAL_RANK", std::to_string(place.local_rank)},
+  };
+  if (place.local_size) variables.emplace_back("LOCAL_WORLD_SIZE", std::to_string(*place.local_size));
+  if (place.meeting) {
+    variables.emplace_back("MASTER_ADDR", place.meeting->address);
+    variables.emplace_back("MASTER_PORT", std::to_string(place.meeting->port));
+  }
+  return variables;
+}
+
+}  // namespace headroom

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/compare/diff_table.h"
+
+#include <gmock/gmock.h>
+
+#include "headroom/base/json.h"
+#include "headroom/compare/diff_json.h"
+#include "headroom/ranks/ddp/ddp_scaling.h"
+
+namespace headroom {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Record timed(const std::string& name, double center, std::size_t count) {
+  Record record;
+  record.model.name = name;
+  record.model.backend = "native";
+  record.metric = {"latency", "us", Direction::kLowerIsBetter, center, {}, {}};
+  ProcessSamples process;
+  for (std::size_t i = 0; i < count; ++i) {
+    process.values.push_back(center * (1 + 0.001 * (static_cast<double>((i * 7) % 11) - 5)));
+  }
+  if (count > 0) record.samples = {process};
+  return record;
+}
+
+/// A report on records that outlive it.
+class DiffReportTest : public ::testing::Test {
+ protected:
+  DiffReport report() {
+    DiffReport report;
+    report.baseline = "before.json";
+    DiffTest test;
+    test.label = "after.json";
+    test.environment = environment_differences(before_, after_);
+    Matches matches = match_records(before_, after_);
+    for (const auto& [baseline, other] : matches.pairs)
+      report.comparisons.push_back(
+          compare_records(*baseline, *other, {RunSpread{0, 1000}, std::nullopt, "a test"}));
+    test.only_baseline = matches.only_baseline;
+    test.only_test = matches.only_test;
+    report.tests = {test};
+    judge(report.comparisons, {});
+    return report;
+  }
+
+  std::vector<Record> before_{timed("slow", 100, 40), timed("lone", 5, 0), timed("few", 7, 3),
+                              timed("gone", 1, 9)};
+  std::vector<Record> after_{timed("lone", 6, 0), timed("slow", 110, 40), timed("few", 7, 3),
+                             timed("new", 1, 9)};
+};
+
+TEST_F(DiffReportTest, TellsValuesRatioAndVerdict) {
+  const std::string text = diff_table(report()).text();
+  EXPECT_THAT(text,
+              ::testing::ContainsRegex("slow +native +latency +100 µs +110 µs +1\\.100 +1\\.0.. to 1\\.1.. +"
+                                       "regression +40 unpaired"));
+  EXPECT_THAT(text, ::testing::ContainsRegex(
+                        "lone +native +latency +5\\.00 µs +6\\.00 µs +1\\.200 +\\? +no samples +1"));
+  EXPECT_THAT(text, HasSubstr("at least 3 more samples for an interval"));
+}
+
+TEST_F(DiffReportTest, ListsWhatHasNoPartner) {
+  const std::string text = diff_summary(report());
+  EXPECT_THAT(text, HasSubstr("only in before.json (1):\n  gone native, latency\n"));
+  EXPECT_THAT(text, HasSubstr("only in after.json (1):\n  new native, latency\n"));
+  EXPECT_THAT(text, HasSubstr("geometric mean of 3 matched cases: 1.097"));
+  EXPECT_THAT(text, HasSubstr("unpaired: measured apart"));
+  EXPECT_THAT(text, HasSubstr("no samples: one number each"));
+  EXPECT_THAT(text, HasSubstr("Benjamini-Hochberg"));
+}
+
+TEST_F(DiffReportTest, TellsModesAndTheirShares) {
+  const auto slow_in_every = [](Record record, std::size_t period) {
+    std::vector<double>& values = record.samples[0].values;
+    for (std::size_t i = 0; i < values.size(); i += period) values[i] *= 1.3;
+    return record;
+  };
+  before_ = {slow_in_every(timed("slow", 100, 150), 5)};
+  after_ = {slow_in_every(timed("slow", 102, 150), 2)};
+  EXPECT_THAT(
+      diff_table(report()).text(),
+      HasSubstr("    modes: 100 µs, now 102 µs (1.020), in 80, now 50 % of the samples; 130 µs, now 133 µs "
+                "(1.021), in 20, now 50 %; their shares alone make the mean 1.085 ("));
+  EXPECT_THAT(diff_table(report()).text(), HasSubstr("150 modes"));
+  EXPECT_THAT(diff_summary(report()), HasSubstr("modes: measured apart, each group of samples compared"));
+  std::string text;
+  write_diff_json(report(), [&](std::string_view piece) { text += piece; });
+  EXPECT_THAT(text, HasSubstr("\"share_effect\""));
+  before_ = {timed("slow", 100, 150)};
+  EXPECT_THAT(
+      diff_table(report()).text(),
+      HasSubstr(
+          "    modes: the baseline is one group, the test 102 µs in 50 % of the samples, 133 µs in 50 %: "
+          "never the same, and compared by all samples"));
+}
+
+TEST_F(DiffReportTest, SaysThatMachinesDiffer) {
+  auto one = std::make_shared<Environment>(), other = std::make_shared<Environment>();
+  one->fingerprint = "alpha";
+  other->fingerprint = "beta";
+  for (Record& record : before_) record.environment = one;
+  EXPECT_EQ(diff_warning(report()), "");
+  for (Record& record : after_) record.environment = other;
+  EXPECT_THAT(diff_warning(report()), HasSubstr("two different machines: before.json and after.json"));
+  EXPECT_THAT(environment_table(report()).text(), ::testing::ContainsRegex("machine +alpha +beta"));
+}
+
+TEST_F(DiffReportTest, ShowsPercentilesOrThatThereAreNone) {
+  DiffReport asked = report();
+  EXPECT_EQ(percentile_table(asked).size(), 0u);
+  asked.percentiles = {50, 95};
+  const std::string text = percentile_table(asked).text();
+  EXPECT_THAT(text, ::testing::ContainsRegex("slow +latency +p50 +100 µs +110 µs +1\\.100 +1\\.... to 1\\."));
+  EXPECT_THAT(text, ::testing::ContainsRegex("few +latency +p95 .*undefined: too few samples"));
+  EXPECT_THAT(text, Not(HasSubstr("lone")));
+}
+
+/// 100, of which every sixth is `slow` instead.
+Record with_slow_ones(double slow) {
+  Record record = timed("tail", 100, 240);
+  std::vector<double>& values = record.samples[0].values;
+  for (std::size_t i = 0; i < values.size(); i += 6) values[i] *= slow / 100;
+  return record;
+}
+
+TEST_F(DiffReportTest, ShowsTheShiftOfEachCaseBelowASentence) {
+  before_ = {timed("tail", 100, 240), timed("lone", 5, 0), timed("few", 7, 3)};
+  after_ = {with_slow_ones(320), timed("lone", 6, 0), timed("few", 7, 3)};
+  DiffReport asked = report();
+  EXPECT_EQ(shift_table(asked).size(), 0u);
+  asked.shift = true;
+  const std::string text = shift_table(asked).text();
+  EXPECT_THAT(text, ::testing::ContainsRegex(
+                        "tail, latency: the slowest tenth is 3\\.1.x slower \\(3\\... to 3\\...\\), "
+                        "the median the same\n"));
+  EXPECT_THAT(text, ::testing::ContainsRegex("p10 +\\S+ µs +\\S+ µs +1\\.000 +\\S+ to \\S+ +same\n"));
+  EXPECT_THAT(text, ::testing::ContainsRegex("p90 +\\S+ µs +\\S+ µs +3\\.... +\\S+ to \\S+ +regression\n"));
+  EXPECT_THAT(text,
+              HasSubstr("few, latency: the slowest tenth is unknown (too few samples), the median unknown"));
+  EXPECT_THAT(text, Not(HasSubstr("lone")));
+}
+
+TEST_F(DiffReportTest, AShiftOfRatesIsToldAtItsSlowEnd) {
+  before_ = {with_slow_ones(30)};
+  after_ = {timed("tail", 100, 240)};
+  for (Record* record : {&before_[0], &after_[0]})
+    record->metric = {"memory_bandwidth(GB/s)", "GB/s", Direction::kHigherIsBetter, 100, {}, {}};
+  DiffReport asked = report();
+  asked.shift = true;
+  EXPECT_THAT(shift_table(asked).text(),
+              ::testing::ContainsRegex("the slowest tenth is 3\\.3.x faster .*, the median the same"));
+  for (Record* record : {&before_[0], &after_[0]})
+    record->metric = {"peak_memory", "B", Direction::kLowerIsBetter, 100, {}, {}};
+  after_ = {timed("tail", 105, 240)};
+  after_[0].metric = before_[0].metric;
+  before_ = {timed("tail", 100, 240)};
+  before_[0].metric = after_[0].metric;
+  asked = report();
+  asked.shift = true;
+  EXPECT_THAT(shift_table(asked).text(),
+              ::testing::ContainsRegex(
+                  "the worst tenth is 5\\.0. % worse \\(\\S+ to \\S+ %\\), the median 5\\.0. % worse"));
+}
+
+TEST_F(DiffReportTest, IsJsonWithNullsForWhatThereIsNot) {
+  std::string text;
+  write_diff_json(report(), [&text](std::string_view piece) { text += piece; });
+  const Json json = parse_json(text, "the report");
+  EXPECT_EQ(json["headroom_diff"]["schema"], 1);
+  ASSERT_EQ(json["comparisons"].size(), 3u);
+  const Json& slow = json["comparisons"][0];
+  EXPECT_EQ(slow["verdict"], "regression");
+  EXPECT_EQ(slow["estimator"], "unpaired");
+  EXPECT_NEAR(slow["ratio"].get<double>(), 1.1, 1e-9);
+  EXPECT_LT(slow["p"].get<double>(), 1e-3);
+  EXPECT_TRUE(json["comparisons"][1]["low"].is_null());
+  EXPECT_EQ(json["comparisons"][1]["verdict"], "no samples");
+  EXPECT_EQ(json["tests"][0]["only_test"][0]["case"], "new");
+  EXPECT_TRUE(json["gate"].is_null());
+}
+
+TEST(ScalingTable, ComparesEfficiencyAndSkew) {
+  const auto ddp = [](const char* ranks, std::vector<std::vector<double>> processes) {
+    Record record = timed("resnet", 0, 0);
+    record.axes = {{"batch_size", "32"}, {"ranks", ranks}};
+    for (auto& values : processes) {
+      record.samples.emplace_back();
+      record.samples.back().values = std::move(values);
+    }
+    return record;
+  };
+  const std::vector<Record> before{ddp("1", {{1, 1, 1}}), ddp("2", {{1.25, 1.25, 1.25}, {1.25, 1.25, 1.25}})};
+  const std::vector<Record> after{ddp("1", {{1, 1, 1}}), ddp("2", {
+                                                                      {2, 2, 2},
+                                                                      {2.2, 2.2, 2.2},
+                                                                  })};
+  DiffReport report;
+  report.tests.resize(1);
+  for (std::size_t i = 0; i < 2; ++i) report.comparisons.push_back(compare_records(before[i], after[i]));
+  const std::string text = scaling_table(report).text();
+  EXPECT_THAT(text, ::testing::ContainsRegex("resnet batch_size=32 native +1 +100 % +100 % +\\+0\\.0 +- +-"));
+  EXPECT_THAT(text, ::testing::ContainsRegex(
+                        "resnet batch_size=32 native +2 +80\\.0 % +47\\.6 % +-32\\.4 +0 % +10\\.0 %"));
+}
+
+}  // namespace
+}  // namespace headroom
