@@ -50,7 +50,36 @@ RANK_ROOMS = {
     "dispatch": ".",
     "ddp": ". collectives",
 }
-ROOMS = {"trace": TRACE_ROOMS, "ranks": RANK_ROOMS}
+# The rooms of the runners; "." is the roof, with main(), and includes all of them.
+NATIVE_ROOMS = {
+    "kernels": "",
+    "limits": "kernels",
+    "llm": "kernels",
+    "peers": "kernels",
+    "gpt_fast": "kernels peers",
+}
+TORCH_ROOMS = {
+    "tensors": "",
+    "calls": "tensors",
+    "modules": "tensors calls",
+    "gpt_fast": "tensors",
+    "llm": "tensors",
+    "dtensor": "tensors",
+    "ranks": "tensors dtensor",
+    "collectives": "tensors dtensor ranks",
+    "dispatch": "tensors dtensor ranks",
+    "ddp": "tensors calls dtensor ranks",
+    "cuda": "tensors .",
+}
+CUDA_ROOMS = {
+    "kernels": "",
+    "device": "kernels",
+    "limits": "device kernels",
+    "peers": "device kernels",
+    "gpt_fast": "device kernels peers",
+}
+ROOMS = {"trace": TRACE_ROOMS, "ranks": RANK_ROOMS, "headroom_native": NATIVE_ROOMS, "headroom_torch": TORCH_ROOMS,
+         "headroom_cuda": CUDA_ROOMS}
 RUNNER_MAY = "base stats process record machine experiment runner ranks workload trace"
 RUNNERS = ("headroom_native", "headroom_torch", "headroom_cuda")
 # What several runners share with the help of a library that the command line shall not load, and who may include it.
@@ -132,7 +161,7 @@ def place(path):
         room = "/" + parts[3] if parts[2] in ROOMS and len(parts) > 4 else ""
         return "library", parts[2] + room if len(parts) > 3 else ""
     if parts[1] in RUNNERS:
-        return "runner", parts[1]
+        return "runner", parts[1] + ("/" + parts[2] if len(parts) > 3 else "")
     if parts[1] in BESIDE_RUNNERS:
         return "beside", parts[1]
     if parts[1] in PROGRAMS:
@@ -175,8 +204,9 @@ def project_include_breach(kind, module, target):
         if kind in ("cli", "program"):
             return None
         return f"only src/cli includes cli/: move what {module} needs into src/headroom"
+    module, _, room = module.partition("/")
     if parts[0] == module and kind in ("runner", "beside", "program"):
-        return None
+        return room_breach(module, room or ".", parts[1] if len(parts) > 2 else ".") if module in ROOMS else None
     if module in BESIDE_RUNNERS.get(parts[0], ()):
         return None
     if parts[0] in BESIDE_RUNNERS:
@@ -190,12 +220,13 @@ def project_include_breach(kind, module, target):
 def include_breach(kind, module, quote, target):
     """(rule, what to do) for one #include in src/, or None."""
     top = target.split("/")[0]
+    runner = module.partition("/")[0]
     if TORCH.match(target):
-        if module == "headroom_torch":
+        if runner == "headroom_torch":
             return None
         return "torch", f"{target}: only src/headroom_torch includes torch: move this code there"
     if CUDA.match(target):
-        if module in CUDA_FOLDERS:
+        if runner in CUDA_FOLDERS:
             return None
         return "cuda", f"{target}: only {' and '.join(CUDA_FOLDERS)} include CUDA: move this code there"
     if MPI.match(target):

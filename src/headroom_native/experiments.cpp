@@ -3,18 +3,18 @@
 
 #include "headroom/workload/llm_experiments.h"
 #include "headroom/workload/seed_experiments.h"
-#include "headroom_native/gather_gemv.h"
-#include "headroom_native/gemv.h"
-#include "headroom_native/layer_norm.h"
-#include "headroom_native/limit_copy.h"
-#include "headroom_native/limit_peak.h"
-#include "headroom_native/limit_pingpong.h"
-#include "headroom_native/limit_read.h"
-#include "headroom_native/limit_write.h"
+#include "headroom_native/gpt_fast/gather_gemv.h"
+#include "headroom_native/gpt_fast/gemv.h"
+#include "headroom_native/gpt_fast/layer_norm.h"
+#include "headroom_native/gpt_fast/mlp_layer_norm_gelu.h"
+#include "headroom_native/kernels/tuning.h"
+#include "headroom_native/limits/limit_copy.h"
+#include "headroom_native/limits/limit_peak.h"
+#include "headroom_native/limits/limit_pingpong.h"
+#include "headroom_native/limits/limit_read.h"
+#include "headroom_native/limits/limit_write.h"
 #include "headroom_native/llm/llm_decode.h"
-#include "headroom_native/mlp_layer_norm_gelu.h"
 #include "headroom_native/peers/peers.h"
-#include "headroom_native/tuning.h"
 
 namespace headroom::native {
 namespace {

@@ -2,14 +2,14 @@
 #include "headroom_torch/experiments.h"
 
 #include "headroom/workload/llm_experiments.h"
-#include "headroom_torch/gather_gemv.h"
-#include "headroom_torch/gemv.h"
-#include "headroom_torch/layer_norm.h"
+#include "headroom_torch/calls/op_recorder.h"
+#include "headroom_torch/gpt_fast/gather_gemv.h"
+#include "headroom_torch/gpt_fast/gemv.h"
+#include "headroom_torch/gpt_fast/layer_norm.h"
+#include "headroom_torch/gpt_fast/mlp_layer_norm_gelu.h"
 #include "headroom_torch/llm/llm_decode.h"
-#include "headroom_torch/mlp_layer_norm_gelu.h"
-#include "headroom_torch/modules.h"
-#include "headroom_torch/op_recorder.h"
-#include "headroom_torch/torch_blas.h"
+#include "headroom_torch/modules/modules.h"
+#include "headroom_torch/tensors/torch_blas.h"
 
 namespace headroom::torch_runner {
 

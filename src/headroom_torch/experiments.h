@@ -5,7 +5,7 @@
 
 #include "headroom/experiment/registry.h"
 #include "headroom/workload/seed_experiments.h"
-#include "headroom_torch/place.h"
+#include "headroom_torch/tensors/place.h"
 
 namespace headroom::torch_runner {
 

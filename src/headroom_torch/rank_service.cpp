@@ -17,13 +17,13 @@
 #include "headroom/ranks/rank_hello.h"
 #include "headroom/runner/registry_server.h"
 #include "headroom_torch/collectives/collectives_experiments.h"
-#include "headroom_torch/compat.h"
 #include "headroom_torch/ddp/ddp_experiments.h"
 #include "headroom_torch/dispatch/dispatch_experiments.h"
 #include "headroom_torch/dtensor/nccl_connection.h"
-#include "headroom_torch/failure_text.h"
-#include "headroom_torch/rank_context.h"
-#include "headroom_torch/torch_blas.h"
+#include "headroom_torch/ranks/rank_context.h"
+#include "headroom_torch/tensors/compat.h"
+#include "headroom_torch/tensors/failure_text.h"
+#include "headroom_torch/tensors/torch_blas.h"
 
 namespace headroom::torch_runner {
 namespace {

@@ -83,6 +83,14 @@ class Layers(Tree):
         self.clean("src/headroom/trace/report/text.cpp", '#include "headroom/report/metric_text.h"')
         self.breach_of("src/headroom/trace/columns/trace.cpp", '#include "headroom/trace/work/idle_gaps.h"', "layer")
 
+    def test_the_rooms_of_ranks_have_an_order(self):
+        self.clean("src/headroom/ranks/ddp/table.cpp", '#include "headroom/ranks/collectives/collectives_table.h"')
+        self.breach_of("src/headroom/ranks/rank_group.cpp", '#include "headroom/ranks/ddp/ddp_plan.h"', "layer")
+
+    def test_the_rooms_of_runners_have_an_order(self):
+        self.clean("src/headroom_native/limits/limit_read.cpp", '#include "headroom_native/kernels/isa.h"')
+        self.breach_of("src/headroom_native/kernels/isa.cpp", '#include "headroom_native/experiments.h"', "layer")
+
     def test_the_ground_of_the_command_line_includes_no_command(self):
         self.clean("src/cli/shared/print.cpp", '#include "cli/shared/table.h"')
         self.breach_of("src/cli/shared/print.cpp", '#include "cli/commands/run.h"', "layer")

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "headroom/base/error.h"
-#include "headroom_torch/compat.h"
+#include "headroom_torch/tensors/compat.h"
 #include "test_world.h"
 
 namespace headroom::torch_runner::dtensor {

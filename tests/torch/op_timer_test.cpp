@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom_torch/op_timer.h"
+#include "headroom_torch/calls/op_timer.h"
 
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>

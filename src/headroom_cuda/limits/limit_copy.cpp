@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "headroom_cuda/device_case.h"
+#include "headroom_cuda/device/device_case.h"
 #include "headroom_cuda/limits/bandwidth_kernels.h"
 #include "headroom_cuda/limits/limit_plan.h"
 #include "headroom_cuda_device/launch_samples.h"

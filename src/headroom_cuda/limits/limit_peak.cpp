@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "headroom_cuda/device_case.h"
+#include "headroom_cuda/device/device_case.h"
 #include "headroom_cuda/limits/matrix_operands.h"
 #include "headroom_cuda/limits/peak_kernels.h"
 #include "headroom_cuda_device/launch_samples.h"

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "headroom/experiment/state.h"
-#include "headroom_cuda/device_buffer.h"
+#include "headroom_cuda/device/device_buffer.h"
 #include "headroom_cuda_device/device.h"
 
 namespace headroom::cuda {

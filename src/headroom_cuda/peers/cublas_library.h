@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "headroom/experiment/state.h"
-#include "headroom_cuda/device_buffer.h"
+#include "headroom_cuda/device/device_buffer.h"
 #include "headroom_cuda/peers/shared_library.h"
 
 namespace headroom::cuda {

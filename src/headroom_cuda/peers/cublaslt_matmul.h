@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "headroom_cuda/device_buffer.h"
+#include "headroom_cuda/device/device_buffer.h"
 #include "headroom_cuda/peers/cublas_library.h"
 #include "headroom_cuda/peers/peers.h"
 #include "headroom_cuda_device/device.h"

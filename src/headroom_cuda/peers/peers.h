@@ -9,7 +9,7 @@
 
 #include "headroom/experiment/state.h"
 #include "headroom/workload/mlp_workload.h"
-#include "headroom_cuda/device_inputs.h"
+#include "headroom_cuda/device/device_inputs.h"
 #include "headroom_cuda_device/device.h"
 #include "headroom_cuda_device/launch.h"
 

@@ -12,10 +12,10 @@
 #include "headroom/workload/llm_reference.h"
 #include "headroom/workload/llm_weights.h"
 #include "headroom/workload/slice.h"
-#include "headroom_native/gemv_kernel.h"
+#include "headroom_native/kernels/gemv_kernel.h"
+#include "headroom_native/kernels/thread_pool.h"
 #include "headroom_native/llm/token_kernels.h"
 #include "headroom_native/llm/top_k_sampler.h"
-#include "headroom_native/thread_pool.h"
 
 namespace headroom::native {
 

@@ -4,8 +4,8 @@
 #include <chrono>
 
 #include "headroom/workload/llm_workload.h"
+#include "headroom_native/kernels/pool_team.h"
 #include "headroom_native/llm/decoder.h"
-#include "headroom_native/pool_team.h"
 
 namespace headroom::native {
 namespace {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "headroom_native/highway_targets.h"
+#include "headroom_native/kernels/highway_targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "headroom_native/llm/token_kernels.cpp"
@@ -15,7 +15,7 @@
 
 #include <hwy/contrib/math/math-inl.h>
 
-#include "headroom_native/highway_dispatch.h"
+#include "headroom_native/kernels/highway_dispatch.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace headroom::native::HWY_NAMESPACE {

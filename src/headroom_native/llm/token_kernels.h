@@ -4,7 +4,7 @@
 #include <cstddef>
 
 #include "headroom/experiment/bf16.h"
-#include "headroom_native/isa.h"
+#include "headroom_native/kernels/isa.h"
 
 namespace headroom::native {
 

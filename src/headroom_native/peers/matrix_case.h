@@ -7,7 +7,7 @@
 
 #include "headroom/experiment/bf16.h"
 #include "headroom/experiment/state.h"
-#include "headroom_native/thread_pool.h"
+#include "headroom_native/kernels/thread_pool.h"
 
 namespace headroom::native {
 

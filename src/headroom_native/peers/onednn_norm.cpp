@@ -5,10 +5,10 @@
 
 #include "headroom/workload/oracle.h"
 #include "headroom/workload/slice.h"
-#include "headroom_native/gemv_kernel.h"
+#include "headroom_native/kernels/gemv_kernel.h"
+#include "headroom_native/kernels/pool_team.h"
 #include "headroom_native/peers/onednn_matmul.h"
 #include "headroom_native/peers/onednn_version.h"
-#include "headroom_native/pool_team.h"
 
 namespace headroom::native {
 namespace {

@@ -4,7 +4,7 @@
 #include "headroom/experiment/state.h"
 #include "headroom/workload/layer_norm_workload.h"
 #include "headroom/workload/mlp_workload.h"
-#include "headroom_native/thread_pool.h"
+#include "headroom_native/kernels/thread_pool.h"
 
 namespace headroom::native {
 

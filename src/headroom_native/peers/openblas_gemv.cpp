@@ -9,7 +9,7 @@
 
 #include "headroom/experiment/buffer.h"
 #include "headroom/workload/slice.h"
-#include "headroom_native/gemv_kernel.h"
+#include "headroom_native/kernels/gemv_kernel.h"
 #include "headroom_native/peers/matrix_case.h"
 // Its types and constants: the library itself is loaded when it is asked for, as it starts threads when it
 // is.

@@ -11,7 +11,7 @@
 #include "headroom/workload/gemv_workload.h"
 #include "headroom/workload/layer_norm_workload.h"
 #include "headroom/workload/mlp_workload.h"
-#include "headroom_native/thread_pool.h"
+#include "headroom_native/kernels/thread_pool.h"
 
 /// Libraries that do the same, on the same memory, as backends beside "native": "onednn" (weights as they
 /// lie), "onednn_packed" (weights in the library's own layout, made before) and "openblas" (weights of f32,

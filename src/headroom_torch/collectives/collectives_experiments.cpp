@@ -20,9 +20,9 @@
 #include "headroom/ranks/rank_exchange.h"
 #include "headroom/record/bus_factor.h"
 #include "headroom_torch/collectives/collective_case.h"
-#include "headroom_torch/compat.h"
 #include "headroom_torch/dtensor/connection.h"
 #include "headroom_torch/dtensor/noted_call.h"
+#include "headroom_torch/tensors/compat.h"
 
 namespace headroom::torch_runner {
 namespace {

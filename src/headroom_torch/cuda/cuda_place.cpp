@@ -8,9 +8,9 @@
 #include "headroom/base/error.h"
 #include "headroom_cuda_device/device.h"
 #include "headroom_cuda_device/launch_samples.h"
-#include "headroom_torch/compat.h"
 #include "headroom_torch/cuda/case_memory.h"
-#include "headroom_torch/failure_text.h"
+#include "headroom_torch/tensors/compat.h"
+#include "headroom_torch/tensors/failure_text.h"
 
 namespace headroom::torch_runner {
 namespace {

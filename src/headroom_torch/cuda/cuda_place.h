@@ -2,7 +2,7 @@
 #pragma once
 
 #include "headroom/experiment/experiment.h"
-#include "headroom_torch/place.h"
+#include "headroom_torch/tensors/place.h"
 
 namespace headroom::torch_runner {
 

@@ -20,10 +20,10 @@
 #include "headroom/machine/memory.h"
 #include "headroom/ranks/collectives/collective_sizes.h"
 #include "headroom/ranks/rank_cpus.h"
-#include "headroom_torch/compat.h"
 #include "headroom_torch/ddp/footprint.h"
 #include "headroom_torch/ddp/training.h"
 #include "headroom_torch/dtensor/nccl_connection.h"
+#include "headroom_torch/tensors/compat.h"
 
 namespace headroom::torch_runner {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "headroom/experiment/registry.h"
-#include "headroom_torch/rank_context.h"
+#include "headroom_torch/ranks/rank_context.h"
 
 namespace headroom::torch_runner {
 

@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <memory>
 
-#include "headroom_torch/compat.h"
+#include "headroom_torch/calls/flop_counter.h"
 #include "headroom_torch/ddp/model.h"
-#include "headroom_torch/flop_counter.h"
+#include "headroom_torch/tensors/compat.h"
 
 namespace headroom::torch_runner {
 namespace {

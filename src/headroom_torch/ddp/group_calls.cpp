@@ -12,7 +12,7 @@
 #include "headroom/base/error.h"
 #include "headroom_torch/dtensor/connection.h"
 #include "headroom_torch/dtensor/noted_call.h"
-#include "headroom_torch/failure_text.h"
+#include "headroom_torch/tensors/failure_text.h"
 
 namespace headroom::torch_runner {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "headroom/base/error.h"
 #include "headroom/base/fnv.h"
+#include "headroom_torch/calls/op_recorder.h"
 #include "headroom_torch/ddp/group_calls.h"
-#include "headroom_torch/op_recorder.h"
 
 namespace headroom::torch_runner {
 namespace {

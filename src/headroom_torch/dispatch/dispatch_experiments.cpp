@@ -11,8 +11,8 @@
 #include "headroom/base/text.h"
 #include "headroom/experiment/state.h"
 #include "headroom/ranks/rank_cpus.h"
-#include "headroom_torch/compat.h"
 #include "headroom_torch/dispatch/dispatch_panel.h"
+#include "headroom_torch/tensors/compat.h"
 
 namespace headroom::torch_runner {
 namespace {

@@ -2,7 +2,7 @@
 // The only header here that includes c10d's.
 #pragma once
 
-#include "headroom_torch/compat.h"
+#include "headroom_torch/tensors/compat.h"
 
 #if HEADROOM_TORCH_AT_LEAST(2, 0)
 #include <torch/csrc/distributed/c10d/Backend.hpp>

@@ -3,7 +3,7 @@
 #include "headroom_torch/dtensor/device_events.h"
 
 #include "headroom/base/error.h"
-#include "headroom_torch/compat.h"
+#include "headroom_torch/tensors/compat.h"
 
 #if HEADROOM_TORCH_HAS_NCCL
 #include <ATen/cuda/CUDAEvent.h>

@@ -11,10 +11,10 @@
 #include <memory>
 
 #include "headroom/base/error.h"
-#include "headroom_torch/compat.h"
 #include "headroom_torch/dtensor/collectives.h"
 #include "headroom_torch/dtensor/redistribution.h"
 #include "headroom_torch/dtensor/wrapper.h"
+#include "headroom_torch/tensors/compat.h"
 
 namespace headroom::torch_runner::dtensor {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <chrono>
 
-#include "headroom_torch/compat.h"
+#include "headroom_torch/tensors/compat.h"
 
 namespace c10d {
 class Store;

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "headroom_torch/tensors.h"
+#include "headroom_torch/tensors/tensors.h"
 
 namespace headroom::torch_runner {
 namespace {

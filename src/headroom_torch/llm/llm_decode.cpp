@@ -8,8 +8,8 @@
 
 #include "headroom/workload/llm_workload.h"
 #include "headroom_torch/llm/aten_decoder.h"
-#include "headroom_torch/sum_precision.h"
-#include "headroom_torch/tensors.h"
+#include "headroom_torch/tensors/sum_precision.h"
+#include "headroom_torch/tensors/tensors.h"
 
 namespace headroom::torch_runner {
 namespace {

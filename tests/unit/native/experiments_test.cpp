@@ -9,8 +9,8 @@
 
 #include "forced_isa.h"
 #include "headroom/base/error.h"
-#include "headroom_native/isa.h"
-#include "headroom_native/tuning.h"
+#include "headroom_native/kernels/isa.h"
+#include "headroom_native/kernels/tuning.h"
 #include "run_case.h"
 
 namespace headroom::native {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom_native/gemv_kernel.h"
+#include "headroom_native/kernels/gemv_kernel.h"
 
 #include <gtest/gtest.h>
 

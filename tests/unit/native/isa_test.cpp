@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom_native/isa.h"
+#include "headroom_native/kernels/isa.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,8 +11,8 @@
 
 #include "forced_isa.h"
 #include "headroom/base/error.h"
-#include "headroom_native/gemv_kernel.h"
-#include "headroom_native/norm_kernel.h"
+#include "headroom_native/kernels/gemv_kernel.h"
+#include "headroom_native/kernels/norm_kernel.h"
 
 namespace headroom::native {
 namespace {

@@ -10,10 +10,10 @@
 
 #include "headroom/experiment/buffer.h"
 #include "headroom/experiment/random.h"
-#include "headroom_native/cache_line.h"
-#include "headroom_native/copy_kernels.h"
-#include "headroom_native/read_kernels.h"
-#include "headroom_native/write_kernels.h"
+#include "headroom_native/kernels/cache_line.h"
+#include "headroom_native/limits/copy_kernels.h"
+#include "headroom_native/limits/read_kernels.h"
+#include "headroom_native/limits/write_kernels.h"
 
 namespace headroom::native {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom_native/norm_kernel.h"
+#include "headroom_native/kernels/norm_kernel.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom_native/peak_kernels.h"
+#include "headroom_native/limits/peak_kernels.h"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "headroom_native/isa.h"
+#include "headroom_native/kernels/isa.h"
 #include "run_case.h"
 
 namespace headroom::native {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom_native/thread_pool.h"
+#include "headroom_native/kernels/thread_pool.h"
 
 #include <gtest/gtest.h>
 #include <sched.h>

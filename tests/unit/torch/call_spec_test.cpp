@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom_torch/call_spec.h"
+#include "headroom_torch/calls/call_spec.h"
 
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "headroom/base/error.h"
-#include "headroom_torch/answer.h"
+#include "headroom_torch/modules/answer.h"
 
 namespace headroom::torch_runner {
 namespace {

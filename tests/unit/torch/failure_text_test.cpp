@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom_torch/failure_text.h"
+#include "headroom_torch/tensors/failure_text.h"
 
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>

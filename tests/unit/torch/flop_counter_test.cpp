@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom_torch/flop_counter.h"
+#include "headroom_torch/calls/flop_counter.h"
 
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "headroom_torch/flop_formulas.h"
+#include "headroom_torch/calls/flop_formulas.h"
 
 namespace headroom::torch_runner {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom_torch/op_recorder.h"
+#include "headroom_torch/calls/op_recorder.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>

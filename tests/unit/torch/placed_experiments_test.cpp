@@ -9,8 +9,8 @@
 
 #include "headroom/experiment/registry.h"
 #include "headroom/workload/gemv_workload.h"
-#include "headroom_torch/compat.h"
 #include "headroom_torch/experiments.h"
+#include "headroom_torch/tensors/compat.h"
 
 namespace headroom::torch_runner {
 namespace {

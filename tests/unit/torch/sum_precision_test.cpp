@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom_torch/sum_precision.h"
+#include "headroom_torch/tensors/sum_precision.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom_cuda/device/device_buffer.h"
+
+#include <cuda_runtime_api.h>
+#include <fmt/format.h>
+
+#include "headroom/base/error.h"
+#include "headroom/base/units.h"
+#include "headroom_cuda_device/cuda_check.h"
+
+namespace headroom::cuda {
+namespace {
+
+void require_within(std::size_t wanted, std::size_t available, const char* what) {
+  if (wanted <= available) return;
+  throw Error(fmt::format("{} of {} bytes in a device buffer of {} bytes", what, wanted, available));
+}
+
+}  // namespace
+
+DeviceBuffer::DeviceBuffer(const State& state, std::size_t bytes) : bytes_(bytes) {
+  if (bytes == 0) return;
+  const cudaError_t status = cudaMalloc(reinterpret_cast<void**>(&data_), bytes);
+  if (status != cudaErrorMemoryAllocation) {
+    check(status, "cudaMalloc");
+    return;
+  }
+  cudaGetLastError();  // an allocation that fails leaves the device as it was
+  std::size_t available = 0, total = 0;
+  check(cudaMemGetInfo(&available, &total), "cudaMemGetInfo");
+  state.skip(fmt::format("needs {} of the device's memory, {} are available",
+                         format_bytes(static_cast<double>(bytes)),
+                         format_bytes(static_cast<double>(available))));
+}
+
+DeviceBuffer::~DeviceBuffer() {
+  cudaFree(data_);
+}
+
+void DeviceBuffer::poison() {
+  check(cudaMemset(data_, 0xff, bytes_), "cudaMemset");
+  // A set, and a copy from pageable memory, may return before it ends, and streams of ours do not wait for
+  // it.
+  check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+}
+
+void DeviceBuffer::upload_bytes(std::span<const std::byte> from, std::size_t offset) {
+  require_within(from.size() + offset, bytes_, "an upload up to the end");
+  check(cudaMemcpy(data_ + offset, from.data(), from.size(), cudaMemcpyHostToDevice),
+        "cudaMemcpy to the device");
+  check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+}
+
+void DeviceBuffer::download_bytes(std::span<std::byte> to) const {
+  require_within(to.size(), bytes_, "a download");
+  check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+  check(cudaMemcpy(to.data(), data_, to.size(), cudaMemcpyDeviceToHost), "cudaMemcpy to the host");
+}
+
+}  // namespace headroom::cuda

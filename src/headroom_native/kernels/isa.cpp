@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom_native/kernels/isa.h"
+
+#if defined(__x86_64__)
+#include <hwy/targets.h>
+#endif
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "headroom/base/error.h"
+
+namespace headroom::native {
+namespace {
+
+constexpr Isa kAll[] = {Isa::kBaseline, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Vnni, Isa::kAvx512Bf16};
+
+bool cpu_has([[maybe_unused]] Isa isa) {
+#if defined(__x86_64__)
+  switch (isa) {
+    case Isa::kBaseline:
+      return true;
+    // All that the compiler may use in Highway's versions for these targets: BMI2 and F16C, too.
+    case Isa::kAvx2:
+      return (hwy::SupportedTargets() & HWY_AVX2) != 0;
+    case Isa::kAvx512:
+      return (hwy::SupportedTargets() & HWY_AVX3) != 0;
+    case Isa::kAvx512Vnni:
+      return cpu_has(Isa::kAvx512) && __builtin_cpu_supports("avx512vnni");
+    case Isa::kAvx512Bf16:
+      return cpu_has(Isa::kAvx512Vnni) && __builtin_cpu_supports("avx512bf16");
+  }
+  return false;
+#else
+  return isa == Isa::kBaseline;
+#endif
+}
+
+}  // namespace
+
+const char* name_of(Isa isa) {
+  switch (isa) {
+    case Isa::kBaseline:
+      return "baseline";
+    case Isa::kAvx2:
+      return "avx2";
+    case Isa::kAvx512:
+      return "avx512";
+    case Isa::kAvx512Vnni:
+      return "avx512_vnni";
+    case Isa::kAvx512Bf16:
+      return "avx512_bf16";
+  }
+  return "?";
+}
+
+std::vector<Isa> all_isas() {
+  return {std::begin(kAll), std::end(kAll)};
+}
+
+std::vector<Isa> available_isas() {
+  std::vector<Isa> found;
+  std::copy_if(std::begin(kAll), std::end(kAll), std::back_inserter(found), cpu_has);
+  return found;
+}
+
+bool has_byte_permutation([[maybe_unused]] Isa isa) {
+#if defined(__x86_64__)
+  return isa >= Isa::kAvx512Bf16 && __builtin_cpu_supports("avx512vbmi");
+#else
+  return false;
+#endif
+}
+
+Isa chosen_isa() {
+  const char* wanted = std::getenv("HEADROOM_ISA");
+  if (wanted == nullptr || *wanted == '\0') return available_isas().back();
+  const auto isa = std::find_if(std::begin(kAll), std::end(kAll),
+                                [&](Isa candidate) { return std::string(wanted) == name_of(candidate); });
+  if (isa == std::end(kAll)) {
+    throw Error("HEADROOM_ISA is '" + std::string(wanted) +
+                "'; it must be baseline, avx2, avx512, avx512_vnni or avx512_bf16, or not be set");
+  }
+  if (!cpu_has(*isa)) {
+    throw Error("HEADROOM_ISA asks for " + std::string(wanted) +
+                ", which this CPU does not have; name another "
+                "or unset it");
+  }
+  return *isa;
+}
+
+}  // namespace headroom::native

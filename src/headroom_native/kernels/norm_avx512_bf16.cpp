@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom_native/kernels/norm_avx512.h"
+
+#if defined(__x86_64__)
+#include <cmath>
+#include <cstdint>
+
+#include "headroom_native/kernels/avx512_sums.h"
+#include "headroom_native/kernels/avx512_target.h"
+#include "headroom_native/kernels/norm_avx512_parameters.h"
+#include "headroom_native/kernels/unroll.h"
+
+/// Sums and sums of squares by one pass of vpdpbf16ps, two instructions for 32 columns; then several rows at
+/// once, so that gamma and beta are read once for all of them. What is prefetched goes into the second-level
+/// cache: the first holds a row and its parameters, and loses them to whatever comes ahead of its time. A row
+/// whose variance is small beside its mean would lose it to rounding: it takes the portable kernel, which
+/// centres first.
+namespace headroom::native {
+namespace {
+
+HEADROOM_BEGIN_TARGET("avx512f,avx512bw,avx512vl,avx512dq,fma,avx512bf16")
+
+constexpr std::size_t kColumns = 32;  // bf16 of one register
+constexpr std::size_t kLine = 64;
+
+const NormKernel& centring_kernel() {
+  static const NormKernel kernel = portable_norm_kernel(Isa::kAvx512);
+  return kernel;
+}
+
+[[gnu::always_inline]] inline __mmask32 first_columns(std::size_t count) {
+  return static_cast<__mmask32>(avx512::first_bytes(count < kColumns ? count : kColumns));
+}
+
+/// y = x * scale + shift before gamma and beta.
+struct Moments {
+  float scale;  ///< 1 / sqrt(variance + epsilon)
+  float shift;  ///< -mean * scale
+  bool trusted;
+};
+
+template <bool kAhead>
+[[gnu::always_inline]] inline Moments moments_of(const Bf16* row, std::size_t columns, std::size_t ahead) {
+  const auto ones = reinterpret_cast<__m512bh>(_mm512_set1_epi16(0x3f80));
+  __m512 sums[4], squares[4];
+  HEADROOM_UNROLL(4)
+  for (int u = 0; u < 4; ++u) sums[u] = squares[u] = _mm512_setzero_ps();
+  const auto add = [&](int u, __m512i line) {
+    const auto x = reinterpret_cast<__m512bh>(line);
+    sums[u] = _mm512_dpbf16_ps(sums[u], x, ones);
+    squares[u] = _mm512_dpbf16_ps(squares[u], x, x);
+  };
+  std::size_t k = 0;
+  for (; k + 4 * kColumns <= columns; k += 4 * kColumns) {
+    HEADROOM_UNROLL(4)
+    for (int u = 0; u < 4; ++u) {
+      const Bf16* from = row + k + static_cast<std::size_t>(u) * kColumns;
+      if constexpr (kAhead) {
+        avx512::prefetch<avx512::Ahead::kLargerCaches>(reinterpret_cast<const std::byte*>(from) + ahead);
+      }
+      add(u, _mm512_loadu_si512(from));
+    }
+  }
+  for (; k < columns; k += kColumns) {
+    add(0, _mm512_maskz_loadu_epi16(first_columns(columns - k), row + k));
+  }
+  const __m128 both =
+      avx512::sums_of(_mm512_add_ps(sums[0], sums[1]), _mm512_add_ps(sums[2], sums[3]),
+                      _mm512_add_ps(squares[0], squares[1]), _mm512_add_ps(squares[2], squares[3]));
+  const float part = 1.0F / static_cast<float>(columns);
+  const float mean = (both[0] + both[1]) * part;
+  const float variance = (both[2] + both[3]) * part - mean * mean;
+  const float scale = 1.0F / std::sqrt(variance + kNormEpsilon);
+  // Rounding leaves some 1e-6 of the mean square: of the variance at most some 1e-4 of what bf16 resolves.
+  const bool trusted = mean * mean <= 64 * variance && variance > 1e-30F && variance < 1e30F;
+  return {scale, -mean * scale, trusted};
+}
+
+/// Neighbouring columns back beside each other: what vcvtne2ps2bf16 gives of odd and even columns is the even
+/// ones, then the odd ones.
+[[gnu::always_inline]] inline __m512i interleaving() {
+  return _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6, 21, 5,
+                          20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
+}
+
+template <int kRows, bool kStream, bool kNextBlock, typename Parameters>
+[[gnu::always_inline]] inline void normalise(const Bf16* x, std::size_t columns, const Moments* moments,
+                                             const Parameters& parameters, Bf16* y) {
+  const __m512i order = interleaving();
+  __m512 scale[kRows], shift[kRows];
+  HEADROOM_UNROLL(4)
+  for (int i = 0; i < kRows; ++i) {
+    scale[i] = _mm512_set1_ps(moments[i].scale);
+    shift[i] = _mm512_set1_ps(moments[i].shift);
+  }
+  const auto result = [&](int i, __m512i words, const avx512::NormParameters& with) {
+    const __m512 even = _mm512_fmadd_ps(avx512::even_columns(words), scale[i], shift[i]);
+    const __m512 odd = _mm512_fmadd_ps(avx512::odd_columns(words), scale[i], shift[i]);
+    const __m512 even_y = _mm512_fmadd_ps(even, with.gamma_even, with.beta_even);
+    const __m512 odd_y = _mm512_fmadd_ps(odd, with.gamma_odd, with.beta_odd);
+    return _mm512_permutexvar_epi16(order, reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(odd_y, even_y)));
+  };
+  std::size_t k = 0;
+  for (; k + kColumns <= columns; k += kColumns) {
+    // Loaded once for all rows: no store may come in between, it could change them.
+    const avx512::NormParameters with = parameters.from(k);
+    __m512i lines[kRows];
+    HEADROOM_UNROLL(4)
+    for (int i = 0; i < kRows; ++i) {
+      const std::size_t at = static_cast<std::size_t>(i) * columns + k;
+      if constexpr (kNextBlock) {
+        avx512::prefetch<avx512::Ahead::kLargerCaches>(x + at + static_cast<std::size_t>(kRows) * columns);
+      }
+      lines[i] = result(i, _mm512_loadu_si512(x + at), with);
+    }
+    HEADROOM_UNROLL(4)
+    for (int i = 0; i < kRows; ++i) {
+      const std::size_t at = static_cast<std::size_t>(i) * columns + k;
+      if constexpr (kStream) {
+        _mm512_stream_si512(reinterpret_cast<__m512i*>(y + at), lines[i]);
+      } else {
+        _mm512_storeu_si512(y + at, lines[i]);
+      }
+    }
+  }
+  if (k == columns) return;
+  const __mmask32 which = first_columns(columns - k);
+  const avx512::NormParameters with = parameters.from(k);
+  HEADROOM_UNROLL(4)
+  for (int i = 0; i < kRows; ++i) {
+    const std::size_t at = static_cast<std::size_t>(i) * columns + k;
+    _mm512_mask_storeu_epi16(y + at, which, result(i, _mm512_maskz_loadu_epi16(which, x + at), with));
+  }
+}
+
+template <int kRows, bool kStream, typename Parameters>
+[[gnu::always_inline]] inline void block(const Bf16* x, std::size_t columns, const float* prepared,
+                                         NormWalk walk, Bf16* y) {
+  Moments moments[kRows];
+  bool trusted = true;
+  for (int i = 0; i < kRows; ++i) {
+    const Bf16* row = x + static_cast<std::size_t>(i) * columns;
+    moments[i] =
+        walk.ahead > 0 ? moments_of<true>(row, columns, walk.ahead) : moments_of<false>(row, columns, 0);
+    trusted = trusted && moments[i].trusted;
+  }
+  if (!trusted) return centring_kernel().rows(x, kRows, columns, prepared, walk, y);
+  const Parameters parameters(prepared, columns);
+  if (walk.next_block) {
+    normalise<kRows, kStream, true>(x, columns, moments, parameters, y);
+  } else {
+    normalise<kRows, kStream, false>(x, columns, moments, parameters, y);
+  }
+}
+
+template <int kRows, bool kStream, typename Parameters>
+void blocks(const Bf16* x, std::size_t rows, std::size_t columns, const float* prepared, NormWalk walk,
+            Bf16* y) {
+  std::size_t row = 0;
+  for (; row + kRows <= rows; row += kRows) {
+    block<kRows, kStream, Parameters>(x + row * columns, columns, prepared, walk, y + row * columns);
+  }
+  if constexpr (kRows > 1) {
+    if (row < rows) {
+      return blocks<1, kStream, Parameters>(x + row * columns, rows - row, columns, prepared, walk,
+                                            y + row * columns);
+    }
+  }
+  if (kStream) _mm_sfence();
+}
+
+template <int kRows, typename Parameters>
+void stored_blocks(const Bf16* x, std::size_t rows, std::size_t columns, const float* prepared, NormWalk walk,
+                   Bf16* y) {
+  const bool aligned =
+      reinterpret_cast<std::uintptr_t>(y) % kLine == 0 && columns * sizeof(Bf16) % kLine == 0;
+  if (walk.stores == Stores::kAroundCaches && aligned) {
+    blocks<kRows, true, Parameters>(x, rows, columns, prepared, walk, y);
+  } else {
+    blocks<kRows, false, Parameters>(x, rows, columns, prepared, walk, y);
+  }
+}
+
+template <typename Parameters>
+void rows_with(const Bf16* x, std::size_t rows, std::size_t columns, const float* prepared, NormWalk walk,
+               Bf16* y) {
+  if (walk.rows >= 4) return stored_blocks<4, Parameters>(x, rows, columns, prepared, walk, y);
+  if (walk.rows >= 2) return stored_blocks<2, Parameters>(x, rows, columns, prepared, walk, y);
+  stored_blocks<1, Parameters>(x, rows, columns, prepared, walk, y);
+}
+
+void rows_of(const Bf16* x, std::size_t rows, std::size_t columns, const float* prepared, NormWalk walk,
+             Bf16* y) {
+  if (avx512::are_bf16(prepared, columns)) {
+    rows_with<avx512::Bf16Parameters>(x, rows, columns, prepared, walk, y);
+  } else {
+    rows_with<avx512::FloatParameters>(x, rows, columns, prepared, walk, y);
+  }
+}
+
+HEADROOM_END_TARGET
+
+}  // namespace
+
+NormKernel norm_avx512_bf16() {
+  return {avx512::prepare_norm, rows_of, centring_kernel().vector, "avx512_bf16"};
+}
+
+}  // namespace headroom::native
+#endif

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom_native/kernels/tuning.h"
+
+#include <algorithm>
+
+#include "headroom/base/error.h"
+#include "headroom/base/text.h"
+
+namespace headroom::native {
+namespace {
+
+constexpr std::size_t kKiB = 1024;
+
+const std::vector<GemvChoice>& gemv_choices() {
+  static const std::vector<GemvChoice> choices{
+      {"1 row, 8 KiB ahead", {1, 8 * kKiB}},
+      {"1 row, 4 KiB ahead", {1, 4 * kKiB}},
+      {"1 row, 16 KiB ahead", {1, 16 * kKiB}},
+      {"1 row, 8 KiB ahead around caches", {1, 8 * kKiB, Into::kFirstCache}},
+      {"1 row, 12 KiB ahead past the first cache", {1, 12 * kKiB, Into::kLargerCaches}},
+      {"1 row", {1, 0}},
+      {"2 rows, 8 KiB ahead", {2, 8 * kKiB}},
+      {"4 rows", {4, 0}},
+      {"4 rows apart", GemvWalk(4, 0).with_rows_apart()},
+      {"4 rows apart, 2 KiB ahead", GemvWalk(4, 2 * kKiB).with_rows_apart()},
+      {"4 rows apart, 2 KiB ahead past the first cache",
+       GemvWalk(4, 2 * kKiB, Into::kLargerCaches).with_rows_apart()},
+      {"2 rows apart", GemvWalk(2, 0).with_rows_apart()},
+      {"2 rows apart, 4 KiB ahead past the first cache",
+       GemvWalk(2, 4 * kKiB, Into::kLargerCaches).with_rows_apart()},
+      {"4 rows, 2 KiB ahead", {4, 2 * kKiB}},
+      {"4 rows, 8 KiB ahead past the first cache", {4, 8 * kKiB, Into::kLargerCaches}},
+      {"4 rows, one thread", {4, 0}, GemvForm::kBest, true},
+      {"table, 1 row, 8 KiB ahead", {1, 8 * kKiB}, GemvForm::kTable},
+      {"table, 1 row, 8 KiB ahead past the first cache",
+       {1, 8 * kKiB, Into::kLargerCaches},
+       GemvForm::kTable},
+  };
+  return choices;
+}
+
+const std::vector<NormChoice>& norm_choices() {
+  static const std::vector<NormChoice> choices{
+      {"1 row, around caches, 8 KiB and a row ahead", {Stores::kAroundCaches, 1, 8 * kKiB, true}},
+      {"2 rows, around caches, 8 KiB and a block ahead", {Stores::kAroundCaches, 2, 8 * kKiB, true}},
+      {"4 rows, around caches, 8 KiB and a block ahead", {Stores::kAroundCaches, 4, 8 * kKiB, true}},
+      {"1 row", {Stores::kCached, 1, 0, false}},
+      {"4 rows", {Stores::kCached, 4, 0, false}},
+      {"4 rows, a block ahead", {Stores::kCached, 4, 0, true}},
+  };
+  return choices;
+}
+
+template <typename Choice>
+std::vector<std::string> names_of(const std::vector<Choice>& choices) {
+  std::vector<std::string> names;
+  for (const Choice& choice : choices) names.push_back(choice.name);
+  return names;
+}
+
+template <typename Choice>
+const Choice& named(const std::vector<Choice>& choices, const std::string& name) {
+  const auto found = std::ranges::find(choices, name, &Choice::name);
+  if (found == choices.end()) throw Error("no variant " + in_quotes(name) + " of this kernel");
+  return *found;
+}
+
+}  // namespace
+
+std::vector<std::string> gemv_variants() {
+  return names_of(gemv_choices());
+}
+
+std::vector<std::string> norm_variants() {
+  return names_of(norm_choices());
+}
+
+GemvChoice gemv_choice(State& state, std::size_t bytes_per_thread, std::string_view dtype, Isa isa) {
+  const bool hot = state.caches() == Caches::kHot;
+  std::string name = state.variant();
+  if (name.empty()) {
+    name = reach_of(bytes_per_thread, hot) == Reach::kNear ? "4 rows"
+                                                           : "4 rows apart, 2 KiB ahead past the first cache";
+  }
+  const GemvChoice& choice = named(gemv_choices(), name);
+  if (!has_gemv_form(dtype, isa, choice.form)) {
+    state.skip("the variant " + in_quotes(name) + " is for weights of int8 and a CPU with AVX512-VBMI");
+  }
+  state.note("variant", name);
+  return choice;
+}
+
+NormChoice norm_choice(State& state, std::size_t bytes_per_thread) {
+  // Measured: plain stores lose from some 4 MiB on, even where a shared last-level cache could hold the
+  // results.
+  constexpr std::size_t kOwnCaches = std::size_t{2} << 20;
+  std::string name = state.variant();
+  if (name.empty()) {
+    const bool stays = state.caches() == Caches::kHot && bytes_per_thread <= kOwnCaches;
+    name = stays ? "4 rows, a block ahead" : "2 rows, around caches, 8 KiB and a block ahead";
+  }
+  const NormChoice& choice = named(norm_choices(), name);
+  state.note("variant", name);
+  return choice;
+}
+
+}  // namespace headroom::native

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "headroom/experiment/state.h"
+#include "headroom_native/kernels/gemv_kernel.h"
+#include "headroom_native/kernels/norm_kernel.h"
+
+/// The ways in which the backend "native" can do the same, for Experiment::variants. Which one is the fastest
+/// depends on the shape and on the machine.
+namespace headroom::native {
+
+struct GemvChoice {
+  std::string name;  ///< "1 row, 8 KiB ahead"
+  GemvWalk walk;
+  GemvForm form = GemvForm::kBest;
+  bool one_thread = false;  ///< where starting and joining the others costs more than they save
+};
+struct NormChoice {
+  std::string name;
+  NormWalk walk;
+};
+
+std::vector<std::string> gemv_variants();
+std::vector<std::string> norm_variants();
+
+/// What State::variant() asks for; where it asks for nothing, what suits `bytes_per_thread` of weights (of
+/// input and output). Says it in the note "variant". Skips the case where the variant does not apply to it.
+GemvChoice gemv_choice(State& state, std::size_t bytes_per_thread, std::string_view dtype, Isa isa);
+NormChoice norm_choice(State& state, std::size_t bytes_per_thread);
+
+}  // namespace headroom::native

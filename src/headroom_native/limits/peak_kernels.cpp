@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom_native/limits/peak_kernels.h"
+
+#include "headroom_native/limits/amx_peak.h"
+
+namespace headroom::native {
+namespace {
+
+/// Two instructions a cycle with a latency of up to six need twelve results; the registers allow as many.
+constexpr double kResults = 12;
+
+#if defined(__x86_64__)
+
+// Assembly: GCC 12 spills an array of twelve vector accumulators, which costs two thirds of the peak.
+#define HEADROOM_TWELVE(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11)
+#define HEADROOM_CLEAR(i) "vpxor %%xmm" #i ", %%xmm" #i ", %%xmm" #i "\n\t"
+#define HEADROOM_PEAK_LOOP(function, step)                                                                    \
+  void function(std::uint64_t rounds) {                                                                       \
+    asm volatile(HEADROOM_TWELVE(HEADROOM_CLEAR) HEADROOM_CLEAR(14) HEADROOM_CLEAR(15) ".p2align 6\n\t"     \
+                 "1:\n\t" HEADROOM_TWELVE(step) "dec %0\n\tjnz 1b\n\tvzeroupper"                            \
+                 : "+r"(rounds)                                                                             \
+                 :                                                                                          \
+                 : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", \
+                   "xmm11", "xmm14", "xmm15", "cc"); \
+  }
+
+#define HEADROOM_F64_ZMM(i) "vfmadd231pd %%zmm14, %%zmm15, %%zmm" #i "\n\t"
+#define HEADROOM_F32_ZMM(i) "vfmadd231ps %%zmm14, %%zmm15, %%zmm" #i "\n\t"
+#define HEADROOM_F64_YMM(i) "vfmadd231pd %%ymm14, %%ymm15, %%ymm" #i "\n\t"
+#define HEADROOM_F32_YMM(i) "vfmadd231ps %%ymm14, %%ymm15, %%ymm" #i "\n\t"
+#define HEADROOM_BF16_ZMM(i) "vdpbf16ps %%zmm14, %%zmm15, %%zmm" #i "\n\t"
+#define HEADROOM_INT8_ZMM(i) "vpdpbusd %%zmm14, %%zmm15, %%zmm" #i "\n\t"
+HEADROOM_PEAK_LOOP(f64_zmm, HEADROOM_F64_ZMM)
+HEADROOM_PEAK_LOOP(f32_zmm, HEADROOM_F32_ZMM)
+HEADROOM_PEAK_LOOP(f64_ymm, HEADROOM_F64_YMM)
+HEADROOM_PEAK_LOOP(f32_ymm, HEADROOM_F32_YMM)
+HEADROOM_PEAK_LOOP(bf16_zmm, HEADROOM_BF16_ZMM)
+HEADROOM_PEAK_LOOP(int8_zmm, HEADROOM_INT8_ZMM)
+
+PeakKernel wide_kernel(std::string_view dtype, std::string_view pattern, Isa isa) {
+  if (pattern == "fma" && dtype == "f64") return {f64_zmm, kResults * 16, "vfmadd231pd zmm", {}};
+  if (pattern == "fma" && dtype == "f32") return {f32_zmm, kResults * 32, "vfmadd231ps zmm", {}};
+  if (pattern == "dot" && dtype == "bf16") {
+    if (isa < Isa::kAvx512Bf16) return {nullptr, 0, {}, "no AVX512-BF16"};
+    return {bf16_zmm, kResults * 64, "vdpbf16ps zmm", {}};
+  }
+  if (pattern == "dot" && dtype == "int8") {
+    if (!__builtin_cpu_supports("avx512vnni")) return {nullptr, 0, {}, "no AVX512-VNNI"};
+    return {int8_zmm, kResults * 128, "vpdpbusd zmm", {}};
+  }
+  return {};
+}
+
+PeakKernel narrow_kernel(std::string_view dtype, std::string_view pattern) {
+  if (pattern == "fma" && dtype == "f64") return {f64_ymm, kResults * 8, "vfmadd231pd ymm", {}};
+  if (pattern == "fma" && dtype == "f32") return {f32_ymm, kResults * 16, "vfmadd231ps ymm", {}};
+  if (pattern == "dot" && dtype == "bf16") return {nullptr, 0, {}, "no AVX512-BF16"};
+  if (pattern == "dot" && dtype == "int8") return {nullptr, 0, {}, "no AVX512-VNNI"};
+  return {};
+}
+
+#endif
+
+/// Sixteen-byte vectors of the compiler: a multiply and an add on a plain x86-64, fused where the baseline
+/// fuses.
+template <typename T>
+void portable_fma(std::uint64_t rounds) {
+  using Vector [[gnu::vector_size(16)]] = T;
+#if defined(__x86_64__)
+#define HEADROOM_IN_REGISTER "+x"
+#elif defined(__aarch64__)
+#define HEADROOM_IN_REGISTER "+w"
+#else
+#define HEADROOM_IN_REGISTER "+m"
+#endif
+  Vector factor{}, a{}, b{}, c{}, d{}, e{}, f{}, g{}, h{};
+  asm volatile("" : HEADROOM_IN_REGISTER(factor));
+  for (; rounds > 0; --rounds) {
+    a = a * factor + factor, b = b * factor + factor, c = c * factor + factor, d = d * factor + factor;
+    e = e * factor + factor, f = f * factor + factor, g = g * factor + factor, h = h * factor + factor;
+    asm volatile(""
+                 : HEADROOM_IN_REGISTER(a), HEADROOM_IN_REGISTER(b), HEADROOM_IN_REGISTER(c),
+                   HEADROOM_IN_REGISTER(d), HEADROOM_IN_REGISTER(e), HEADROOM_IN_REGISTER(f),
+                   HEADROOM_IN_REGISTER(g), HEADROOM_IN_REGISTER(h));
+  }
+}
+
+PeakKernel portable_kernel(std::string_view dtype, std::string_view pattern) {
+  constexpr double kPortableResults = 8;
+  if (pattern == "fma" && dtype == "f64")
+    return {portable_fma<double>, kPortableResults * 4, "16-byte f64", {}};
+  if (pattern == "fma" && dtype == "f32")
+    return {portable_fma<float>, kPortableResults * 8, "16-byte f32", {}};
+  if (pattern == "dot") return {nullptr, 0, {}, "no dot-product instruction in the baseline"};
+  return {};
+}
+
+PeakKernel vector_kernel(std::string_view dtype, std::string_view pattern, [[maybe_unused]] Isa isa) {
+#if defined(__x86_64__)
+  if (isa >= Isa::kAvx512) return wide_kernel(dtype, pattern, isa);
+  if (isa >= Isa::kAvx2) return narrow_kernel(dtype, pattern);
+#endif
+  return portable_kernel(dtype, pattern);
+}
+
+}  // namespace
+
+PeakKernel peak_kernel(std::string_view dtype, std::string_view pattern, Isa isa) {
+  const bool is_narrow = dtype == "bf16" || dtype == "int8";
+  if (pattern == "fma" && is_narrow) {
+    // Where dot products are slow or missing, widening to f32 is the fastest way there is, so it bounds too.
+    PeakKernel kernel = vector_kernel("f32", "fma", isa);
+    kernel.instruction += " (widened)";
+    return kernel;
+  }
+  PeakKernel kernel = pattern == "amx" ? amx_peak_kernel(dtype, isa) : vector_kernel(dtype, pattern, isa);
+  if (kernel.run == nullptr && kernel.why_not.empty()) {
+    kernel.why_not = "there is no " + std::string(pattern) + " instruction for " + std::string(dtype);
+  }
+  return kernel;
+}
+
+}  // namespace headroom::native

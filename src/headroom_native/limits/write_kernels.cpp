@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom_native/limits/write_kernels.h"
+
+#include <stdexcept>
+#include <string>
+
+#include "headroom_native/kernels/cache_line.h"
+#include "headroom_native/kernels/unroll.h"
+
+namespace headroom::native {
+namespace {
+
+constexpr std::size_t kUnroll = 8;
+
+template <typename Line, bool kNontemporal>
+[[gnu::always_inline]] inline void write_line(std::byte* to) {
+  if constexpr (kNontemporal) {
+    Line::stream(to);
+  } else {
+    Line::store(to);
+  }
+}
+
+template <typename Line, bool kNontemporal>
+void write_all(std::byte* data, std::size_t bytes) {
+  std::byte* const end = data + bytes;
+  std::byte* const end_of_blocks = data + bytes / (kUnroll * kLineBytes) * (kUnroll * kLineBytes);
+  for (; data != end_of_blocks; data += kUnroll * kLineBytes) {
+    HEADROOM_UNROLL(8)
+    for (std::size_t i = 0; i < kUnroll; ++i) write_line<Line, kNontemporal>(data + i * kLineBytes);
+  }
+  for (; data != end; data += kLineBytes) write_line<Line, kNontemporal>(data);
+  Line::finish();
+}
+
+template <typename Line>
+WriteKernel kernel_of(std::string_view pattern) {
+  if (pattern == "plain") return write_all<Line, false>;
+  if (pattern == "nontemporal") return write_all<Line, true>;
+  throw std::logic_error("no write pattern " + std::string(pattern));
+}
+
+}  // namespace
+
+WriteKernel write_kernel(std::string_view pattern, [[maybe_unused]] Isa isa) {
+#if defined(__x86_64__)
+  if (isa >= Isa::kAvx512) return kernel_of<Avx512Line>(pattern);
+  if (isa >= Isa::kAvx2) return kernel_of<Avx2Line>(pattern);
+#endif
+  return kernel_of<BaselineLine>(pattern);
+}
+
+}  // namespace headroom::native
