@@ -8,7 +8,7 @@
 
 Exits 1 when a goal is missed.
 
-  bench/ddp_decides.py build/release/bin [--model mlp] [--ranks 1] [--iters 30] [--alarms 40] [--slower RUNNER] [--repeats 20]
+  bench/ddp_decides.py build/release/bin [--model mlp] [--ranks 1] [--iters 60] [--alarms 40] [--slower RUNNER] [--repeats 20]
 """
 import argparse
 import json
@@ -23,7 +23,7 @@ def intervals(folder, runners, options):
     with tempfile.TemporaryDirectory() as scratch:
         path = pathlib.Path(scratch) / "records.json"
         command = [folder / "headroom", "ddp", "--no-store", "--model", options.model, "--batch-size", options.batch_size,
-                   "--ranks", options.ranks, "--iters", options.iters, "--records", path]
+                   "--ranks", options.ranks, "--iters", options.iters, "--no-limits", "--records", path]
         for runner in runners:
             command += ["--runner", runner]
         subprocess.run([str(word) for word in command], check=True, capture_output=True)
@@ -38,7 +38,7 @@ def main():
     parser.add_argument("--model", default="mlp")
     parser.add_argument("--batch-size", default="8")
     parser.add_argument("--ranks", default="1")
-    parser.add_argument("--iters", default="30")
+    parser.add_argument("--iters", default="60")
     parser.add_argument("--alarms", type=int, default=40)
     parser.add_argument("--slower", type=pathlib.Path)
     parser.add_argument("--repeats", type=int, default=20)

@@ -17,8 +17,10 @@ namespace {
 
 /// Memory that is freed is kept for what comes next, as allocators of training programs do. glibc would give
 /// blocks of more than 128 KiB back at once, and every iteration that drops its gradients would fault their
-/// pages in anew: not what the iteration computes, and twice as much without buckets as with them.
+/// pages in anew: not what the iteration computes, and twice as much without buckets as with them. Heaps of
+/// arenas that threads have of their own it would give back whole, and every case has a thread: there is one.
 void keep_freed_memory() {
+  mallopt(M_ARENA_MAX, 1);
   mallopt(M_MMAP_MAX, 0);
   mallopt(M_TRIM_THRESHOLD, -1);
 }

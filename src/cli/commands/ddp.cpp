@@ -46,19 +46,18 @@ class DdpMeasurement final : public RankMeasurement {
 
   static RankExperiments models(const RunnerOffer& ranks) { return {ranks, kDdpPrefix, "model"}; }
 
-  /// All steps of a model share their rounds, which makes efficiency a ratio of the same moments; where
-  /// several programs are compared, each step by all of them does.
+  /// All steps of a model by all runners share their rounds, which makes efficiency a ratio of the same
+  /// moments: of a step to the one without DDP, of another runner's to that of the first.
   std::vector<Group> groups(const SessionRequest& request, const std::vector<RunnerOffer>& offers) override {
     models(offers.front()).require(options_.sweep.models);
     std::vector<Group> groups;
     std::vector<int> reducing;
     for (const std::string& model : options_.sweep.models) {
-      const std::vector<DdpStep> steps = ddp_steps(options_.sweep, model);
-      for (const DdpStep& step : steps) {
-        if (offers.size() > 1 || &step == &steps.front())
-          groups.push_back({offers.size() > 1 ? model + ", " + step.label : model, {}});
-        std::ranges::move(cases_of_step(step, model, request, offers),
-                          std::back_inserter(groups.back().cases));
+      Group& group = groups.emplace_back(Group{model, {}});
+      for (const DdpStep& step : ddp_steps(options_.sweep, model)) {
+        const std::size_t first = group.cases.size();
+        std::ranges::move(cases_of_step(step, model, request, offers), std::back_inserter(group.cases));
+        for (std::size_t i = first + 1; i < group.cases.size(); ++i) group.cases[i].baseline = first;
         if (step.ranks > 1 && std::ranges::find(reducing, step.ranks) == reducing.end())
           reducing.push_back(step.ranks);
       }

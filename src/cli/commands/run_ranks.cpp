@@ -20,7 +20,8 @@ bool is_collective(const std::string& name) {
 }
 
 bool is_of_ranks(const std::string& name) {
-  return name.starts_with(kDdpPrefix) || name.starts_with(kDispatchPrefix) || is_collective(name);
+  return name.starts_with(kDdpPrefix) || name.starts_with(kDispatchPrefix) || is_collective(name) ||
+         name == "limit.exchange";
 }
 
 int ranks_of_mesh(const std::string& mesh) {
@@ -31,7 +32,7 @@ int ranks_of_mesh(const std::string& mesh) {
 /// What `name` takes where nothing else is asked for.
 int ranks_by_default(const std::string& name) {
   if (name.starts_with(kDispatchPrefix)) return ranks_of_mesh(axes_of(DispatchSetup{}).front().second);
-  return is_collective(name) ? 2 : 1;
+  return name.starts_with(kDdpPrefix) ? 1 : 2;
 }
 
 }  // namespace

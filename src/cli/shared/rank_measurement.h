@@ -30,7 +30,7 @@ class RankMeasurement {
  protected:
   /// What else its records say of where they are from.
   virtual StringMap provenance() const { return {}; }
-  /// A sample is one iteration; in one job, in three of each program where several are compared.
+  /// A sample is one iteration; in one job, in several of each program where these are compared.
   virtual void adjust(SessionRequest& /*request*/) const {}
   virtual void list(const RunnerOffer& /*ranks*/) const {}
   /// Throws Error for a name that is none.

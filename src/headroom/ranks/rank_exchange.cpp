@@ -13,10 +13,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
-#include <new>
+#include <optional>
 #include <random>
 
 #include "headroom/base/error.h"
@@ -189,36 +190,39 @@ class LoopbackExchange final : public Exchange {
 
 // ------------------------------------------------------------------------------------------- shared memory
 
-/// At the begin of what a rank shares; what it sends follows.
+/// What a rank shares with the next: pieces of what it sends, in places that are used in turn.
 struct Outbox {
-  std::atomic<std::uint64_t> ready{0};              // rounds whose data are there
-  alignas(64) std::atomic<std::uint64_t> taken{0};  // rounds whose data the next rank has
+  static constexpr std::size_t kPlaces = 8;
+  /// Small enough that the places of both neighbours stay in the caches of a core.
+  static constexpr std::size_t kPiece = 64 << 10;
+
+  std::atomic<std::uint64_t> put{0};                // pieces that are there
+  alignas(64) std::atomic<std::uint64_t> taken{0};  // pieces that the next rank has copied
+  alignas(64) std::array<std::array<std::uint8_t, kPiece>, kPlaces> places;
 };
-constexpr std::size_t kOutbox = 128;
-static_assert(sizeof(Outbox) <= kOutbox);
 
 /// Memory that two processes see.
-class SharedBytes {
+class SharedOutbox {
  public:
-  SharedBytes(int descriptor, std::size_t size)
-      : size_(size),
-        data_(::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, descriptor, 0)) {
+  explicit SharedOutbox(int descriptor)
+      : data_(::mmap(nullptr, sizeof(Outbox), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, descriptor,
+                     0)) {
     if (data_ == MAP_FAILED) fail("mmap");
   }
-  ~SharedBytes() { ::munmap(data_, size_); }
-  SharedBytes(const SharedBytes&) = delete;
-  SharedBytes& operator=(const SharedBytes&) = delete;
-  Outbox& outbox() const { return *static_cast<Outbox*>(data_); }
-  std::uint8_t* bytes() const { return static_cast<std::uint8_t*>(data_) + kOutbox; }
+  ~SharedOutbox() { ::munmap(data_, sizeof(Outbox)); }
+  SharedOutbox(const SharedOutbox&) = delete;
+  SharedOutbox& operator=(const SharedOutbox&) = delete;
+  Outbox& operator*() const { return *static_cast<Outbox*>(data_); }
+  Outbox* operator->() const { return &**this; }
 
  private:
-  std::size_t size_;
   void* data_;
 };
 
-Descriptor new_memory(std::size_t size) {
+Descriptor new_memory() {
+  // Zeros, as counts that begin are.
   Descriptor memory(::memfd_create("headroom-exchange", MFD_CLOEXEC));
-  if (!memory.is_open() || ::ftruncate(memory.get(), static_cast<off_t>(size)) != 0) fail("memfd_create");
+  if (!memory.is_open() || ::ftruncate(memory.get(), sizeof(Outbox)) != 0) fail("memfd_create");
   return memory;
 }
 
@@ -231,49 +235,62 @@ Descriptor memory_of(std::int64_t pid, std::int64_t descriptor) {
 class SharedMemoryExchange final : public Exchange {
  public:
   SharedMemoryExchange(std::size_t bytes, const ExchangeRing& ring)
-      : ring_(ring),
-        received_(bytes),
-        own_memory_(new_memory(kOutbox + bytes)),
-        own_(own_memory_.get(), kOutbox + bytes) {
-    new (&own_.outbox()) Outbox;
-    fill(own_.bytes(), bytes, static_cast<std::size_t>(ring.rank));
+      : ring_(ring), sent_(bytes), received_(bytes), memory_(new_memory()), own_(memory_.get()) {
+    fill(sent_.data(), bytes, static_cast<std::size_t>(ring.rank));
     const std::vector<std::int64_t> pids = ring.gather(::getpid());
-    const std::vector<std::int64_t> descriptors = ring.gather(own_memory_.get());
+    const std::vector<std::int64_t> descriptors = ring.gather(memory_.get());
     const Descriptor theirs = memory_of(pids.at(previous_of(ring)), descriptors.at(previous_of(ring)));
-    previous_ = std::make_unique<SharedBytes>(theirs.get(), kOutbox + bytes);
+    previous_ = std::make_unique<SharedOutbox>(theirs.get());
   }
 
   void run(std::uint64_t rounds) override {
-    for (; rounds > 0; --rounds) {
-      ++round_;
-      // What is sent next is written where the last still was.
-      await(own_.outbox().taken, round_ - 1);
-      own_.outbox().ready.store(round_, std::memory_order_release);
-      await(previous_->outbox().ready, round_);
-      std::memcpy(received_.data(), previous_->bytes(), received_.size());
-      previous_->outbox().taken.store(round_, std::memory_order_release);
-    }
+    for (; rounds > 0; --rounds) round();
   }
   bool is_right() const override { return holds(received_.data(), received_.size(), previous_of(ring_)); }
 
  private:
-  void await(const std::atomic<std::uint64_t>& count, std::uint64_t wanted) const {
-    for (int look = 0; look < kLooks; ++look) {
-      if (count.load(std::memory_order_acquire) >= wanted) return;
-    }
-    const Deadline deadline(ring_.timeout);
-    while (count.load(std::memory_order_acquire) < wanted) {
+  /// Puts and takes by turns, piece by piece.
+  void round() {
+    std::size_t sent = 0, received = 0;
+    int looks = 0;
+    std::optional<Deadline> deadline;
+    while (sent < sent_.size() || received < received_.size()) {
+      if (put(sent) | take(received)) {
+        looks = 0;
+        deadline.reset();
+        continue;
+      }
+      if (++looks < kLooks) continue;
       ::sched_yield();
-      if (deadline.over()) fail_late(ring_);
+      if (!deadline) deadline.emplace(ring_.timeout);
+      if (deadline->over()) fail_late(ring_);
     }
   }
 
+  bool put(std::size_t& sent) {
+    const std::size_t size = std::min(Outbox::kPiece, sent_.size() - sent);
+    if (size == 0 || put_ - own_->taken.load(std::memory_order_acquire) == Outbox::kPlaces) return false;
+    std::memcpy(own_->places[put_ % Outbox::kPlaces].data(), sent_.data() + sent, size);
+    own_->put.store(++put_, std::memory_order_release);
+    sent += size;
+    return true;
+  }
+  bool take(std::size_t& received) {
+    const Outbox& theirs = **previous_;
+    const std::size_t size = std::min(Outbox::kPiece, received_.size() - received);
+    if (size == 0 || theirs.put.load(std::memory_order_acquire) == taken_) return false;
+    std::memcpy(received_.data() + received, theirs.places[taken_ % Outbox::kPlaces].data(), size);
+    (*previous_)->taken.store(++taken_, std::memory_order_release);
+    received += size;
+    return true;
+  }
+
   ExchangeRing ring_;
-  std::vector<std::uint8_t> received_;
-  Descriptor own_memory_;
-  SharedBytes own_;
-  std::unique_ptr<SharedBytes> previous_;
-  std::uint64_t round_ = 0;
+  std::vector<std::uint8_t> sent_, received_;
+  Descriptor memory_;
+  SharedOutbox own_;
+  std::unique_ptr<SharedOutbox> previous_;
+  std::uint64_t put_ = 0, taken_ = 0;  // pieces
 };
 
 }  // namespace

@@ -9,16 +9,13 @@
 #include <optional>
 
 #include "headroom/base/units.h"
-#include "headroom/schedule/limits.h"
+#include "headroom/schedule/case_limit.h"
 #include "headroom/schedule/noise_notes.h"
 #include "headroom/schedule/series.h"
 #include "headroom/stats/quantile.h"
 
 namespace headroom {
 namespace {
-
-/// Quartiles further apart than this share of the median make a limit unstable.
-constexpr double kUnstableSpread = 0.10;
 
 /// How a metric follows from a sample.
 struct MetricForm {
@@ -42,12 +39,12 @@ std::string headline_of(const Track& track, const std::vector<MetricForm>& forms
 }
 
 /// FLOPs over time over the peak of the same round.
-MetricForm flops_utilization(const Work& work, const Floor& floor) {
+MetricForm flops_utilization(const Work& work, const Series& peak_flops) {
   std::map<std::uint32_t, double> peaks;
-  for (std::size_t i = 0; i < floor.peak_flops.rounds.size(); ++i) {
-    peaks[floor.peak_flops.rounds[i]] = floor.peak_flops.values[i];
+  for (std::size_t i = 0; i < peak_flops.rounds.size(); ++i) {
+    peaks[peak_flops.rounds[i]] = peak_flops.values[i];
   }
-  const double typical = median(floor.peak_flops.values);
+  const double typical = median(peak_flops.values);
   return {kFlopsUtilization, "1", Direction::kHigherIsBetter,
           [peaks, typical, flops = work.flops](const Reading& reading) {
             const auto found = peaks.find(reading.round);
@@ -80,7 +77,7 @@ double skew_us(const Reading& reading) {
   return (slowest.elapsed_ns - fastest.elapsed_ns) / kNsPerUs;
 }
 
-std::vector<MetricForm> metric_forms(const Track& track, const std::optional<Floor>& floor) {
+std::vector<MetricForm> metric_forms(const Track& track, const Series& peak_flops) {
   const Work work = track.info.work;
   std::vector<MetricForm> forms;
   forms.push_back({kLatency, "us", Direction::kLowerIsBetter,
@@ -93,9 +90,7 @@ std::vector<MetricForm> metric_forms(const Track& track, const std::optional<Flo
     forms.push_back({kFlops, "GFLOP/s", Direction::kHigherIsBetter,
                      [work](const Reading& reading) { return work.flops / reading.ns; }, true});
   }
-  if (work.flops > 0 && floor && !floor->peak_flops.values.empty()) {
-    forms.push_back(flops_utilization(work, *floor));
-  }
+  if (work.flops > 0 && !peak_flops.values.empty()) forms.push_back(flops_utilization(work, peak_flops));
   std::size_t columns = 0;
   for (const ReportedMetric& metric : track.info.metrics) {
     forms.push_back({metric.name, metric.unit, metric.direction, value_of(metric, columns),
@@ -196,35 +191,6 @@ void tell_slowest(const Track& track, Record& latency) {
       fmt::format("{:.3f}", static_cast<double>(*most) / static_cast<double>(track.readings.size()));
 }
 
-/// The share of the limit in single rounds.
-std::optional<Limit::Rounds> rounds_of(const Track& track, const Floor& floor) {
-  std::map<std::uint32_t, double> floors;
-  for (std::size_t i = 0; i < floor.series.rounds.size(); ++i)
-    floors[floor.series.rounds[i]] = floor.series.values[i];
-  const Series steady = steady_series(track.readings);
-  std::vector<double> shares;
-  for (std::size_t i = 0; i < steady.rounds.size(); ++i) {
-    const auto found = floors.find(steady.rounds[i]);
-    if (found != floors.end()) shares.push_back(found->second / steady.values[i]);
-  }
-  if (shares.empty()) return std::nullopt;
-  return Limit::Rounds{shares.size(), quantile(shares, 0.25), quantile(shares, 0.75)};
-}
-
-std::optional<Limit> limit_of(const Track& track, const std::optional<Floor>& floor) {
-  if (!floor) return std::nullopt;
-  const auto ratio = ratio_of(floor->series, steady_series(track.readings));
-  if (!ratio) return std::nullopt;
-  Limit limit;
-  limit.parts = floor->parts;
-  limit.rounds = rounds_of(track, *floor);
-  limit.fraction = ratio->ratio;
-  limit.interval = ratio->interval;
-  const std::vector<double>& values = floor->series.values;
-  limit.unstable = quantile(values, 0.75) - quantile(values, 0.25) > kUnstableSpread * median(values);
-  return limit;
-}
-
 StopReason stop_of(const Track& track, const GroupResult& result) {
   if (track.readings.empty()) return StopReason::kNone;
   return track.alive() ? result.stop : StopReason::kRunnerLost;
@@ -282,8 +248,10 @@ std::optional<RatioToOther> ratio_to(const Track& baseline, const Track& track,
   return RatioToOther{ratio->ratio, ratio->interval, ratio->pairs, name};
 }
 
-/// The first case, but how long a wrong answer takes is nothing to compare with.
-const Track& baseline_of(const GroupResult& result) {
+/// What the case is held against; how long a wrong answer takes is nothing to compare with.
+const Track& baseline_of(const Track& track, const GroupResult& result) {
+  const Track& planned = result.cases.at(track.planned.baseline);
+  if (planned.info.wrong.empty()) return planned;
   const auto right =
       std::ranges::find_if(result.cases, [](const Track& track) { return track.info.wrong.empty(); });
   return right == result.cases.end() ? result.cases.front() : *right;
@@ -299,11 +267,9 @@ Record empty_record(Record record, const Track& track) {
 
 void append_records(const Track& track, const GroupResult& result, Record base,
                     std::vector<Record>& records) {
-  const std::optional<Floor> floor =
-      floor_of(limits_of(track, result.limits), track.info.work);
-  const std::optional<Limit> limit = limit_of(track, floor);
+  const auto [limit, peak_flops] = case_limit(track, result.limits);
   base.notes = noise_notes(track, limit, result.stop);
-  const std::vector<MetricForm> forms = metric_forms(track, floor);
+  const std::vector<MetricForm> forms = metric_forms(track, peak_flops);
   const std::string headline = headline_of(track, forms);
   const bool by_slowest = counts_by_slowest(track);
   const bool each_counts = track.planned.each_rank_counts && !track.readings.front().ranks.empty();
@@ -358,7 +324,7 @@ std::vector<Record> case_records(const GroupResult& result, const std::vector<st
       records.push_back(empty_record(std::move(base), track));
       continue;
     }
-    const Track& baseline = baseline_of(result);
+    const Track& baseline = baseline_of(track, result);
     if (&track != &baseline) base.ratio = ratio_to(baseline, track, labels);
     append_records(track, result, std::move(base), records);
   }

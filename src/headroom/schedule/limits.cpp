@@ -8,7 +8,7 @@
 #include <map>
 
 #include "headroom/machine/last_level_cache.h"
-#include "headroom/stats/quantile.h"
+#include "headroom/schedule/limit_rates.h"
 
 namespace headroom {
 namespace {
@@ -22,10 +22,6 @@ constexpr double kResourceShare = 0.125;
 constexpr double kBytesShare = 0.02;
 /// A part of the traffic below this share does not move the floor beyond what is measured.
 constexpr double kNegligibleShare = 0.02;
-/// What at its best needs less than this share of the time that the other needs at its best is not what
-/// binds; in rounds in which it looks slower, its sample was disturbed: short ones lose most to a busy
-/// machine.
-constexpr double kMayBind = 0.25;
 
 struct LimitKind {
   const char* experiment;
@@ -37,20 +33,6 @@ constexpr std::array<LimitKind, 6> kLimitKinds{{{"limit.read", Resource::kRead},
                                                 {"limit.peak", Resource::kPeak},
                                                 {"limit.exchange", Resource::kExchange},
                                                 {"limit.pingpong", Resource::kPingPong}}};
-
-/// What bounds alone: reads, writes and copies are parts of one floor.
-enum Roof : std::size_t { kMemoryRoof, kComputeRoof, kExchangeRoof };
-using Floors = std::array<double, 3>;
-
-Roof roof_of(Resource resource) {
-  if (resource == Resource::kPeak) return kComputeRoof;
-  return resource == Resource::kExchange ? kExchangeRoof : kMemoryRoof;
-}
-
-Floors floors_of(const Traffic& traffic, const Rates& rates) {
-  return {memory_floor_seconds(traffic, rates), compute_floor_seconds(traffic, rates),
-          exchange_floor_seconds(traffic, rates)};
-}
 
 /// Bytes of the working set that `resource` bounds; 0 where it does not bound this traffic.
 double bounded_bytes(Resource resource, const Traffic& traffic) {
@@ -147,116 +129,7 @@ std::vector<AxisTexts> points(const ExperimentDescription& limit, Resource resou
   return found;
 }
 
-/// Work of one iteration over its time: bytes/s, or FLOP/s for the peak.
-double rate(const LimitTrack& limit, double ns) {
-  const Work& work = limit.track.info.work;
-  const double amounts[] = {work.bytes, work.flops, work.exchanged};
-  return amounts[roof_of(limit.resource)] / (ns * 1e-9);
-}
-
-void set_rate(Rates& rates, Resource resource, double value) {
-  switch (resource) {
-    case Resource::kRead:
-      rates.read = value;
-      break;
-    case Resource::kWrite:
-      rates.write = value;
-      break;
-    case Resource::kCopy:
-      rates.copy = value;
-      break;
-    case Resource::kPeak:
-      rates.peak = value;
-      break;
-    case Resource::kExchange:
-      rates.exchange = value;
-      break;
-    case Resource::kPingPong:
-      break;
-  }
-}
-
-using BestPatterns = std::map<Resource, const LimitTrack*>;
-
-/// The pattern of each resource with the best median rate.
-BestPatterns best_patterns(const std::vector<LimitTrack>& limits) {
-  BestPatterns best;
-  std::map<Resource, double> best_rate;
-  for (const LimitTrack& limit : limits) {
-    const Series series = steady_series(limit.track.readings);
-    if (series.values.empty() || limit.resource == Resource::kPingPong) continue;
-    const double median_rate = rate(limit, median(series.values));
-    if (best.contains(limit.resource) && best_rate[limit.resource] >= median_rate) continue;
-    best[limit.resource] = &limit;
-    best_rate[limit.resource] = median_rate;
-  }
-  return best;
-}
-
-LimitPart part_of(const LimitTrack& limit) {
-  const CaseSpec& spec = limit.track.planned.spec;
-  LimitPart part;
-  part.kind = spec.experiment.substr(sizeof("limit.") - 1);
-  for (const auto& [axis, value] : spec.axes) {
-    if (axis == "bytes") part.bytes = std::stoll(value);
-    if (axis == "pattern") part.pattern = value;
-    if (axis == "dtype") part.dtype = value;
-  }
-  if (limit.track.planned.device == "cpu" && limit.resource != Resource::kExchange)
-    part.threads = spec.threads;
-  return part;
-}
-
-/// The resources that bind the work.
-std::vector<LimitPart> binding_parts(const BestPatterns& best, std::size_t roof) {
-  std::vector<LimitPart> parts;
-  for (const auto& [resource, limit] : best) {
-    if (roof_of(resource) == roof) parts.push_back(part_of(*limit));
-  }
-  return parts;
-}
-
-/// `traffic` without what cannot bind it: its FLOPs, its bytes, or what it exchanges.
-Traffic binding_part(Traffic traffic, const BestPatterns& best) {
-  Rates rates;
-  for (const auto& [resource, limit] : best) {
-    const Series series = steady_series(limit->track.readings);
-    set_rate(rates, resource, rate(*limit, std::ranges::min(series.values)));
-  }
-  const Floors floors = floors_of(traffic, rates);
-  const double least = kMayBind * std::ranges::max(floors);
-  if (floors[kComputeRoof] < least) traffic.flops = 0;
-  if (floors[kMemoryRoof] < least) traffic.bytes_read = traffic.bytes_written = 0;
-  if (floors[kExchangeRoof] < least) traffic.exchanged = 0;
-  return traffic;
-}
-
-/// The rates of the rounds in which every one of `best` was sampled.
-std::map<std::uint32_t, Rates> rates_by_round(const BestPatterns& best) {
-  std::map<std::uint32_t, Rates> rates;
-  std::map<std::uint32_t, std::size_t> sampled;
-  for (const auto& [resource, limit] : best) {
-    for (const Reading& reading : limit->track.readings) {
-      set_rate(rates[reading.round], resource, rate(*limit, reading.ns));
-      ++sampled[reading.round];
-    }
-  }
-  std::erase_if(rates, [&](const auto& entry) { return sampled[entry.first] < best.size(); });
-  return rates;
-}
-
-void append(Series& series, std::uint32_t round, double value, bool new_process) {
-  series.values.push_back(value);
-  series.rounds.push_back(round);
-  if (new_process || series.group_sizes.empty()) series.group_sizes.push_back(0);
-  ++series.group_sizes.back();
-}
-
 }  // namespace
-
-Traffic traffic_of(const Work& work) {
-  return {work.bytes - work.bytes_written, work.bytes_written, work.flops, work.exchanged};
-}
 
 std::vector<LimitTrack> limit_candidates(const std::vector<RunnerOffer>& offers, const Track& bounded) {
   const PlannedCase& planned = bounded.planned;
@@ -288,7 +161,8 @@ void drop_loose_candidates(std::vector<LimitTrack>& limits, const Work& work, bo
   std::map<Resource, double> best_rate;
   for (const LimitTrack& limit : limits) {
     if (!limit.track.alive() || limit.track.calibrated_ns <= 0) continue;
-    best_rate[limit.resource] = std::max(best_rate[limit.resource], rate(limit, limit.track.calibrated_ns));
+    best_rate[limit.resource] =
+        std::max(best_rate[limit.resource], limit_rate(limit, limit.track.calibrated_ns));
   }
   Rates rates;
   for (const auto& [resource, value] : best_rate) set_rate(rates, resource, value);
@@ -297,9 +171,10 @@ void drop_loose_candidates(std::vector<LimitTrack>& limits, const Work& work, bo
   std::erase_if(limits, [&](const LimitTrack& limit) {
     if (!limit.track.alive()) return true;
     if (limit.resource == Resource::kPingPong) return false;
-    if (rate(limit, limit.track.calibrated_ns) * kPatternSlack < best_rate[limit.resource]) return true;
-    if (limit.resource == Resource::kPeak) return !needs_peak && floors[kComputeRoof] < kResourceShare * most;
-    return floors[roof_of(limit.resource)] < kBytesShare * most;
+    if (limit_rate(limit, limit.track.calibrated_ns) * kPatternSlack < best_rate[limit.resource]) return true;
+    if (limit.resource == Resource::kPeak)
+      return !needs_peak && floors[kComputeBound] < kResourceShare * most;
+    return floors[bound_of(limit.resource)] < kBytesShare * most;
   });
 }
 
@@ -314,31 +189,6 @@ std::vector<LimitTrack> limits_of(const Track& bounded, const std::vector<LimitT
     return limit.track.planned.device == bounded.planned.device && !of_other_ranks;
   });
   return found;
-}
-
-std::optional<Floor> floor_of(const std::vector<LimitTrack>& limits, const Work& work) {
-  const BestPatterns best = best_patterns(limits);
-  if (best.empty()) return std::nullopt;
-  const std::map<std::uint32_t, Rates> rates = rates_by_round(best);
-  const Traffic traffic = binding_part(traffic_of(work), best);
-  Floor floor;
-  Floors totals{};
-  std::optional<std::uint32_t> epoch;
-  for (const Reading& reading : best.begin()->second->track.readings) {
-    const auto found = rates.find(reading.round);
-    const double seconds = found == rates.end() ? 0 : floor_seconds(traffic, found->second);
-    if (seconds <= 0) continue;
-    const bool new_process = epoch != reading.epoch;
-    epoch = reading.epoch;
-    append(floor.series, reading.round, seconds * 1e9, new_process);
-    if (found->second.peak > 0) append(floor.peak_flops, reading.round, found->second.peak, new_process);
-    const Floors floors = floors_of(traffic, found->second);
-    for (std::size_t roof = 0; roof < floors.size(); ++roof) totals[roof] += floors[roof];
-  }
-  if (floor.series.values.empty()) return std::nullopt;
-  floor.parts =
-      binding_parts(best, static_cast<std::size_t>(std::ranges::max_element(totals) - totals.begin()));
-  return floor;
 }
 
 }  // namespace headroom

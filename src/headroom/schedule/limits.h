@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "headroom/machine/roofline.h"
 #include "headroom/schedule/plan.h"
-#include "headroom/schedule/series.h"
 #include "headroom/schedule/track.h"
 
 namespace headroom {
@@ -29,19 +26,5 @@ void drop_loose_candidates(std::vector<LimitTrack>& limits, const Work& work, bo
 bool share_limits(const Track& one, const Track& other);
 /// The limits that bound this case.
 std::vector<LimitTrack> limits_of(const Track& bounded, const std::vector<LimitTrack>& limits);
-
-/// The floor of `work` in each round, in ns per iteration, by the best pattern (by median) of each resource
-/// that may bind: by the fastest samples one of memory and peak may be far from it, and is left out of the
-/// maximum.
-struct Floor {
-  Series series;
-  Series peak_flops;             ///< FLOP/s of the peak in each round; empty where it was not sampled
-  std::vector<LimitPart> parts;  ///< what binds the work
-};
-/// Nothing where no limit was sampled.
-std::optional<Floor> floor_of(const std::vector<LimitTrack>& limits, const Work& work);
-
-/// How the work's bytes split.
-Traffic traffic_of(const Work& work);
 
 }  // namespace headroom

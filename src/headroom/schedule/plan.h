@@ -51,10 +51,11 @@ struct PlannedCase {
   std::string model{};                      ///< that the case runs, as its publisher calls it
   bool each_rank_counts = false;            ///< of a rank job: by itself, not the slowest for all
   std::string trace{};                      ///< where a trace of it goes; empty: as the session has it
+  std::size_t baseline = 0;                 ///< the case of its group whose time its own is a ratio of
 };
 
 /// Cases that are compared: one experiment at one point of its axes, by all backends and runners that have
-/// it. They are sampled in the same rounds; the first is the baseline.
+/// it. They are sampled in the same rounds.
 struct Group {
   std::string title;
   std::vector<PlannedCase> cases;

@@ -30,7 +30,9 @@ void mark_lost(Track& track, const RunnerLost& lost) {
 }  // namespace
 
 void PreparedTracks::prepare_all() {
-  for (Track* track : all()) {
+  std::vector<Track*> order = all();
+  if (epoch_ % 2 == 1) std::ranges::reverse(order);
+  for (Track* track : order) {
     if (track->alive()) prepare(*track);
   }
 }

@@ -23,6 +23,7 @@ class PreparedTracks {
   PreparedTracks(GroupResult& result, Workers& workers, const std::atomic<bool>& interrupted)
       : result_(&result), workers_(&workers), interrupted_(&interrupted) {}
 
+  /// In another order in every other process: what is started first finds other memory than what comes last.
   void prepare_all();
   void prepare(Track& track);
   /// All have their samples.

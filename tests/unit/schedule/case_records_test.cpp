@@ -240,6 +240,18 @@ TEST(CaseRecords, OthersSayHowTheyStandToTheFirst) {
   EXPECT_TRUE(ratio->interval->low <= 3 + 1e-9 && ratio->interval->high >= 3 - 1e-9);
 }
 
+TEST(CaseRecords, ACaseMayHaveABaselineOfItsOwn) {
+  GroupResult result;
+  result.cases = {track_of("native", 1e6, {}), track_of("old", 3e6, {}), track_of("new", 6e6, {})};
+  result.cases[2].planned.baseline = 1;
+  const auto records = records_of(result);
+  EXPECT_NEAR(records[1].ratio->ratio, 3, 1e-9);
+  EXPECT_NEAR(records[2].ratio->ratio, 2, 1e-9);
+  EXPECT_EQ(records[2].ratio->other, "old@native");
+  result.cases[1].info.wrong = "is wrong";
+  EXPECT_NEAR(records_of(result)[2].ratio->ratio, 6, 1e-9) << "of a wrong answer there is no time to compare with";
+}
+
 TEST(CaseRecords, ACaseWithoutSamplesSaysWhy) {
   GroupResult result;
   result.stop = StopReason::kInterrupted;

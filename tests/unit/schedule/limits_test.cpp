@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "headroom/machine/last_level_cache.h"
+#include "headroom/schedule/case_limit.h"
 
 namespace headroom {
 namespace {
