@@ -8,7 +8,7 @@
 
 Exits 1 when a goal is missed.
 
-  bench/ddp_decides.py build/release/bin [--model mlp] [--ranks 1] [--iters 60] [--alarms 40] [--slower RUNNER] [--repeats 20]
+  bench/ddp_decides.py build/release/bin [--model mlp] [--ranks 1] [--iters 120] [--alarms 40] [--slower RUNNER] [--repeats 20]
 """
 import argparse
 import json
@@ -38,7 +38,7 @@ def main():
     parser.add_argument("--model", default="mlp")
     parser.add_argument("--batch-size", default="8")
     parser.add_argument("--ranks", default="1")
-    parser.add_argument("--iters", default="60")
+    parser.add_argument("--iters", default="120")
     parser.add_argument("--alarms", type=int, default=40)
     parser.add_argument("--slower", type=pathlib.Path)
     parser.add_argument("--repeats", type=int, default=20)

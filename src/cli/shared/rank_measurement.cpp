@@ -24,7 +24,7 @@ namespace headroom::cli {
 namespace {
 
 /// What differs from one job of the same program to the next would pass for a difference of two.
-constexpr int kJobsWhereCompared = 6;
+constexpr int kJobsWhereCompared = 8;
 
 std::shared_ptr<const Environment> environment_of(const char* command, const Arguments& arguments,
                                                   const RankOptions& options, StringMap provenance) {

@@ -68,8 +68,13 @@ std::string spread_text(const Record& record) {
 
 std::string share_with_interval(double share, const std::optional<Interval>& interval) {
   if (!interval) return format_percent(share);
-  if (is_even(*interval, share))
-    return fmt::format("{} ±{:.1f}", format_percent(share), (interval->high - interval->low) / 2 * 100);
+  if (is_even(*interval, share)) {
+    const double half = (interval->high - interval->low) / 2 * 100;
+    constexpr double kLeastTenth = 0.05;  // what is less than a tenth shows by its first digit
+    return fmt::format(
+        "{} ±{}", format_percent(share),
+        half < kLeastTenth && half > 0 ? fmt::format("{:.1g}", half) : fmt::format("{:.1f}", half));
+  }
   return fmt::format("{} ({:.3g}–{})", format_percent(share), 100 * interval->low,
                      format_percent(interval->high));
 }
