@@ -132,7 +132,9 @@ class LibtorchTest(CommandLineTest):
             sent = record["axes"]["bytes"] * (1 if record["model"]["name"] == "all_reduce" else 0.5)
             self.assertEqual(part["bytes"], sent)
             self.assertGreater(record["limit"]["fraction"], 0)
-            self.assertGreater(record["limit"]["interval"]["high"], record["limit"]["interval"]["low"])
+            # A busy machine leaves too few steady calls for an interval.
+            if interval := record["limit"].get("interval"):
+                self.assertGreater(interval["high"], interval["low"])
         alone = collectives(*sizes, "--no-limits", which="--collectives=all_reduce")
         self.assert_exit(alone, 0)
         self.assertNotIn("limit: ", alone.stdout)

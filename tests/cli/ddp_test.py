@@ -235,6 +235,7 @@ class FaultTest(CommandLineTest):
         self.assert_exit(result, 0)
         self.assertEqual(result.stdout.count("x the time of"), 3)
         self.assertIn(", by ", result.stdout)
+        self.assertRegex(result.stdout, r"(?m)^1 rank .* % \[", "the efficiency of the first")
 
     def test_a_precision_goes_on_until_it_is_met(self):
         file = self.folder / "records.json"

@@ -75,8 +75,8 @@ std::string rank_skew(const DdpStepRecords& step) {
   return fmt::format("{} (rank {})", format_percent(*slowest / *fastest - 1), slowest - medians.begin());
 }
 
-/// `compares`: the ratio of a step is to that of another program, not to the step without DDP.
-Table scaling_table_of(const DdpSeries& series, bool compares) {
+/// `is_compared`: the ratio of a step is to that of another program, not to the step without DDP.
+Table scaling_table_of(const DdpSeries& series, bool is_compared) {
   Table table({{"step"},
                {"all ranks ex/s ±95 %", Align::kRight},
                {"efficiency", Align::kRight},
@@ -92,12 +92,12 @@ Table scaling_table_of(const DdpSeries& series, bool compares) {
     if (latency == nullptr) continue;
     const Record* overlap = step.find("overlap");
     table.row({step.label(), metric_number_with_interval(step.find("throughput")),
-               compares ? "" : efficiency(series, step), metric_time_with_interval(latency),
+               is_compared ? "" : efficiency(series, step), metric_time_with_interval(latency),
                limit_text(*latency), metric_time_with_interval(step.find("without reduction")),
                metric_time_with_interval(step.find("exposed communication")),
                metric_time(step.find("communication")),
                overlap == nullptr ? "" : format_percent(overlap->metric.value), rank_skew(step)});
-    if (const std::string ratio = ratio_text(*latency); compares && !ratio.empty()) table.line(ratio);
+    if (const std::string ratio = ratio_text(*latency); is_compared && !ratio.empty()) table.line(ratio);
   }
   return table;
 }
@@ -153,12 +153,14 @@ std::string title(const DdpSeries& series, bool compares) {
   return text + fmt::format(", {} thread{} a rank\n\n", record.threads, record.threads == 1 ? "" : "s");
 }
 
-std::string series_text(const DdpSeries& series, bool compares, std::size_t width) {
+/// `first`: the runner that others are compared with; empty where there are none.
+std::string series_text(const DdpSeries& series, const std::string& first, std::size_t width) {
   std::string text;
   const Table percentiles = percentile_table(series);
   if (percentiles.size() == 0) return text;
-  text = title(series, compares) + percentiles.text(width) + "\n" +
-         scaling_table_of(series, compares).text(width) + "\n" + part_table(series).text(width);
+  text = title(series, !first.empty()) + percentiles.text(width) + "\n" +
+         scaling_table_of(series, !first.empty() && series.runner != first).text(width) + "\n" +
+         part_table(series).text(width);
   const Table buckets = bucket_table(series.steps.back());
   if (buckets.size() > 0) text += "\n" + buckets.text(width);
   return text;
@@ -172,7 +174,7 @@ std::string ddp_table(const std::vector<Record>& records, std::size_t width) {
   const bool compares =
       std::ranges::any_of(all, [&](const DdpSeries& series) { return series.runner != all.front().runner; });
   for (const DdpSeries& series : all) {
-    const std::string more = series_text(series, compares, width);
+    const std::string more = series_text(series, compares ? all.front().runner : "", width);
     if (!more.empty()) text += (text.empty() ? "" : "\n") + more;
   }
   if (const std::string lines = collective_lines_text(records); !lines.empty()) text += "\n" + lines;
