@@ -253,7 +253,7 @@ const Track& baseline_of(const Track& track, const GroupResult& result) {
   const Track& planned = result.cases.at(track.planned.baseline);
   if (planned.info.wrong.empty()) return planned;
   const auto right =
-      std::ranges::find_if(result.cases, [](const Track& track) { return track.info.wrong.empty(); });
+      std::ranges::find_if(result.cases, [](const Track& one) { return one.info.wrong.empty(); });
   return right == result.cases.end() ? result.cases.front() : *right;
 }
 
