@@ -32,8 +32,8 @@ class Exchange {
 };
 
 /// By "loopback" (a TCP connection to 127.0.0.1) or "shared_memory" (one copy into memory that both see, one
-/// out of it, piece by piece at the same time). All ranks of the ring call it together. Throws Error for another name, or where these
-/// processes cannot reach each other so.
+/// out of it, piece by piece at the same time). All ranks of the ring call it together. Throws Error for
+/// another name, or where these processes cannot reach each other so.
 std::unique_ptr<Exchange> make_exchange(const std::string& way, std::size_t bytes, const ExchangeRing& ring);
 
 }  // namespace headroom

@@ -82,7 +82,7 @@ struct Limit {
   double value = 0;              ///< the limit in the metric's unit (median over the rounds)
   double fraction = 0;           ///< limit time / case time: 1 is at the limit; median of the paired ratios
   std::optional<Interval> interval{};  ///< of the fraction
-  bool unstable = false;             ///< the limit itself moved by more than 10 % between quartiles
+  bool unstable = false;               ///< the limit itself moved by more than 10 % between quartiles
   /// Of the fraction over single rounds: how far these lie apart, where the interval says how well their
   /// median is known. Nothing where no rounds are known.
   struct Rounds {

@@ -140,12 +140,8 @@ std::unique_ptr<CollectiveCase> make_collective(const CollectiveSetup& setup, co
                                                 const CollectiveBackendTraits& traits) {
   const at::ScalarType type = collective_scalar_type(setup.dtype);
   const std::int64_t whole = setup.bytes / static_cast<std::int64_t>(c10::elementSize(type));
-  const Parts parts{setup,
-                    group,
-                    CollectivePattern(setup.ranks, setup.seed),
-                    type,
-                    whole,
-                    whole / setup.ranks,
+  const Parts parts{setup,      group, CollectivePattern(setup.ranks, setup.seed),
+                    type,       whole, whole / setup.ranks,
                     group.index};
   const std::string_view op = setup.op;
   if (op == "all_reduce") return all_reduce(parts);

@@ -249,7 +249,8 @@ TEST(CaseRecords, ACaseMayHaveABaselineOfItsOwn) {
   EXPECT_NEAR(records[2].ratio->ratio, 2, 1e-9);
   EXPECT_EQ(records[2].ratio->other, "old@native");
   result.cases[1].info.wrong = "is wrong";
-  EXPECT_NEAR(records_of(result)[2].ratio->ratio, 6, 1e-9) << "of a wrong answer there is no time to compare with";
+  EXPECT_NEAR(records_of(result)[2].ratio->ratio, 6, 1e-9)
+      << "of a wrong answer there is no time to compare with";
 }
 
 TEST(CaseRecords, ACaseWithoutSamplesSaysWhy) {
