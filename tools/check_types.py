@@ -15,7 +15,7 @@ import sys
 
 NAMESPACE = re.compile(r"^namespace ([\w:]+) \{")
 NAMESPACE_END = re.compile(r"^\}  // namespace")
-TYPE = re.compile(r"^(?:template <.*> )?(?:struct|class|enum class|enum) (?:alignas\(.*?\) )?(\w+)[^;]*\{")
+TYPE = re.compile(r"^(?:template <.*> )?(?:struct|class|enum class|enum) (?:alignas\(.*?\) )?(\w+(?:<[^;{]*>)?)[^;]*\{")
 
 
 def types_of(text):

@@ -8,7 +8,6 @@
 namespace headroom {
 namespace {
 
-/// The member, or nullptr where `object` has none of that name.
 const Json* find_member(const Json& object, const char* key, const std::string& where) {
   if (!object.is_object()) {
     throw Error(fmt::format("{}: expected an object, found {}", where, object.type_text()));
@@ -57,15 +56,18 @@ const Json& json_array(const Json& object, const char* key, const std::string& w
   return member;
 }
 
-double json_number_or(const Json& object, const char* key, double fallback, const std::string& where) {
+const Json* json_optional(const Json& object, const char* key, const std::string& where) {
   const Json* member = find_member(object, key, where);
-  return member == nullptr || member->is_null() ? fallback : json_number(object, key, where);
+  return member == nullptr || member->is_null() ? nullptr : member;
+}
+
+double json_number_or(const Json& object, const char* key, double fallback, const std::string& where) {
+  return json_optional(object, key, where) == nullptr ? fallback : json_number(object, key, where);
 }
 
 std::string json_string_or(const Json& object, const char* key, const std::string& fallback,
                            const std::string& where) {
-  const Json* member = find_member(object, key, where);
-  return member == nullptr || member->is_null() ? fallback : json_string(object, key, where);
+  return json_optional(object, key, where) == nullptr ? fallback : json_string(object, key, where);
 }
 
 }  // namespace headroom

@@ -28,6 +28,9 @@ bool json_bool(const Json& object, const char* key, const std::string& where);
 const Json& json_member(const Json& object, const char* key, const std::string& where);
 const Json& json_array(const Json& object, const char* key, const std::string& where);
 
+/// The member, or nullptr where it is absent or null.
+const Json* json_optional(const Json& object, const char* key, const std::string& where);
+
 /// The same with a default for an absent (or null) member; a member of another type is still an Error.
 double json_number_or(const Json& object, const char* key, double fallback, const std::string& where);
 std::string json_string_or(const Json& object, const char* key, const std::string& fallback,

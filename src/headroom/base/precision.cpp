@@ -19,13 +19,6 @@ const char* to_string(Precision precision) {
   return "f32";
 }
 
-std::optional<Precision> precision_named(std::string_view name) {
-  for (const Precision precision : {Precision::kBf16, Precision::kF16, Precision::kF32, Precision::kF64}) {
-    if (name == to_string(precision)) return precision;
-  }
-  return std::nullopt;
-}
-
 bool is_below_f32(Precision precision) {
   return precision < Precision::kF32;
 }

@@ -140,7 +140,7 @@ RunText run_text(const std::vector<Record>& records) {
   if (records.empty()) throw std::invalid_argument("a run without records");
   const Environment* first = records.front().environment.get();
   RunText result;
-  result.environment = dump_json(record_json::write_environment(environment_of(records.front())));
+  result.environment = dump_json(json_of(environment_of(records.front())));
   for (const Record& record : records) {
     if (record.environment.get() != first) throw std::invalid_argument("a run in two environments");
     result.records.push_back(dump_json(record_json::write_record(record)));

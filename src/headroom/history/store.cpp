@@ -60,7 +60,7 @@ Environment environment_from(const RunText& stored, const std::string& store, st
         fmt::format("{}: no run {}; headroom history lists those that are there", in_quotes(store), run));
   }
   const std::string where = fmt::format("{}: run {}: environment", store, run);
-  return record_json::read_environment_json(parse_json(stored.environment, where), where);
+  return json_to<Environment>(parse_json(stored.environment, where), JsonPath(where));
 }
 
 }  // namespace

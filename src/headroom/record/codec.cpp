@@ -30,7 +30,7 @@ std::string to_json_text(const std::vector<Record>& records) {
       auto found = std::find(known.begin(), known.end(), record.environment.get());
       if (found == known.end()) {
         found = known.insert(known.end(), record.environment.get());
-        add_line(environments, record_json::write_environment(*record.environment));
+        add_line(environments, json_of(*record.environment));
       }
       json["environment"] = found - known.begin();
     }

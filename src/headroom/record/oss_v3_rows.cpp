@@ -13,15 +13,12 @@
 #include "headroom/record/codec.h"
 #include "headroom/record/environment_json.h"
 #include "headroom/record/imported_machine.h"
-#include "headroom/record/json_fields.h"
 #include "headroom/record/older_schemas.h"
 #include "headroom/record/tool_json.h"
 #include "headroom/record/tool_record.h"
 
 namespace headroom {
 namespace {
-
-using record_json::optional_member;
 
 /// A number, or a text that holds one, as the gpt-fast benchmark writes them.
 double read_value(const Json& value, const std::string& where) {
@@ -44,9 +41,9 @@ std::optional<double> taken_number(StringMap& map, const char* key) {
 }
 
 StringMap read_texts(const Json& object, const char* key, const std::string& where) {
-  const Json* member = optional_member(object, key, where);
+  const Json* member = json_optional(object, key, where);
   if (member == nullptr) return {};
-  if (!member->is_object()) record_json::refuse(where, key, "expected an object");
+  if (!member->is_object()) JsonPath(JsonPath(where), key).expected("an object", *member);
   return plain_texts(*member);
 }
 
@@ -89,14 +86,14 @@ void read_model(const Json& object, const std::string& where, Record& record) {
   record.model.name = json_string(object, "name", where);
   record.model.type = json_string_or(object, "type", "", where);
   record.model.backend = json_string_or(object, "backend", "", where);
-  record.model.origins = record_json::read_strings(object, "origins", where);
+  record.model.origins = json_member_or<std::vector<std::string>>(object, "origins", {}, where);
   record.model.extra_info = read_texts(object, "extra_info", where);
 }
 
 void read_inputs(const Json& row, const std::string& where, Record& record) {
-  const Json* inputs = optional_member(row, "inputs", where);
+  const Json* inputs = json_optional(row, "inputs", where);
   if (inputs == nullptr) return;
-  if (!inputs->is_object()) record_json::refuse(where, "inputs", "expected an object");
+  if (!inputs->is_object()) JsonPath(JsonPath(where), "inputs").expected("an object", *inputs);
   for (const auto& [name, input] : inputs->items()) {
     const std::string path = where + "/inputs/" + name;
     const std::string dtype = json_string_or(input, "dtype", "", path);
@@ -117,7 +114,10 @@ void take_samples(const std::string& where, Record& record) {
   for (const Json& process : parse_tool_json(samples, path)) {
     if (!process.is_array()) throw Error(path + ": expected an array for each process");
     ProcessSamples read;
-    for (const Json& value : process) read.values.push_back(record_json::number_or_nan(value, path));
+    for (const Json& value : process) {
+      constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+      read.values.push_back(value.is_null() ? kNan : json_to<double>(value, JsonPath(path)));
+    }
     record.samples.push_back(std::move(read));
   }
   if (warmup.empty()) return;
@@ -127,7 +127,7 @@ void take_samples(const std::string& where, Record& record) {
   }
   for (std::size_t i = 0; i < counts.size(); ++i) {
     ProcessSamples& process = record.samples[i];
-    process.warmup = record_json::read_whole<std::size_t>(counts[i], where + "/warmup");
+    process.warmup = json_to<std::size_t>(counts[i], JsonPath(where + "/warmup"));
     if (process.warmup > process.values.size())
       throw Error(where + "/warmup: is more than there are samples");
   }
@@ -170,8 +170,7 @@ void read_metric(const Json& object, const std::string& where, Record& record) {
   } else {
     set_samples(record, std::move(values));
   }
-  if (const Json* target = optional_member(object, "target_value", where);
-      target != nullptr && *target != "") {
+  if (const Json* target = json_optional(object, "target_value", where); target != nullptr && *target != "") {
     record.metric.target = read_value(*target, where + "/target_value");
   }
   record.metric.extra_info = read_texts(object, "extra_info", where);
@@ -190,26 +189,21 @@ std::string take_fingerprint(std::vector<Environment::Runner>& machines) {
 
 Environment read_environment(const Json& row, const std::string& where) {
   Environment environment;
-  environment.timestamp = record_json::read_whole_member<std::uint64_t>(row, "timestamp", where);
+  environment.timestamp = json_member_or<std::uint64_t>(row, "timestamp", 0, where);
   environment.git_repo = json_string_or(row, "repo", "", where);
   environment.git_branch = json_string_or(row, "head_branch", "", where);
   environment.git_sha = json_string_or(row, "head_sha", "", where);
-  if (optional_member(row, "runners", where) != nullptr) {
+  if (json_optional(row, "runners", where) != nullptr) {
     for (const Json& machine : json_array(row, "runners", where)) {
       const std::string path = fmt::format("{}/runners/{}", where, environment.machines.size());
-      environment.machines.push_back(record_json::read_machine(machine, path));
+      environment.machines.push_back(json_to<Environment::Runner>(machine, JsonPath(path)));
     }
     environment.fingerprint = take_fingerprint(environment.machines);
   }
-  if (const Json* dependencies = optional_member(row, "dependencies", where)) {
-    if (!dependencies->is_object()) record_json::refuse(where, "dependencies", "expected an object");
-    for (const auto& [name, dependency] : dependencies->items()) {
-      environment.dependencies[name] =
-          record_json::read_dependency(dependency, where + "/dependencies/" + name);
-    }
-  }
+  environment.dependencies =
+      json_member_or<decltype(environment.dependencies)>(row, "dependencies", {}, where);
   for (const char* key : {"workflow_id", "job_id", "run_attempt"}) {
-    if (const Json* id = optional_member(row, key, where)) environment.extra_info[key] = plain_text(*id);
+    if (const Json* id = json_optional(row, key, where)) environment.extra_info[key] = plain_text(*id);
   }
   return environment;
 }
@@ -236,7 +230,7 @@ std::vector<Record> records_from_oss_v3(std::string_view text, const std::string
     take_axes(row.where + "/metric", is_ours, record);
     read_inputs(row.object, row.where, record);
     const Environment environment = read_environment(row.object, row.where);
-    auto& shared = environments[dump_json(record_json::write_environment(environment))];
+    auto& shared = environments[dump_json(json_of(environment))];
     if (shared == nullptr) shared = std::make_shared<Environment>(environment);
     record.environment = shared;
     if (!is_ours) fill_device(record);

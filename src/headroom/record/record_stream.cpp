@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "headroom/base/error.h"
+#include "headroom/base/json_codec.h"
 #include "headroom/record/codec.h"
 #include "headroom/record/environment_json.h"
-#include "headroom/record/json_fields.h"
 #include "headroom/record/record_json.h"
 #include "headroom/record/samples_stream.h"
 
@@ -49,7 +49,8 @@ class FileReader {
       environments_.clear();
       stream_.elements([this] {
         const std::string where = fmt::format("{}/environments/{}", root_, environments_.size());
-        environments_.push_back(std::make_shared<Environment>(read_environment_json(stream_.value(), where)));
+        environments_.push_back(
+            std::make_shared<Environment>(json_to<Environment>(stream_.value(), JsonPath(where))));
       });
     } else if (key == "records") {
       require_array(key);
@@ -67,12 +68,12 @@ class FileReader {
   }
 
   void require_array(const std::string& key) {
-    if (stream_.peek() != '[') refuse(root_, key.c_str(), "expected an array");
+    if (stream_.peek() != '[') throw Error(fmt::format("{}/{}: expected an array", root_, key));
   }
 
   void check_schema(const Json& header) const {
     const std::string where = root_ + "/headroom";
-    const int schema = read_whole<int>(json_member(header, "schema", where), where + "/schema");
+    const int schema = json_member_as<int>(header, "schema", where);
     if (schema > kRecordSchema) {
       throw Error(
           fmt::format("{}: written in schema {} by headroom {}; this headroom reads schemas up to {}; use a "
@@ -89,8 +90,8 @@ class FileReader {
       if (!places_[i]) continue;
       const std::size_t place = *places_[i];
       if (place >= environments_.size()) {
-        refuse(fmt::format("{}/records/{}", root_, i), "environment",
-               fmt::format("is {} where the file has {} environments", place, environments_.size()));
+        throw Error(fmt::format("{}/records/{}/environment: is {} where the file has {} environments", root_,
+                                i, place, environments_.size()));
       }
       records_[i].environment = environments_[place];
     }
@@ -121,9 +122,7 @@ StreamedRecord read_record(JsonStream& stream, const std::string& where) {
   });
   StreamedRecord result{read_record(rest, where), std::nullopt};
   result.record.samples = std::move(samples);
-  if (const Json* index = optional_member(rest, "environment", where)) {
-    result.environment = read_whole<std::size_t>(*index, where + "/environment");
-  }
+  result.environment = json_member_or<std::optional<std::size_t>>(rest, "environment", std::nullopt, where);
   return result;
 }
 

@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "headroom/base/error.h"
-#include "headroom/record/json_fields.h"
+#include "headroom/base/json_codec.h"
+#include "headroom/record/noise_columns.h"
 #include "headroom/record/number_column.h"
 
 namespace headroom::record_json {
@@ -46,13 +48,11 @@ class SamplesReader {
       } else if (key == "rounds" && stream_.peek() != 'n') {
         process.rounds = column(wholes_, path);
       } else if (key == "noise" && stream_.peek() != 'n') {
-        require('{', path, "an object");
         has_noise = true;
-        stream_.members([&](const std::string& name) { read_noise(name, path, process.noise); });
+        read_columns(path, process.noise, kNoiseColumns);
       } else if (key == "device" && stream_.peek() != 'n') {
-        require('{', path, "an object");
         has_device = true;
-        stream_.members([&](const std::string& name) { read_device(name, path, process.device); });
+        read_columns(path, process.device, kDeviceColumns);
       } else if (key == "pid" || key == "iterations" || key == "warmup") {
         read_whole_one(key, path, process);
       } else {
@@ -68,17 +68,19 @@ class SamplesReader {
   void read_whole_one(const std::string& key, const std::string& path, ProcessSamples& process) {
     const Json value = stream_.value();
     if (value.is_null()) return;
-    if (key == "pid") process.pid = read_whole<std::int64_t>(value, path);
-    if (key == "iterations") process.iterations = read_whole<std::uint64_t>(value, path);
-    if (key == "warmup") process.warmup = read_whole<std::size_t>(value, path);
+    const JsonPath place(path);
+    if (key == "pid")
+      process.pid = json_whole<std::int64_t>(value, place, std::numeric_limits<std::int64_t>::min());
+    if (key == "iterations") process.iterations = json_to<std::uint64_t>(value, place);
+    if (key == "warmup") process.warmup = json_to<std::size_t>(value, place);
   }
 
   void check_lengths(const ProcessSamples& process) const {
     const std::size_t count = process.values.size();
-    if (process.warmup > count) refuse(path_, "warmup", "is more than there are samples");
+    if (process.warmup > count) throw Error(path_ + "/warmup: is more than there are samples");
     const auto require_count = [&](std::size_t found, const std::string& name) {
       if (found == count) return;
-      refuse(path_, name.c_str(), fmt::format("has {} values where the samples are {}", found, count));
+      throw Error(fmt::format("{}/{}: has {} values where the samples are {}", path_, name, found, count));
     };
     if (!process.rounds.empty()) require_count(process.rounds.size(), "rounds");
     for (const auto& [name, size] : noise_columns_) require_count(size, name);
@@ -102,42 +104,23 @@ class SamplesReader {
     noise_columns_.emplace_back(path.substr(path_.size() + 1), buffer.size());
   }
 
-  void read_noise(const std::string& key, const std::string& where, std::vector<SampleNoise>& noise) {
-    const std::string path = where + "/" + key;
-    if (stream_.peek() == 'n') {
-      stream_.skip_value();
-    } else if (key == "steal_ms") {
-      read_column(doubles_, &SampleNoise::steal_ms, path, noise);
-    } else if (key == "involuntary_switches") {
-      read_column(wholes_, &SampleNoise::involuntary_switches, path, noise);
-    } else if (key == "page_faults") {
-      read_column(wholes_, &SampleNoise::page_faults, path, noise);
-    } else if (key == "frequency_mhz") {
-      read_column(doubles_, &SampleNoise::frequency_mhz, path, noise);
-    } else if (key == "placement_ns") {
-      read_column(doubles_, &SampleNoise::placement_ns, path, noise);
-    } else {
-      stream_.skip_value();
-    }
-  }
-
-  void read_device(const std::string& key, const std::string& where, std::vector<DeviceNoise>& device) {
-    const std::string path = where + "/" + key;
-    if (stream_.peek() == 'n') {
-      stream_.skip_value();
-    } else if (key == "sm_mhz") {
-      read_column(doubles_, &DeviceNoise::sm_mhz, path, device);
-    } else if (key == "memory_mhz") {
-      read_column(doubles_, &DeviceNoise::memory_mhz, path, device);
-    } else if (key == "power_w") {
-      read_column(doubles_, &DeviceNoise::power_w, path, device);
-    } else if (key == "temperature_c") {
-      read_column(doubles_, &DeviceNoise::temperature_c, path, device);
-    } else if (key == "throttle") {
-      read_column(wholes_, &DeviceNoise::throttle, path, device);
-    } else {
-      stream_.skip_value();
-    }
+  template <typename Noise, typename Columns>
+  void read_columns(const std::string& where, std::vector<Noise>& noise, const Columns& columns) {
+    require('{', where, "an object");
+    stream_.members([&](const std::string& key) {
+      bool is_taken = false;
+      const auto take = [&](const auto& column) {
+        if (is_taken || key != column.first || stream_.peek() == 'n') return;
+        is_taken = true;
+        if constexpr (std::is_same_v<decltype(column.second), double Noise::*>) {
+          read_column(doubles_, column.second, where + "/" + key, noise);
+        } else {
+          read_column(wholes_, column.second, where + "/" + key, noise);
+        }
+      };
+      std::apply([&](const auto&... column) { (take(column), ...); }, columns);
+      if (!is_taken) stream_.skip_value();
+    });
   }
 
   JsonStream& stream_;

@@ -4,14 +4,11 @@
 namespace headroom {
 
 Json to_json(const BlasLibrary& blas) {
-  return {{"name", blas.name}, {"version", blas.version}, {"file", blas.file}};
+  return json_of(blas);
 }
 
 std::optional<BlasLibrary> blas_of_json(const Json& json) {
-  if (!json.contains("blas")) return std::nullopt;
-  const Json& blas = json_member(json, "blas", "");
-  return BlasLibrary{json_string(blas, "name", "/blas"), json_string_or(blas, "version", "", "/blas"),
-                     json_string_or(blas, "file", "", "/blas")};
+  return json_member_or<std::optional<BlasLibrary>>(json, "blas", std::nullopt, "");
 }
 
 }  // namespace headroom

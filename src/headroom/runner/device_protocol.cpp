@@ -1,61 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom/runner/device_protocol.h"
 
-#include <utility>
-
-#include "headroom/base/json_numbers.h"
+#include "headroom/base/json_codec.h"
 
 namespace headroom {
-namespace {
 
-constexpr std::pair<const char*, std::string DeviceDescription::*> kTexts[] = {
-    {"name", &DeviceDescription::name},
-    {"uuid", &DeviceDescription::uuid},
-    {"pci_bus_id", &DeviceDescription::pci_bus_id},
-    {"driver", &DeviceDescription::driver},
-    {"cuda", &DeviceDescription::cuda},
-    {"compute_capability", &DeviceDescription::compute_capability},
-    {"ecc", &DeviceDescription::ecc},
-    {"mig", &DeviceDescription::mig},
+template <>
+struct JsonMembers<DeviceDescription> {
+  using D = DeviceDescription;
+  static constexpr std::tuple kTable{sparse("name", &D::name),
+                                     sparse("uuid", &D::uuid),
+                                     sparse("pci_bus_id", &D::pci_bus_id),
+                                     sparse("driver", &D::driver),
+                                     sparse("cuda", &D::cuda),
+                                     sparse("compute_capability", &D::compute_capability),
+                                     sparse("ecc", &D::ecc),
+                                     sparse("mig", &D::mig),
+                                     sparse("memory_bytes", &D::memory_bytes),
+                                     sparse("l2_bytes", &D::l2_bytes),
+                                     sparse("multiprocessors", &D::multiprocessors),
+                                     sparse("memory_bus_bits", &D::memory_bus_bits),
+                                     sparse("max_sm_mhz", &D::max_sm_mhz),
+                                     sparse("max_memory_mhz", &D::max_memory_mhz),
+                                     sparse("power_limit_w", &D::power_limit_w)};
 };
-constexpr std::pair<const char*, std::int64_t DeviceDescription::*> kWholes[] = {
-    {"memory_bytes", &DeviceDescription::memory_bytes},
-    {"l2_bytes", &DeviceDescription::l2_bytes},
-    {"multiprocessors", &DeviceDescription::multiprocessors},
-    {"memory_bus_bits", &DeviceDescription::memory_bus_bits},
-};
-constexpr std::pair<const char*, double DeviceDescription::*> kNumbers[] = {
-    {"max_sm_mhz", &DeviceDescription::max_sm_mhz},
-    {"max_memory_mhz", &DeviceDescription::max_memory_mhz},
-    {"power_limit_w", &DeviceDescription::power_limit_w},
-};
-
-}  // namespace
 
 Json to_json(const DeviceDescription& device) {
-  Json json = Json::object();
-  for (const auto& [key, member] : kTexts) {
-    if (!(device.*member).empty()) json[key] = device.*member;
-  }
-  for (const auto& [key, member] : kWholes) {
-    if (device.*member != 0) json[key] = device.*member;
-  }
-  for (const auto& [key, member] : kNumbers) {
-    if (device.*member != 0) json[key] = device.*member;
-  }
-  return json;
+  return json_of(device);
 }
 
 DeviceDescription device_from_json(const Json& json) {
-  const std::string where = "/devices";
-  if (!json.is_object()) throw Error(where + ": expected objects");
-  DeviceDescription device;
-  for (const auto& [key, member] : kTexts) device.*member = json_string_or(json, key, "", where);
-  for (const auto& [key, member] : kWholes) {
-    if (json.contains(key)) device.*member = json_integer<std::int64_t>(json, key, where);
-  }
-  for (const auto& [key, member] : kNumbers) device.*member = json_number_or(json, key, 0, where);
-  return device;
+  return json_to<DeviceDescription>(json, JsonPath("/devices"));
 }
 
 }  // namespace headroom

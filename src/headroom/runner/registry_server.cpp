@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "headroom/base/json_numbers.h"
+#include "headroom/base/json_codec.h"
 #include "headroom/base/text.h"
 #include "headroom/runner/blas_protocol.h"
 #include "headroom/runner/device_protocol.h"
@@ -13,7 +13,7 @@ namespace headroom {
 namespace {
 
 int case_of(const Json& request) {
-  return json_integer<int>(request, "case", "request");
+  return json_member_as<int>(request, "case", "request");
 }
 
 }  // namespace
@@ -65,8 +65,9 @@ CaseThread& RegistryServer::prepared(const Json& request) {
 
 Json RegistryServer::sample(const Json& request) {
   CaseThread& made = prepared(request);
-  const SampleRequest wanted{json_integer<std::uint64_t>(request, "iterations", "request", 1),
-                             json_integer<std::uint64_t>(request, "lead_in", "request")};
+  const SampleRequest wanted{json_member_as<std::uint64_t>(request, "iterations", "request"),
+                             json_member_as<std::uint64_t>(request, "lead_in", "request")};
+  if (wanted.iterations == 0) throw Error("request/iterations: expected at least one");
   const SampleReply reply = made.sample(wanted);
   if (!reply.failure.empty()) require_survival(reply.failure);
   return to_json(reply);

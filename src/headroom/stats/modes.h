@@ -11,12 +11,16 @@ namespace headroom {
 struct Mode {
   double median = 0;
   double share = 0;  ///< of all values
+
+  bool operator==(const Mode&) const = default;
 };
 
 struct Modes {
   std::vector<Mode> groups;   ///< ascending; empty where the values are one group
   std::size_t changes = 0;    ///< how often the series goes from one group to another
   bool in_stretches = false;  ///< so seldom that chance does not explain it: the level changed meanwhile
+
+  bool operator==(const Modes&) const = default;
 };
 
 /// The groups that `values` (positive, in the order measured) fall into, if they are several: a program that

@@ -186,25 +186,4 @@ void dispatch(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* st
       [&](const at::Tensor& part, std::size_t place) { return wrap(part, plan->results[place]); });
 }
 
-const OpTraits& PropagationCache::traits(const c10::OperatorHandle& op) {
-  std::unique_ptr<const OpTraits>& found = ops_[&op.schema()];
-  if (!found) found = std::make_unique<const OpTraits>(traits_of(op));
-  return *found;
-}
-
-void PropagationCache::insert(std::unique_ptr<Plan> plan, std::uint64_t hash) {
-  std::unique_ptr<Plan>& first = plans_[hash];
-  plan->next = std::move(first);
-  first = std::move(plan);
-  ++size_;
-}
-
-void PropagationCache::clear() {
-  plans_.clear();
-  size_ = 0;
-}
-
-PropagationCache::PropagationCache() = default;
-PropagationCache::~PropagationCache() = default;
-
 }  // namespace headroom::torch_runner::dtensor

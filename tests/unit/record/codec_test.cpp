@@ -247,7 +247,7 @@ TEST(Codec, NamesThePathOfEachWrongField) {
       {"/records/0/samples/0/noise/steal_ms", Json::array({1}), "/noise/steal_ms: has 1 values"},
       {"/records/0/interval/low", nullptr, "/records/0/interval/low: expected a number, found null"},
       {"/records/0/limit/unstable", "no", "/records/0/limit/unstable: expected a boolean"},
-      {"/records/0/notes", Json::array({1}), "/records/0/notes: expected an array of strings"},
+      {"/records/0/notes", Json::array({1}), "/records/0/notes/0: expected a string"},
       {"/records/0/sums_in", "fp4", "/records/0/sums_in: expected one of 'bf16', 'f16', 'f32', 'f64'"},
       {"/records/0/kept_wrong", 1, "/records/0/kept_wrong: expected a boolean"},
       {"/records/0/stop", "tired", "/records/0/stop: expected one of"},

@@ -29,7 +29,7 @@ TEST(DeviceProtocol, WhatIsNotToldIsLeftOutAndWhatIsOfAnotherTypeIsNamed) {
   EXPECT_THAT(refusal(R"({"name": 3})"), testing::HasSubstr("/devices/name"));
   EXPECT_THAT(refusal(R"({"memory_bytes": -1})"), testing::HasSubstr("/devices/memory_bytes"));
   EXPECT_THAT(refusal(R"({"max_sm_mhz": "fast"})"), testing::HasSubstr("/devices/max_sm_mhz"));
-  EXPECT_THAT(refusal("[]"), testing::HasSubstr("/devices: expected objects"));
+  EXPECT_THAT(refusal("[]"), testing::HasSubstr("/devices: expected an object"));
 }
 
 }  // namespace

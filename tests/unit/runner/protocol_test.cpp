@@ -164,8 +164,9 @@ TEST(Protocol, CaseInfoComesBack) {
 TEST(Protocol, APrecisionThatIsNotKnownIsRefusedByName) {
   Json reply = to_json(PrepareReply{{}, CaseInfo{}});
   reply["info"]["sums_in"] = "fp4";
-  EXPECT_THAT(message_of([&] { prepare_reply_from_json(reply); }),
-              AllOf(HasSubstr("/info/sums_in"), HasSubstr("'fp4'"), HasSubstr("bf16, f16, f32 or f64")));
+  EXPECT_THAT(
+      message_of([&] { prepare_reply_from_json(reply); }),
+      AllOf(HasSubstr("/info/sums_in"), HasSubstr("'fp4'"), HasSubstr("'bf16', 'f16', 'f32', 'f64'")));
 }
 
 TEST(Protocol, ABlasComesBackAndNoneIsNone) {

@@ -28,12 +28,15 @@ Json round_of(const DdpStepRecords& step) {
   return {{"ranks", std::move(ranks)}, {"measurements", std::move(measurements)}};
 }
 
-Json result_of(const DdpSeries& series, bool with_bucket) {
+/// `buckets`, `runners`: of all series; what differs between them is told of each.
+Json result_of(const DdpSeries& series, const std::set<std::string>& buckets,
+               const std::set<std::string>& runners) {
   Json result = {{"model", series.model}, {"batch_size", number_or_text(series.batch_size)}};
   if (series.has_images() && series.image_size != kUsualImage) {
     result["image_size"] = number_or_text(series.image_size);
   }
-  if (with_bucket && !series.bucket.empty()) result["bucket_size"] = number_or_text(series.bucket);
+  if (runners.size() > 1) result["runner"] = series.runner;
+  if (buckets.size() > 1 && !series.bucket.empty()) result["bucket_size"] = number_or_text(series.bucket);
   Json rounds = Json::array();
   for (const DdpStepRecords& step : series.steps) {
     if (step.find("latency") != nullptr) rounds.push_back(round_of(step));
@@ -47,13 +50,14 @@ Json result_of(const DdpSeries& series, bool with_bucket) {
 std::string ddp_seed_report(const std::vector<Record>& records, const std::string& library,
                             const std::string& backend) {
   const std::vector<DdpSeries> all = ddp_series(records);
-  std::set<std::string> buckets;
+  std::set<std::string> buckets, runners;
   for (const DdpSeries& series : all) {
+    runners.insert(series.runner);
     if (!series.bucket.empty()) buckets.insert(series.bucket);
   }
   Json results = Json::array();
   for (const DdpSeries& series : all) {
-    if (series.without_ddp() != nullptr) results.push_back(result_of(series, buckets.size() > 1));
+    if (series.without_ddp() != nullptr) results.push_back(result_of(series, buckets, runners));
   }
   Json report = {{"pytorch_version", library.substr(library.find(' ') + 1)},
                  {"cuda_version", nullptr},

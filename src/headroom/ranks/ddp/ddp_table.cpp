@@ -217,7 +217,8 @@ std::string ddp_rank_table(const std::vector<Record>& records, std::size_t width
       const Record* latency = step.find("latency");
       if (latency == nullptr) continue;
       for (std::size_t rank = 0; rank < latency->samples.size(); ++rank) {
-        std::vector<std::string> cells{series.model, step.label(), std::to_string(rank)};
+        std::vector<std::string> cells{name_with_runner(*latency, records), step.label(),
+                                       std::to_string(rank)};
         for (const char* metric : {"latency", "without reduction", "forward", "backward", "wait", "step"}) {
           const Record* record = step.find(metric);
           cells.push_back(record == nullptr || rank >= record->samples.size()

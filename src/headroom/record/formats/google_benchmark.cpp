@@ -9,10 +9,10 @@
 #include <unordered_map>
 
 #include "headroom/base/error.h"
+#include "headroom/base/json_codec.h"
 #include "headroom/base/text.h"
 #include "headroom/record/imported_machine.h"
 #include "headroom/record/iso_time.h"
-#include "headroom/record/json_fields.h"
 #include "headroom/record/tool_json.h"
 #include "headroom/record/tool_record.h"
 
@@ -58,7 +58,7 @@ double nanoseconds_per_unit(const Json& object, const std::string& where) {
 }
 
 std::string failure_of(const Json& object, const std::string& where) {
-  if (record_json::read_bool_or(object, "error_occurred", false, where)) {
+  if (json_member_or<bool>(object, "error_occurred", false, where)) {
     return json_string_or(object, "error_message", "the benchmark reported an error", where);
   }
   const Json* skipped = object.find("skipped");
@@ -81,8 +81,8 @@ void add_counters(const Json& object, Run& run) {
 }
 
 void add_repetition(const Json& object, const std::string& where, Run& run) {
-  run.threads = record_json::read_whole_member<int>(object, "threads", where);
-  run.iterations = record_json::read_whole_member<std::uint64_t>(object, "iterations", where);
+  run.threads = json_member_or<int>(object, "threads", 0, where);
+  run.iterations = json_member_or<std::uint64_t>(object, "iterations", 0, where);
   run.label = json_string_or(object, "label", "", where);
   if (const std::string failure = failure_of(object, where); !failure.empty()) {
     run.failure = failure;
@@ -121,13 +121,13 @@ std::vector<Run> read_runs(const Json& document, const std::string& root) {
 
 std::shared_ptr<const Environment> read_environment(const Json& document, const std::string& root) {
   auto environment = std::make_shared<Environment>();
-  const Json* context = record_json::optional_member(document, "context", root);
+  const Json* context = json_optional(document, "context", root);
   if (context == nullptr) return environment;
   const std::string where = root + "/context";
   environment->timestamp = seconds_of_iso_time(json_string_or(*context, "date", "", where));
   Environment::Runner machine;
   machine.name = json_string_or(*context, "host_name", "", where);
-  machine.cpu_count = record_json::read_whole_member<std::uint32_t>(*context, "num_cpus", where);
+  machine.cpu_count = json_member_or<std::uint32_t>(*context, "num_cpus", 0, where);
   environment->machines.push_back(machine);
   environment->fingerprint = imported_fingerprint(environment->machines);
   environment->extra_info = plain_texts(*context);

@@ -7,9 +7,9 @@
 #include <map>
 
 #include "headroom/base/error.h"
+#include "headroom/base/json_codec.h"
 #include "headroom/base/text.h"
 #include "headroom/record/hyperfine_json.h"
-#include "headroom/record/json_fields.h"
 #include "headroom/record/tool_json.h"
 #include "headroom/record/tool_record.h"
 
@@ -45,10 +45,10 @@ std::string with_placeholders(const std::string& text,
 Command read_command(const Json& result, const std::string& where) {
   Command command;
   command.name = command.title = json_string(result, "command", where);
-  if (const Json* parameters = record_json::optional_member(result, "parameters", where)) {
+  if (const Json* parameters = json_optional(result, "parameters", where)) {
     for (const auto& [name, value] : plain_texts(*parameters)) command.parameters.emplace_back(name, value);
   }
-  if (record_json::optional_member(result, "exit_codes", where) == nullptr) return command;
+  if (json_optional(result, "exit_codes", where) == nullptr) return command;
   const Json& codes = json_array(result, "exit_codes", where);
   // null: ended by a signal.
   const auto failed = std::count_if(codes.begin(), codes.end(), [](const Json& code) { return code != 0; });
@@ -91,7 +91,7 @@ Record record_of(const Command& command, const std::string& metric, const std::s
 Record latency(const Json& result, const Command& command, const std::string& where) {
   Record record = record_of(command, "latency", "s");
   record.metric.headline = true;
-  if (record_json::optional_member(result, "times", where) != nullptr) {
+  if (json_optional(result, "times", where) != nullptr) {
     const std::string path = where + "/times";
     std::vector<double> times = read_times(json_array(result, "times", where), path);
     if (times.empty()) throw Error(path + ": is empty; there is nothing to read");
@@ -108,15 +108,15 @@ void add_records(const Json& result, const Command& command, const std::string& 
   records.push_back(latency(result, command, where));
   // Means over the runs: hyperfine keeps no samples of them, and 0 is what a short command takes.
   for (const char* key : {"user", "system"}) {
-    if (record_json::optional_member(result, key, where) == nullptr) continue;
+    if (json_optional(result, key, where) == nullptr) continue;
     Record record = record_of(command, std::string(key) + "_time", "s");
     set_value(record, finite_number(result, key, where));
     if (record.metric.value < 0) throw Error(fmt::format("{}/{}: expected a time from zero up", where, key));
     records.push_back(std::move(record));
   }
-  if (record_json::optional_member(result, "memory_usage_byte", where) != nullptr) {
+  if (json_optional(result, "memory_usage_byte", where) != nullptr) {
     Record record = record_of(command, "peak_memory", "B");
-    set_samples(record, record_json::read_numbers(result, "memory_usage_byte", where));
+    set_samples(record, json_member_as<std::vector<double>>(result, "memory_usage_byte", where));
     records.push_back(std::move(record));
   }
 }

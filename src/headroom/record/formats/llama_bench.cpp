@@ -6,10 +6,10 @@
 #include <map>
 
 #include "headroom/base/error.h"
+#include "headroom/base/json_codec.h"
 #include "headroom/base/text.h"
 #include "headroom/record/imported_machine.h"
 #include "headroom/record/iso_time.h"
-#include "headroom/record/json_fields.h"
 #include "headroom/record/tool_json.h"
 #include "headroom/record/tool_record.h"
 
@@ -64,7 +64,7 @@ Record read_case(const Json& object, const std::string& where) {
   record.model.backend = text_of(object, object.contains("backends") ? "backends" : "backend");
   record.model.extra_info = {{"model_filename", file}};
   record.benchmark.mode = "inference";
-  record.threads = record_json::read_whole_member<int>(object, "n_threads", where);
+  record.threads = json_member_or<int>(object, "n_threads", 0, where);
   record.device = text_of(object, "gpu_info").empty() ? "cpu" : "gpu";
   for (const char* axis : {"n_prompt", "n_gen"}) record.axes.emplace_back(axis, text_of(object, axis));
   for (const auto& [axis, usual] : kAxes) {
@@ -75,7 +75,7 @@ Record read_case(const Json& object, const std::string& where) {
 }
 
 std::vector<double> read_samples_ns(const Json& object, const std::string& where) {
-  if (record_json::optional_member(object, "samples_ns", where) == nullptr) return {};
+  if (json_optional(object, "samples_ns", where) == nullptr) return {};
   return read_times(json_array(object, "samples_ns", where), where + "/samples_ns");
 }
 

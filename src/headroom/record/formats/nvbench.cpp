@@ -13,9 +13,9 @@
 
 #include "headroom/base/compressed_file.h"
 #include "headroom/base/error.h"
+#include "headroom/base/json_codec.h"
 #include "headroom/base/text.h"
 #include "headroom/record/imported_machine.h"
-#include "headroom/record/json_fields.h"
 #include "headroom/record/tool_json.h"
 #include "headroom/record/tool_record.h"
 
@@ -43,12 +43,12 @@ struct NvbenchFile {
 /// Values are written as texts, by newer versions and for some types as numbers.
 Summaries read_summaries(const Json& state, const std::string& where) {
   Summaries summaries;
-  if (record_json::optional_member(state, "summaries", where) == nullptr) return summaries;
+  if (json_optional(state, "summaries", where) == nullptr) return summaries;
   std::size_t position = 0;
   for (const Json& summary : json_array(state, "summaries", where)) {
     const std::string path = fmt::format("{}/summaries/{}", where, position++);
     auto& data = summaries[json_string(summary, "tag", path)];
-    if (record_json::optional_member(summary, "data", path) == nullptr) continue;
+    if (json_optional(summary, "data", path) == nullptr) continue;
     for (const Json& item : json_array(summary, "data", path)) {
       data[json_string(item, "name", path + "/data")] =
           plain_text(json_member(item, "value", path + "/data"));
@@ -129,14 +129,14 @@ Record read_case(const std::string& benchmark, const Json& state, const NvbenchF
   Record record = headline_record(kTool, benchmark, "latency", "s");
   record.environment = file.environment;
   record.device = "cuda";
-  if (record_json::optional_member(state, "device", where) != nullptr) {
-    const auto id = record_json::read_whole<std::int64_t>(state["device"], where + "/device");
+  if (json_optional(state, "device", where) != nullptr) {
+    const auto id = json_member_as<std::int64_t>(state, "device", where);
     if (const auto device = file.devices.find(id); device != file.devices.end()) {
       record.device = device->second.label;
       record.benchmark.extra_info["arch"] = device->second.name;
     }
   }
-  if (record_json::optional_member(state, "axis_values", where) == nullptr) return record;
+  if (json_optional(state, "axis_values", where) == nullptr) return record;
   for (const Json& axis : json_array(state, "axis_values", where)) {
     const std::string path = where + "/axis_values";
     record.axes.emplace_back(json_string(axis, "name", path), plain_text(json_member(axis, "value", path)));
@@ -171,7 +171,7 @@ void set_time(Record& record, const Summaries& summaries, std::string_view kind,
 void add_state(const std::string& benchmark, const Json& state, const NvbenchFile& file,
                const std::string& where, std::vector<Record>& records) {
   Record record = read_case(benchmark, state, file, where);
-  if (record_json::read_bool_or(state, "is_skipped", false, where)) {
+  if (json_member_or<bool>(state, "is_skipped", false, where)) {
     record.outcome = {Outcome::Kind::kSkipped,
                       json_string_or(state, "skip_reason", "nvbench skipped it", where)};
     records.push_back(std::move(record));
@@ -207,18 +207,18 @@ NvbenchFile read_head(const Json& document, const std::string& source) {
   NvbenchFile file;
   file.path = source;
   auto environment = std::make_shared<Environment>();
-  if (const Json* meta = record_json::optional_member(document, "meta", root)) {
-    environment->command = record_json::read_strings(*meta, "argv", root + "/meta");
-    if (const Json* version = record_json::optional_member(*meta, "version", root + "/meta")) {
+  if (const Json* meta = json_optional(document, "meta", root)) {
+    environment->command = json_member_or<std::vector<std::string>>(*meta, "argv", {}, root + "/meta");
+    if (const Json* version = json_optional(*meta, "version", root + "/meta")) {
       for (const auto& [name, value] : plain_texts(*version))
         environment->extra_info[name + "_version"] = value;
     }
   }
-  if (record_json::optional_member(document, "devices", root) != nullptr) {
+  if (json_optional(document, "devices", root) != nullptr) {
     const Json& devices = json_array(document, "devices", root);
     for (const Json& device : devices) {
       const std::string where = root + "/devices";
-      const auto id = record_json::read_whole_member<std::int64_t>(device, "id", where);
+      const auto id = json_member_or<std::int64_t>(device, "id", 0, where);
       file.devices[id] = {json_string_or(device, "name", "", where),
                           devices.size() == 1 ? "cuda" : fmt::format("cuda:{}", id)};
     }

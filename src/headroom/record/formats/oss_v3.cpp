@@ -122,11 +122,11 @@ void add_upload_fields(const Environment& environment, const std::string& device
         machine.type = machine.gpu_info;
       }
       if (!environment.fingerprint.empty()) machine.extra_info[kFingerprintKey] = environment.fingerprint;
-      runners.push_back(record_json::write_machine(machine));
+      runners.push_back(json_of(machine));
     }
     json["runners"] = std::move(runners);
   }
-  if (!environment.dependencies.empty()) json["dependencies"] = record_json::write_dependencies(environment);
+  if (!environment.dependencies.empty()) json["dependencies"] = json_of(environment.dependencies);
 }
 
 Json oss_json(const Record& record) {

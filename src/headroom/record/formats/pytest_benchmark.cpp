@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 
 #include "headroom/base/error.h"
+#include "headroom/base/json_codec.h"
 #include "headroom/base/text.h"
 #include "headroom/record/imported_machine.h"
 #include "headroom/record/iso_time.h"
-#include "headroom/record/json_fields.h"
 #include "headroom/record/tool_json.h"
 #include "headroom/record/tool_record.h"
 
@@ -17,21 +17,20 @@ namespace {
 std::shared_ptr<const Environment> read_environment(const Json& document, const std::string& root) {
   auto environment = std::make_shared<Environment>();
   environment->timestamp = seconds_of_iso_time(json_string_or(document, "datetime", "", root));
-  if (const Json* commit = record_json::optional_member(document, "commit_info", root)) {
+  if (const Json* commit = json_optional(document, "commit_info", root)) {
     environment->git_sha = json_string_or(*commit, "id", "", root + "/commit_info");
     environment->git_branch = json_string_or(*commit, "branch", "", root + "/commit_info");
     environment->git_repo = json_string_or(*commit, "project", "", root + "/commit_info");
   }
-  if (const Json* info = record_json::optional_member(document, "machine_info", root)) {
+  if (const Json* info = json_optional(document, "machine_info", root)) {
     const std::string where = root + "/machine_info";
     environment->extra_info = plain_texts(*info);
     Environment::Runner machine;
     machine.name = json_string_or(*info, "node", "", where);
     machine.type = json_string_or(*info, "machine", "", where);
-    if (const Json* cpu = record_json::optional_member(*info, "cpu", where);
-        cpu != nullptr && cpu->is_object()) {
+    if (const Json* cpu = json_optional(*info, "cpu", where); cpu != nullptr && cpu->is_object()) {
       machine.cpu_info = json_string_or(*cpu, "brand_raw", "", where + "/cpu");
-      machine.cpu_count = record_json::read_whole_member<std::uint32_t>(*cpu, "count", where + "/cpu");
+      machine.cpu_count = json_member_or<std::uint32_t>(*cpu, "count", 0, where + "/cpu");
     }
     environment->machines.push_back(machine);
     environment->fingerprint = imported_fingerprint(environment->machines);
@@ -46,10 +45,10 @@ std::shared_ptr<const Environment> read_environment(const Json& document, const 
 Record read_benchmark(const Json& benchmark, const std::string& where) {
   const char* key = benchmark.contains("fullname") ? "fullname" : "name";
   Record record = headline_record("pytest-benchmark", json_string(benchmark, key, where), "latency", "s");
-  if (const Json* parameters = record_json::optional_member(benchmark, "params", where)) {
+  if (const Json* parameters = json_optional(benchmark, "params", where)) {
     for (const auto& [name, value] : plain_texts(*parameters)) record.axes.emplace_back(name, value);
   }
-  if (const Json* extra = record_json::optional_member(benchmark, "extra_info", where)) {
+  if (const Json* extra = json_optional(benchmark, "extra_info", where)) {
     record.benchmark.extra_info = plain_texts(*extra);
   }
   const std::string group = json_string_or(benchmark, "group", "", where);
@@ -57,10 +56,9 @@ Record read_benchmark(const Json& benchmark, const std::string& where) {
 
   const Json& stats = json_member(benchmark, "stats", where);
   const std::string path = where + "/stats";
-  if (const Json* data = record_json::optional_member(stats, "data", path);
-      data != nullptr && !data->empty()) {
+  if (const Json* data = json_optional(stats, "data", path); data != nullptr && !data->empty()) {
     set_samples(record, read_times(*data, path + "/data"),
-                record_json::read_whole_member<std::uint64_t>(stats, "iterations", path));
+                json_member_or<std::uint64_t>(stats, "iterations", 0, path));
   } else {
     set_value(record, require_time(finite_number(stats, "median", path), path + "/median"));
   }

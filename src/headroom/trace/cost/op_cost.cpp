@@ -2,199 +2,98 @@
 #include "headroom/trace/cost/op_cost.h"
 
 #include <algorithm>
-#include <array>
 #include <string>
+#include <variant>
 
 #include "headroom/trace/cost/op_cost_formulas.h"
 
 namespace headroom::trace {
 namespace {
 
+// Where each operator has what, by its schema (native_functions.yaml).
+constexpr ProductArguments kPlainProduct{0, 1};
+constexpr ProductArguments kAddedProduct{1, 2, 0};
+constexpr ConvolutionArguments kMiopenConvolution{0, 1, 2, 4, 3, 5, -1};
+constexpr ConvolutionArguments kDepthwiseConvolution{0, 1, 3, 4, 5, 6, -1};
+constexpr ConvolutionArguments kConvolution{0, 1, 2, 3, 4, 5, 6};
+
 using Formula = std::optional<OpCost> (*)(const OpCall&);
-struct Entry {
+struct Operator {
   std::string_view name;
-  Formula cost;
+  std::variant<Formula, ProductArguments, ConvolutionArguments, AttentionArguments, CopyArguments,
+               SoftmaxArguments, NormArguments>
+      cost;
 };
 
-// Where each operator has what, by its schema (native_functions.yaml).
-constexpr std::array kProducts{Entry{"mm",
-                                     [](const OpCall& call) {
-                                       return product_cost(call, {0, 1}, false);
-                                     }},
-                               Entry{"matmul",
-                                     [](const OpCall& call) {
-                                       return product_cost(call, {0, 1}, false);
-                                     }},
-                               Entry{"bmm",
-                                     [](const OpCall& call) {
-                                       return product_cost(call, {0, 1}, false);
-                                     }},
-                               Entry{"mv",
-                                     [](const OpCall& call) {
-                                       return product_cost(call, {0, 1}, false);
-                                     }},
-                               Entry{"dot",
-                                     [](const OpCall& call) {
-                                       return product_cost(call, {0, 1}, false);
-                                     }},
-                               Entry{"_int_mm",
-                                     [](const OpCall& call) {
-                                       return product_cost(call, {0, 1}, false);
-                                     }},
-                               Entry{"addmm",
-                                     [](const OpCall& call) {
-                                       return product_cost(call, {1, 2, 0}, false);
-                                     }},
-                               Entry{"_addmm_activation",
-                                     [](const OpCall& call) {
-                                       return product_cost(call, {1, 2, 0}, false);
-                                     }},
-                               Entry{"addmv",
-                                     [](const OpCall& call) {
-                                       return product_cost(call, {1, 2, 0}, false);
-                                     }},
-                               Entry{"baddbmm",
-                                     [](const OpCall& call) {
-                                       return product_cost(call, {1, 2, 0}, false);
-                                     }},
-                               Entry{"linear",
-                                     [](const OpCall& call) {
-                                       return product_cost(call, {0, 1, 2}, true);
-                                     }},
-                               Entry{"cudnn_convolution",
-                                     [](const OpCall& call) {
-                                       return convolution_cost(call, {0, 1, -1, 3, 2, 4, -1});
-                                     }},
-                               Entry{"cudnn_convolution_relu",
-                                     [](const OpCall& call) {
-                                       return convolution_cost(call, {0, 1, 2, 3, 4, 5, -1});
-                                     }},
-                               Entry{"miopen_convolution",
-                                     [](const OpCall& call) {
-                                       return convolution_cost(call, {0, 1, 2, 4, 3, 5, -1});
-                                     }},
-                               Entry{"miopen_depthwise_convolution",
-                                     [](const OpCall& call) {
-                                       return convolution_cost(call, {0, 1, 2, 4, 3, 5, -1});
-                                     }},
-                               Entry{"_conv_depthwise2d",
-                                     [](const OpCall& call) {
-                                       return convolution_cost(call, {0, 1, 3, 4, 5, 6, -1});
-                                     }},
-                               Entry{"conv_depthwise3d",
-                                     [](const OpCall& call) {
-                                       return convolution_cost(call, {0, 1, 3, 4, 5, 6, -1});
-                                     }},
-                               Entry{"convolution",
-                                     [](const OpCall& call) {
-                                       return convolution_cost(call, {0, 1, 2, 3, 4, 5, 6});
-                                     }},
-                               Entry{"_convolution",
-                                     [](const OpCall& call) {
-                                       return convolution_cost(call, {0, 1, 2, 3, 4, 5, 6});
-                                     }},
-                               Entry{"convolution_backward", convolution_backward_cost},
-                               Entry{"_flash_attention_forward",
-                                     [](const OpCall& call) {
-                                       return attention_cost(call, {0, 8, false, 3});
-                                     }},
-                               Entry{"_flash_attention_backward",
-                                     [](const OpCall& call) {
-                                       return attention_cost(call, {1, 11, false, 6, true});
-                                     }},
-                               Entry{"_scaled_dot_product_flash_attention",
-                                     [](const OpCall& call) {
-                                       return attention_cost(call, {0, 4, true});
-                                     }},
-                               Entry{"_scaled_dot_product_flash_attention_backward",
-                                     [](const OpCall& call) {
-                                       return attention_cost(call, {1, 11, true, 6, true});
-                                     }},
-                               Entry{"_efficient_attention_forward",
-                                     [](const OpCall& call) {
-                                       return attention_cost(call, {0, 9, false, 4});
-                                     }},
-                               Entry{"_efficient_attention_backward",
-                                     [](const OpCall& call) {
-                                       return attention_cost(call, {1, 14, false, 6, true});
-                                     }},
-                               Entry{"_scaled_dot_product_efficient_attention",
-                                     [](const OpCall& call) {
-                                       return attention_cost(call, {0, 6, true});
-                                     }},
-                               Entry{"_scaled_dot_product_cudnn_attention",
-                                     [](const OpCall& call) {
-                                       return attention_cost(call, {0, 6, true});
-                                     }},
-                               Entry{"_cudnn_attention_forward", [](const OpCall& call) {
-                                       return attention_cost(call, {0, 10, true, 4});
-                                     }}};
+// clang-format off
+constexpr Operator kOperators[] = {
+    {"mm", kPlainProduct},
+    {"matmul", kPlainProduct},
+    {"bmm", kPlainProduct},
+    {"mv", kPlainProduct},
+    {"dot", kPlainProduct},
+    {"_int_mm", kPlainProduct},
+    {"addmm", kAddedProduct},
+    {"_addmm_activation", kAddedProduct},
+    {"addmv", kAddedProduct},
+    {"baddbmm", kAddedProduct},
+    {"linear", ProductArguments{0, 1, 2, true}},
+    {"cudnn_convolution", ConvolutionArguments{0, 1, -1, 3, 2, 4, -1}},
+    {"cudnn_convolution_relu", ConvolutionArguments{0, 1, 2, 3, 4, 5, -1}},
+    {"miopen_convolution", kMiopenConvolution},
+    {"miopen_depthwise_convolution", kMiopenConvolution},
+    {"_conv_depthwise2d", kDepthwiseConvolution},
+    {"conv_depthwise3d", kDepthwiseConvolution},
+    {"convolution", kConvolution},
+    {"_convolution", kConvolution},
+    {"convolution_backward", &convolution_backward_cost},
+    {"_flash_attention_forward", AttentionArguments{0, 8, false, 3}},
+    {"_flash_attention_backward", AttentionArguments{1, 11, false, 6, true}},
+    {"_scaled_dot_product_flash_attention", AttentionArguments{0, 4, true}},
+    {"_scaled_dot_product_flash_attention_backward", AttentionArguments{1, 11, true, 6, true}},
+    {"_efficient_attention_forward", AttentionArguments{0, 9, false, 4}},
+    {"_efficient_attention_backward", AttentionArguments{1, 14, false, 6, true}},
+    {"_scaled_dot_product_efficient_attention", AttentionArguments{0, 6, true}},
+    {"_scaled_dot_product_cudnn_attention", AttentionArguments{0, 6, true}},
+    {"_cudnn_attention_forward", AttentionArguments{0, 10, true, 4}},
+    {"fill", &fill_cost},
+    {"zero", &fill_cost},
+    {"copy", CopyArguments{1, 0}},
+    {"clone", CopyArguments{0, 0}},
+    {"_softmax", SoftmaxArguments{false}},
+    {"_log_softmax", SoftmaxArguments{false}},
+    {"_softmax_backward_data", SoftmaxArguments{true}},
+    {"_log_softmax_backward_data", SoftmaxArguments{true}},
+    {"native_layer_norm", NormArguments{0, -1, 2, 2}},
+    {"native_layer_norm_backward", NormArguments{1, 0, 3, 4}},
+    {"native_batch_norm", NormArguments{0, -1, 1, 4}},
+    {"cudnn_batch_norm", NormArguments{0, -1, 1, 4}},
+    {"miopen_batch_norm", NormArguments{0, -1, 1, 4}},
+    {"native_batch_norm_backward", NormArguments{1, 0, 2, 5}},
+    {"cudnn_batch_norm_backward", NormArguments{0, 1, 2, 5}},
+    {"miopen_batch_norm_backward", NormArguments{0, 1, 2, 5}},
+    {"native_group_norm", NormArguments{0, -1, 1, 2}},
+    {"native_group_norm_backward", NormArguments{1, 0, 2, 3}},
+    {"embedding", &embedding_cost},
+    {"index_select", &index_select_cost},
+};
+// clang-format on
 
-constexpr std::array kMemoryBound{
-    Entry{"fill", fill_cost},
-    Entry{"zero", fill_cost},
-    Entry{"copy", [](const OpCall& call) { return copy_cost(call, 1, 0); }},
-    Entry{"clone", [](const OpCall& call) { return copy_cost(call, 0, 0); }},
-    Entry{"_softmax", [](const OpCall& call) { return softmax_cost(call, false); }},
-    Entry{"_log_softmax", [](const OpCall& call) { return softmax_cost(call, false); }},
-    Entry{"_softmax_backward_data", [](const OpCall& call) { return softmax_cost(call, true); }},
-    Entry{"_log_softmax_backward_data", [](const OpCall& call) { return softmax_cost(call, true); }},
-    Entry{"native_layer_norm",
-          [](const OpCall& call) {
-            return norm_cost(call, {0, -1, 2, 2});
-          }},
-    Entry{"native_layer_norm_backward",
-          [](const OpCall& call) {
-            return norm_cost(call, {1, 0, 3, 4});
-          }},
-    Entry{"native_batch_norm",
-          [](const OpCall& call) {
-            return norm_cost(call, {0, -1, 1, 4});
-          }},
-    Entry{"cudnn_batch_norm",
-          [](const OpCall& call) {
-            return norm_cost(call, {0, -1, 1, 4});
-          }},
-    Entry{"miopen_batch_norm",
-          [](const OpCall& call) {
-            return norm_cost(call, {0, -1, 1, 4});
-          }},
-    Entry{"native_batch_norm_backward",
-          [](const OpCall& call) {
-            return norm_cost(call, {1, 0, 2, 5});
-          }},
-    Entry{"cudnn_batch_norm_backward",
-          [](const OpCall& call) {
-            return norm_cost(call, {0, 1, 2, 5});
-          }},
-    Entry{"miopen_batch_norm_backward",
-          [](const OpCall& call) {
-            return norm_cost(call, {0, 1, 2, 5});
-          }},
-    Entry{"native_group_norm",
-          [](const OpCall& call) {
-            return norm_cost(call, {0, -1, 1, 2});
-          }},
-    Entry{"native_group_norm_backward",
-          [](const OpCall& call) {
-            return norm_cost(call, {1, 0, 2, 3});
-          }},
-    Entry{"embedding", embedding_cost},
-    Entry{"index_select", index_select_cost}};
-
-template <typename Table>
-auto find_in(const Table& table, std::string_view name) {
-  const auto found = std::ranges::find(table, name, [](const auto& entry) { return entry.name; });
-  return found == table.end() ? nullptr : &*found;
+std::optional<OpCost> cost_by(Formula formula, const OpCall& call) {
+  return formula(call);
+}
+template <typename Arguments>
+std::optional<OpCost> cost_by(const Arguments& where, const OpCall& call) {
+  return cost_of(call, where);
 }
 
 std::optional<OpCost> aten_cost(const OpCall& call, std::string_view name) {
   const bool is_in_place = name.ends_with('_') && !name.ends_with("__");
   if (is_in_place) name.remove_suffix(1);
   if (is_elementwise(name)) return elementwise_cost(call, name, is_in_place);
-  if (const Entry* entry = find_in(kProducts, name)) return entry->cost(call);
-  if (const Entry* entry = find_in(kMemoryBound, name)) return entry->cost(call);
-  return std::nullopt;
+  const auto found = std::ranges::find(kOperators, name, &Operator::name);
+  if (found == std::ranges::end(kOperators)) return std::nullopt;
+  return std::visit([&](const auto& cost) { return cost_by(cost, call); }, found->cost);
 }
 
 }  // namespace

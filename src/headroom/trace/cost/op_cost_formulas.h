@@ -25,10 +25,11 @@ std::optional<std::vector<std::int64_t>> integers_at(const OpCall& call, std::si
 /// Where the matrices are among the arguments.
 struct ProductArguments {
   std::size_t left, right;
-  int bias = -1;  ///< also read: the tensor that is added; -1 for none
+  int bias = -1;                     ///< also read: the tensor that is added; -1 for none
+  bool is_right_transposed = false;  ///< it is (n, k)
 };
-/// (..., m, k) x (k, n) or (b, m, k) x (b, k, n); with `is_right_transposed` the right one is (n, k).
-std::optional<OpCost> product_cost(const OpCall& call, ProductArguments where, bool is_right_transposed);
+/// (..., m, k) x (k, n) or (b, m, k) x (b, k, n).
+std::optional<OpCost> cost_of(const OpCall& call, const ProductArguments& where);
 
 struct ConvolutionArguments {
   std::size_t input, weight;
@@ -36,7 +37,7 @@ struct ConvolutionArguments {
   std::size_t stride, padding, dilation;
   int transposed;  ///< -1: never
 };
-std::optional<OpCost> convolution_cost(const OpCall& call, const ConvolutionArguments& where);
+std::optional<OpCost> cost_of(const OpCall& call, const ConvolutionArguments& where);
 /// Of aten::convolution_backward: the gradients that its output_mask asks for.
 std::optional<OpCost> convolution_backward_cost(const OpCall& call);
 /// Of one part of an old convolution's backward, the gradient of the input or that of the weight (each reads
@@ -51,7 +52,7 @@ struct AttentionArguments {
   int lengths = -1;    ///< argument that is a tensor where lengths vary within the batch
   bool is_backward = false;
 };
-std::optional<OpCost> attention_cost(const OpCall& call, const AttentionArguments& where);
+std::optional<OpCost> cost_of(const OpCall& call, const AttentionArguments& where);
 
 /// The peak that arithmetic outside of products is held against: double, or all the rest.
 MathType vector_math(std::string_view type);
@@ -62,17 +63,24 @@ bool is_elementwise(std::string_view name);
 std::optional<OpCost> elementwise_cost(const OpCall& call, std::string_view name, bool is_in_place);
 /// Writes the first argument.
 std::optional<OpCost> fill_cost(const OpCall& call);
-/// Reads argument `from` and writes argument `to`.
-std::optional<OpCost> copy_cost(const OpCall& call, std::size_t from, std::size_t to);
+
+struct CopyArguments {
+  std::size_t from, to;
+};
+std::optional<OpCost> cost_of(const OpCall& call, const CopyArguments& where);
+
+struct SoftmaxArguments {
+  bool is_backward;
+};
 /// Reads tensors and writes one of the size of the first of them.
-std::optional<OpCost> softmax_cost(const OpCall& call, bool is_backward);
+std::optional<OpCost> cost_of(const OpCall& call, const SoftmaxArguments& where);
 
 struct NormArguments {
   std::size_t input;
   int gradient = -1;                        ///< of the output: backward
   std::size_t first_parameter, parameters;  ///< weight, bias, statistics: read where they are tensors
 };
-std::optional<OpCost> norm_cost(const OpCall& call, const NormArguments& where);
+std::optional<OpCost> cost_of(const OpCall& call, const NormArguments& where);
 /// aten::embedding(weight, indices).
 std::optional<OpCost> embedding_cost(const OpCall& call);
 /// aten::index_select(self, dim, index).

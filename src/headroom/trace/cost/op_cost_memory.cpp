@@ -31,18 +31,18 @@ std::optional<OpCost> fill_cost(const OpCall& call) {
   return OpCost{0, bytes_of(*tensor), MathType::kF32, false};
 }
 
-std::optional<OpCost> copy_cost(const OpCall& call, std::size_t from, std::size_t to) {
-  const TensorArgument* source = tensor_at(call, from);
-  const TensorArgument* target = tensor_at(call, to);
+std::optional<OpCost> cost_of(const OpCall& call, const CopyArguments& where) {
+  const TensorArgument* source = tensor_at(call, where.from);
+  const TensorArgument* target = tensor_at(call, where.to);
   if (source == nullptr || target == nullptr) return std::nullopt;
   return OpCost{0, bytes_of(*source) + bytes_of(*target), MathType::kF32, false};
 }
 
-std::optional<OpCost> softmax_cost(const OpCall& call, bool is_backward) {
+std::optional<OpCost> cost_of(const OpCall& call, const SoftmaxArguments& where) {
   const TensorArgument* input = tensor_at(call, 0);
   if (input == nullptr) return std::nullopt;
   const double elements = elements_of(input->shape());
-  if (is_backward) return softmax_backward_cost(call, *input, elements);
+  if (where.is_backward) return softmax_backward_cost(call, *input, elements);
   const std::optional<bool> converts = flag_at(call, 2);
   const double width = element_bytes(input->type);
   if (width < 4 && !converts) return std::nullopt;  // half_to_float: the result may be twice as wide
@@ -50,7 +50,7 @@ std::optional<OpCost> softmax_cost(const OpCall& call, bool is_backward) {
                 vector_math(input->type), false};
 }
 
-std::optional<OpCost> norm_cost(const OpCall& call, const NormArguments& where) {
+std::optional<OpCost> cost_of(const OpCall& call, const NormArguments& where) {
   const TensorArgument* input = tensor_at(call, where.input);
   if (input == nullptr) return std::nullopt;
   const double elements = elements_of(input->shape());

@@ -64,7 +64,7 @@ std::optional<bool> causal_at(const OpCall& call, std::size_t index) {
 
 }  // namespace
 
-std::optional<OpCost> product_cost(const OpCall& call, ProductArguments where, bool is_right_transposed) {
+std::optional<OpCost> cost_of(const OpCall& call, const ProductArguments& where) {
   const TensorArgument* left = tensor_at(call, where.left);
   const TensorArgument* right = tensor_at(call, where.right);
   if (left == nullptr || right == nullptr) return std::nullopt;
@@ -72,8 +72,8 @@ std::optional<OpCost> product_cost(const OpCall& call, ProductArguments where, b
   if (a.empty() || b.empty() || b.size() > 3 || (b.size() == 3 && a.size() != 3)) return std::nullopt;
   const double k = at(a, a.size() - 1);
   const bool is_vector = b.size() == 1;
-  const double b_k = is_vector ? at(b, 0) : at(b, is_right_transposed ? b.size() - 1 : b.size() - 2);
-  const double n = is_vector ? 1 : at(b, is_right_transposed ? b.size() - 2 : b.size() - 1);
+  const double b_k = is_vector ? at(b, 0) : at(b, where.is_right_transposed ? b.size() - 1 : b.size() - 2);
+  const double n = is_vector ? 1 : at(b, where.is_right_transposed ? b.size() - 2 : b.size() - 1);
   if (k != b_k || (b.size() == 3 && a[0] != b[0])) return std::nullopt;
   const std::optional<MathType> math = math_type(left->type);
   if (!math || left->type != right->type) return std::nullopt;
@@ -85,7 +85,7 @@ std::optional<OpCost> product_cost(const OpCall& call, ProductArguments where, b
                 *math, true};
 }
 
-std::optional<OpCost> convolution_cost(const OpCall& call, const ConvolutionArguments& where) {
+std::optional<OpCost> cost_of(const OpCall& call, const ConvolutionArguments& where) {
   const TensorArgument* input = tensor_at(call, where.input);
   const TensorArgument* weight = tensor_at(call, where.weight);
   if (input == nullptr || weight == nullptr) return std::nullopt;
@@ -140,7 +140,7 @@ std::optional<OpCost> convolution_gradient_cost(const OpCall& parent) {
                 bytes_of(*input) + bytes_of(*gradient) + bytes_of(*weight), *math, true};
 }
 
-std::optional<OpCost> attention_cost(const OpCall& call, const AttentionArguments& where) {
+std::optional<OpCost> cost_of(const OpCall& call, const AttentionArguments& where) {
   const TensorArgument* query = tensor_at(call, where.query);
   const TensorArgument* key = tensor_at(call, where.query + 1);
   const TensorArgument* value = tensor_at(call, where.query + 2);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <charconv>
-#include <initializer_list>
+#include "headroom/trace/readers/event_details.h"
 
-#include "headroom/trace/readers/event_reader.h"
+#include <charconv>
 
 namespace headroom::trace::readers {
 namespace {
@@ -27,6 +26,89 @@ constexpr ArgumentMask kGpuArguments =
             Argument::kOccupancy, Argument::kRegisters, Argument::kGrid, Argument::kBlock);
 constexpr ArgumentMask kOpArguments =
     mask_of(Argument::kDims, Argument::kTypes, Argument::kStrides, Argument::kValues, Argument::kStack);
+
+std::uint32_t add_collective(EventValues& values, Batch& batch) {
+  Collective& collective = batch.collectives.emplace_back();
+  const auto name_of = [&](Argument argument, NameId& id) {
+    if (values.arguments.has(argument)) id = values.text(values.arguments[argument], batch);
+  };
+  name_of(Argument::kCollectiveName, collective.name);
+  name_of(Argument::kGroupName, collective.group);
+  name_of(Argument::kGroupRanks, collective.ranks);
+  name_of(Argument::kDtype, collective.dtype);
+  collective.elements_in = values.real(Argument::kElementsIn, -1);
+  collective.elements_out = values.real(Argument::kElementsOut, -1);
+  collective.group_size = values.whole<std::int32_t>(Argument::kGroupSize, -1);
+  return static_cast<std::uint32_t>(batch.collectives.size() - 1);
+}
+
+std::uint32_t add_gpu_detail(Needs needs, EventValues& values, std::uint32_t row, Batch& batch) {
+  GpuDetail& detail = batch.gpu.emplace_back();
+  detail.event = row;
+  detail.device = values.whole<std::int32_t>(Argument::kDevice, -1);
+  detail.stream = values.whole<std::int64_t>(Argument::kStream, -1);
+  detail.external_id = values.whole<std::int64_t>(Argument::kExternalId, -1);
+  if (has(needs, Needs::kGpuArguments)) {
+    detail.bytes = values.real(Argument::kBytes, -1);
+    detail.bandwidth_gb_s = values.real(Argument::kBandwidth, -1);
+    detail.blocks_per_sm = static_cast<float>(values.real(Argument::kBlocksPerSm, -1));
+    detail.warps_per_sm = static_cast<float>(values.real(Argument::kWarpsPerSm, -1));
+    detail.occupancy_percent = static_cast<float>(values.real(Argument::kOccupancy, -1));
+    detail.registers_per_thread = values.whole<std::int32_t>(Argument::kRegisters, -1);
+    read_triple(values.arguments[Argument::kGrid], detail.grid);
+    read_triple(values.arguments[Argument::kBlock], detail.block);
+    if (values.arguments.has(Argument::kCollectiveName)) detail.collective = add_collective(values, batch);
+  }
+  return static_cast<std::uint32_t>(batch.gpu.size() - 1);
+}
+
+std::uint32_t add_op_detail(Needs needs, EventValues& values, std::uint32_t row, Batch& batch) {
+  OpDetail detail{.event = row};
+  bool has_any = false;
+  const auto number = [&](Argument argument, std::int64_t& value) {
+    if (!values.arguments.has(argument)) return;
+    value = values.whole<std::int64_t>(argument, -1);
+    has_any = true;
+  };
+  number(Argument::kExternalId, detail.external_id);
+  number(Argument::kSequence, detail.sequence);
+  number(Argument::kForwardThread, detail.forward_thread);
+  const auto value = [&](Argument argument, NameId& id) {
+    if (!values.arguments.has(argument)) return;
+    id = values.json(values.arguments[argument], batch);
+    has_any = true;
+  };
+  if (has(needs, Needs::kOpArguments)) {
+    value(Argument::kDims, detail.dims);
+    value(Argument::kTypes, detail.types);
+    value(Argument::kStrides, detail.strides);
+    value(Argument::kValues, detail.values);
+    if (!without_quotes(values.arguments[Argument::kStack]).empty()) {
+      detail.stack = values.text(values.arguments[Argument::kStack], batch);
+      has_any = true;
+    }
+    if (values.arguments.has(Argument::kCollectiveName)) {
+      detail.collective = add_collective(values, batch);
+      has_any = true;
+    }
+  }
+  if (!has_any) return kNone;
+  batch.ops.push_back(detail);
+  return static_cast<std::uint32_t>(batch.ops.size() - 1);
+}
+
+std::uint32_t add_sync_detail(EventValues& values, std::uint32_t row, Batch& batch) {
+  SyncDetail& detail = batch.syncs.emplace_back();
+  detail.event = row;
+  if (values.arguments.has(Argument::kSyncKind))
+    detail.kind = values.text(values.arguments[Argument::kSyncKind], batch);
+  detail.device = values.whole<std::int32_t>(Argument::kDevice, -1);
+  detail.stream = values.whole<std::int64_t>(Argument::kStream, -1);
+  detail.wait_on_stream = values.whole<std::int64_t>(Argument::kWaitOnStream, -1);
+  detail.wait_on_event_record_correlation = values.whole<std::int64_t>(Argument::kWaitOnRecord, -1);
+  detail.wait_on_event_id = values.whole<std::int64_t>(Argument::kWaitOnEvent, -1);
+  return static_cast<std::uint32_t>(batch.syncs.size() - 1);
+}
 
 }  // namespace
 
@@ -57,102 +139,21 @@ ArgumentMask arguments_of(Category category, Needs needs) {
   return 0;
 }
 
-std::uint32_t EventReader::add_detail(std::uint32_t row, Batch& batch) {
-  switch (category_) {
+std::uint32_t add_detail(Category category, Needs needs, EventValues& values, std::uint32_t row,
+                         Batch& batch) {
+  switch (category) {
     case Category::kKernel:
     case Category::kGpuMemcpy:
     case Category::kGpuMemset:
-      return add_gpu_detail(row, batch);
+      return add_gpu_detail(needs, values, row, batch);
     case Category::kCpuOp:
     case Category::kUserAnnotation:
-      return add_op_detail(row, batch);
+      return add_op_detail(needs, values, row, batch);
     case Category::kGpuSync:
-      return add_sync_detail(row, batch);
+      return add_sync_detail(values, row, batch);
     default:
       return kNone;
   }
-}
-
-std::uint32_t EventReader::add_gpu_detail(std::uint32_t row, Batch& batch) {
-  GpuDetail& detail = batch.gpu.emplace_back();
-  detail.event = row;
-  detail.device = whole<std::int32_t>(Argument::kDevice, -1);
-  detail.stream = whole<std::int64_t>(Argument::kStream, -1);
-  detail.external_id = whole<std::int64_t>(Argument::kExternalId, -1);
-  if (has(needs_, Needs::kGpuArguments)) {
-    detail.bytes = real(Argument::kBytes, -1);
-    detail.bandwidth_gb_s = real(Argument::kBandwidth, -1);
-    detail.blocks_per_sm = static_cast<float>(real(Argument::kBlocksPerSm, -1));
-    detail.warps_per_sm = static_cast<float>(real(Argument::kWarpsPerSm, -1));
-    detail.occupancy_percent = static_cast<float>(real(Argument::kOccupancy, -1));
-    detail.registers_per_thread = whole<std::int32_t>(Argument::kRegisters, -1);
-    read_triple(arguments_[Argument::kGrid], detail.grid);
-    read_triple(arguments_[Argument::kBlock], detail.block);
-    if (arguments_.has(Argument::kCollectiveName)) detail.collective = add_collective(batch);
-  }
-  return static_cast<std::uint32_t>(batch.gpu.size() - 1);
-}
-
-std::uint32_t EventReader::add_op_detail(std::uint32_t row, Batch& batch) {
-  OpDetail detail{.event = row};
-  bool has_any = false;
-  const auto number = [&](Argument argument, std::int64_t& value) {
-    if (!arguments_.has(argument)) return;
-    value = whole<std::int64_t>(argument, -1);
-    has_any = true;
-  };
-  number(Argument::kExternalId, detail.external_id);
-  number(Argument::kSequence, detail.sequence);
-  number(Argument::kForwardThread, detail.forward_thread);
-  const auto value = [&](Argument argument, NameId& id) {
-    if (!arguments_.has(argument)) return;
-    id = json(arguments_[argument], batch);
-    has_any = true;
-  };
-  if (has(needs_, Needs::kOpArguments)) {
-    value(Argument::kDims, detail.dims);
-    value(Argument::kTypes, detail.types);
-    value(Argument::kStrides, detail.strides);
-    value(Argument::kValues, detail.values);
-    if (!without_quotes(arguments_[Argument::kStack]).empty()) {
-      detail.stack = text(arguments_[Argument::kStack], batch);
-      has_any = true;
-    }
-    if (arguments_.has(Argument::kCollectiveName)) {
-      detail.collective = add_collective(batch);
-      has_any = true;
-    }
-  }
-  if (!has_any) return kNone;
-  batch.ops.push_back(detail);
-  return static_cast<std::uint32_t>(batch.ops.size() - 1);
-}
-
-std::uint32_t EventReader::add_sync_detail(std::uint32_t row, Batch& batch) {
-  SyncDetail& detail = batch.syncs.emplace_back();
-  detail.event = row;
-  if (arguments_.has(Argument::kSyncKind)) detail.kind = text(arguments_[Argument::kSyncKind], batch);
-  detail.device = whole<std::int32_t>(Argument::kDevice, -1);
-  detail.stream = whole<std::int64_t>(Argument::kStream, -1);
-  detail.wait_on_stream = whole<std::int64_t>(Argument::kWaitOnStream, -1);
-  detail.wait_on_event_record_correlation = whole<std::int64_t>(Argument::kWaitOnRecord, -1);
-  detail.wait_on_event_id = whole<std::int64_t>(Argument::kWaitOnEvent, -1);
-  return static_cast<std::uint32_t>(batch.syncs.size() - 1);
-}
-
-std::uint32_t EventReader::add_collective(Batch& batch) {
-  Collective& collective = batch.collectives.emplace_back();
-  const auto name_of = [&](Argument argument, NameId& id) {
-    if (arguments_.has(argument)) id = text(arguments_[argument], batch);
-  };
-  name_of(Argument::kCollectiveName, collective.name);
-  name_of(Argument::kGroupName, collective.group);
-  name_of(Argument::kGroupRanks, collective.ranks);
-  name_of(Argument::kDtype, collective.dtype);
-  collective.elements_in = real(Argument::kElementsIn, -1);
-  collective.elements_out = real(Argument::kElementsOut, -1);
-  collective.group_size = whole<std::int32_t>(Argument::kGroupSize, -1);
-  return static_cast<std::uint32_t>(batch.collectives.size() - 1);
 }
 
 }  // namespace headroom::trace::readers

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom/trace/readers/event_reader.h"
 
-#include <fmt/format.h>
-
 #include "headroom/trace/readers/categories.h"
 #include "headroom/trace/readers/event_complaints.h"
+#include "headroom/trace/readers/event_details.h"
 #include "headroom/trace/readers/quick_compare.h"
 
 namespace headroom::trace::readers {
@@ -25,14 +24,14 @@ EventReader::EventReader(Needs needs) : needs_(needs) {
 Walk EventReader::read(Walk walk, std::uint64_t offset, Batch& batch) {
   fields_ = {};
   later_ = {};
-  arguments_.clear();
+  values_.arguments.clear();
   phase_ = '\0';
   category_ = Category::kOther;
   const Walk after = walk_event(walk);
   if (after.at == nullptr) return after;
-  offset_ = offset;
+  values_.offset = offset;
   ++batch.seen;
-  if (fields_.phase.size() > 3) batch.add_problem(offset_, long_phase(fields_.phase));
+  if (fields_.phase.size() > 3) batch.add_problem(values_.offset, long_phase(fields_.phase));
   add_event(batch);
   return after;
 }
@@ -56,13 +55,13 @@ Walk EventReader::walk_event(Walk walk) {
     return {past_close(at, true, kValue), true};
   });
   if (after.at == nullptr || later_.at == nullptr) return after;
-  return arguments_.read(later_, wanted_arguments()).at == nullptr ? Walk{} : after;
+  return values_.arguments.read(later_, wanted_arguments()).at == nullptr ? Walk{} : after;
 }
 
 AfterMember EventReader::read_arguments(Walk walk) {
   // Nearly every writer puts phase and category first.
   const bool is_known = phase_ != '\0' && (phase_ != 'X' || !fields_.category.empty());
-  if (is_known) return {arguments_.read(walk, wanted_arguments())};
+  if (is_known) return {values_.arguments.read(walk, wanted_arguments())};
   later_ = walk;
   return {past_value(walk)};
 }
@@ -78,9 +77,9 @@ Category EventReader::cached_category() {
 }
 
 void EventReader::explain(Batch& batch) {
-  tables_.texts.take_new(batch.new_texts);
-  tables_.json.take_new(batch.new_json);
-  tables_.threads.take_new(batch.new_threads);
+  values_.tables.texts.take_new(batch.new_texts);
+  values_.tables.json.take_new(batch.new_json);
+  values_.tables.threads.take_new(batch.new_threads);
 }
 
 /// Phase or category say that no column holds the event. What has no category may turn out to be work of a
@@ -137,7 +136,7 @@ void EventReader::add_event(Batch& batch) {
     case 'M':
       return add_naming(batch);
     default:
-      return batch.skip_event(offset_, no_phase(fields_.phase));
+      return batch.skip_event(values_.offset, no_phase(fields_.phase));
   }
 }
 
@@ -157,21 +156,21 @@ void EventReader::add_duration(Batch& batch) {
   EventRow event;
   event.start_ns = *at;
   if (phase_ == 'X') event.duration_ns = duration(batch);
-  event.correlation = whole<std::int64_t>(Argument::kCorrelation, kNoCorrelation);
-  event.name = text(fields_.name, batch);
+  event.correlation = values_.whole<std::int64_t>(Argument::kCorrelation, kNoCorrelation);
+  event.name = values_.text(fields_.name, batch);
   event.thread = thread();
   event.category = category_;
-  event.detail = add_detail(row, batch);
+  event.detail = add_detail(category_, needs_, values_, row, batch);
   batch.events.push_back(event);
   if (fields_.category.empty()) batch.uncategorized.push_back(row);
-  if (phase_ == 'B') batch.marks.push_back({offset_, *at, row, event.thread, event.name});
+  if (phase_ == 'B') batch.marks.push_back({values_.offset, *at, row, event.thread, event.name});
 }
 
 void EventReader::add_end(Batch& batch) {
   const auto at = start(batch);
   if (!at) return;
-  const NameId own = fields_.name.empty() ? kNoName : text(fields_.name, batch);
-  batch.marks.push_back({offset_, *at, kNone, thread(), own});
+  const NameId own = fields_.name.empty() ? kNoName : values_.text(fields_.name, batch);
+  batch.marks.push_back({values_.offset, *at, kNone, thread(), own});
 }
 
 void EventReader::add_instant(Batch& batch) {
@@ -182,65 +181,52 @@ void EventReader::add_instant(Batch& batch) {
   const auto at = start(batch);
   if (!at) return;
   MemoryEvent event{.at_ns = *at};
-  event.device_type = whole<std::int32_t>(Argument::kDeviceType, -1);
-  event.device = whole<std::int32_t>(Argument::kDeviceId, -1);
-  event.bytes = whole<std::int64_t>(Argument::kBytes, 0);
-  event.address = whole<std::int64_t>(Argument::kAddress, 0);
-  event.total_allocated = whole<std::int64_t>(Argument::kTotalAllocated, -1);
-  event.total_reserved = whole<std::int64_t>(Argument::kTotalReserved, -1);
+  event.device_type = values_.whole<std::int32_t>(Argument::kDeviceType, -1);
+  event.device = values_.whole<std::int32_t>(Argument::kDeviceId, -1);
+  event.bytes = values_.whole<std::int64_t>(Argument::kBytes, 0);
+  event.address = values_.whole<std::int64_t>(Argument::kAddress, 0);
+  event.total_allocated = values_.whole<std::int64_t>(Argument::kTotalAllocated, -1);
+  event.total_reserved = values_.whole<std::int64_t>(Argument::kTotalReserved, -1);
   batch.memory.push_back(event);
 }
 
 void EventReader::add_flow(Batch& batch) {
   const auto at = start(batch);
   if (!at) return;
-  batch.flows.push_back({*at, parse_id(fields_.id), thread(), text(fields_.category, batch), phase_ == 's'});
+  batch.flows.push_back(
+      {*at, parse_id(fields_.id), thread(), values_.text(fields_.category, batch), phase_ == 's'});
 }
 
 void EventReader::add_naming(Batch& batch) {
   ++batch.without_columns;
   const std::string_view what = without_quotes(fields_.name);
   if (what == "process_name") {
-    batch.namings.push_back({Naming::What::kProcess, thread(), text(arguments_[Argument::kName], batch)});
+    batch.namings.push_back(
+        {Naming::What::kProcess, thread(), values_.text(values_.arguments[Argument::kName], batch)});
   } else if (what == "process_labels") {
-    batch.namings.push_back({Naming::What::kLabels, thread(), text(arguments_[Argument::kLabels], batch)});
+    batch.namings.push_back(
+        {Naming::What::kLabels, thread(), values_.text(values_.arguments[Argument::kLabels], batch)});
   } else if (what == "thread_name") {
-    batch.namings.push_back({Naming::What::kThread, thread(), text(arguments_[Argument::kName], batch)});
+    batch.namings.push_back(
+        {Naming::What::kThread, thread(), values_.text(values_.arguments[Argument::kName], batch)});
   }
 }
 
 std::optional<std::int64_t> EventReader::start(Batch& batch) {
   const auto at = fields_.ts.empty() ? std::nullopt : quick_microseconds(fields_.ts);
-  if (!at) batch.skip_event(offset_, no_time(fields_.ts));
+  if (!at) batch.skip_event(values_.offset, no_time(fields_.ts));
   return at;
 }
 
 std::int64_t EventReader::duration(Batch& batch) {
   const auto length = fields_.dur.empty() ? std::nullopt : quick_microseconds(fields_.dur);
   if (length && *length >= 0) return *length;
-  batch.add_problem(offset_, no_duration(fields_.dur));
+  batch.add_problem(values_.offset, no_duration(fields_.dur));
   return 0;
 }
 
 std::uint32_t EventReader::thread() {
-  return tables_.threads.intern(without_quotes(fields_.pid), without_quotes(fields_.tid));
-}
-
-NameId EventReader::text(Raw value, Batch& batch) {
-  const NameId id = tables_.texts.intern(without_quotes(value));
-  if (tables_.texts.is_dirty(id)) {
-    batch.add_problem(offset_,
-                      fmt::format("text with a bad escape or bytes that are no UTF-8: {}", shown(value)));
-  }
-  return id;
-}
-
-NameId EventReader::json(Raw value, Batch& batch) {
-  const NameId id = tables_.json.intern(value);
-  if (tables_.json.is_dirty(id)) {
-    batch.add_problem(offset_, fmt::format("an argument with bytes that are no UTF-8: {}", shown(value)));
-  }
-  return id;
+  return values_.tables.threads.intern(without_quotes(fields_.pid), without_quotes(fields_.tid));
 }
 
 }  // namespace headroom::trace::readers

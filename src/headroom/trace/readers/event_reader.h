@@ -6,18 +6,14 @@
 #include <optional>
 #include <string>
 
-#include "headroom/trace/readers/batch.h"
-#include "headroom/trace/readers/event_arguments.h"
 #include "headroom/trace/readers/event_fields.h"
-#include "headroom/trace/readers/quick_number.h"
+#include "headroom/trace/readers/event_values.h"
 #include "headroom/trace/readers/read.h"
 
 namespace headroom::trace::readers {
 
 inline constexpr std::size_t kCategories = static_cast<std::size_t>(Category::kOther) + 1;
 
-/// The arguments of events of a category that are read. In event_details.cpp.
-ArgumentMask arguments_of(Category category, Needs needs);
 inline constexpr ArgumentMask kMemoryArguments =
     mask_of(Argument::kDeviceType, Argument::kDeviceId, Argument::kBytes, Argument::kAddress,
             Argument::kTotalAllocated, Argument::kTotalReserved);
@@ -49,47 +45,24 @@ class EventReader {
   void add_instant(Batch& batch);
   void add_flow(Batch& batch);
   void add_naming(Batch& batch);
-  // In event_details.cpp: the row of an event's arguments, kNone where it has none.
-  std::uint32_t add_detail(std::uint32_t row, Batch& batch);
-  std::uint32_t add_gpu_detail(std::uint32_t row, Batch& batch);
-  std::uint32_t add_op_detail(std::uint32_t row, Batch& batch);
-  std::uint32_t add_sync_detail(std::uint32_t row, Batch& batch);
-  std::uint32_t add_collective(Batch& batch);
 
   /// The time of the event; nothing, and the event counted as skipped, when there is none that can be read.
   std::optional<std::int64_t> start(Batch& batch);
   std::int64_t duration(Batch& batch);
   std::uint32_t thread();
-  NameId text(Raw value, Batch& batch);
-  NameId json(Raw value, Batch& batch);
-  template <typename Integer>
-  Integer whole(Argument argument, Integer absent) const;
-  double real(Argument argument, double absent) const;
 
   Needs needs_;
   std::array<ArgumentMask, kCategories> wanted_;
-  LocalTables tables_;
   /// The last "cat" and what it is: neighbours mostly share it.
   std::array<char, 40> category_text_{};
   std::size_t category_size_ = 0;
   Category category_of_text_ = Category::kOther;
   // The event at hand.
   EventFields fields_;
-  Arguments arguments_;
+  EventValues values_;
   Walk later_;  ///< at arguments that came before it was known which of them are wanted
-  std::uint64_t offset_ = 0;
   char phase_ = 0;
   Category category_ = Category::kOther;
 };
-
-template <typename Integer>
-Integer EventReader::whole(Argument argument, Integer absent) const {
-  const auto value = arguments_.has(argument) ? quick_whole(arguments_[argument]) : std::nullopt;
-  return value ? static_cast<Integer>(*value) : absent;
-}
-
-inline double EventReader::real(Argument argument, double absent) const {
-  return arguments_.has(argument) ? parse_real(arguments_[argument]).value_or(absent) : absent;
-}
 
 }  // namespace headroom::trace::readers

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "headroom/base/json.h"
+
+namespace headroom {
+
+/// Where a value stands in its document; a text only where an error tells it. Lives no longer than its
+/// parent.
+class JsonPath {
+ public:
+  /// The document itself: "results.json: ", "" where the rest says enough.
+  explicit JsonPath(std::string_view root) : key_(root) {}
+  JsonPath(const JsonPath& parent, std::string_view key) : parent_(&parent), key_(key) {}
+  JsonPath(const JsonPath& parent, std::size_t index) : parent_(&parent), index_(index) {}
+
+  /// "results.json: /records/3/metric"
+  std::string text() const;
+  /// "<text>: <what>", thrown as an Error.
+  [[noreturn]] void refuse(const std::string& what) const;
+  [[noreturn]] void expected(const std::string& what, const Json& found) const;
+
+ private:
+  const JsonPath* parent_ = nullptr;
+  std::string_view key_;
+  std::size_t index_ = 0;
+};
+
+/// How a T stands in JSON: one place for both directions. `write` gives what `read` takes; `read` throws
+/// Error with the path where the value is something else. Given for what JSON has, for lists and maps, for
+/// types with a table of members (JsonMembers) or of names (JsonNames); others are specialised where they are
+/// read.
+template <typename T>
+struct JsonCodec;
+
+template <typename T>
+Json json_of(const T& value) {
+  return JsonCodec<T>::write(value);
+}
+
+template <typename T>
+T json_to(const Json& json, const JsonPath& path) {
+  return JsonCodec<T>::read(json, path);
+}
+
+// What JSON has.
+
+template <>
+struct JsonCodec<bool> {
+  static Json write(bool value) { return value; }
+  static bool read(const Json& json, const JsonPath& path);
+};
+
+template <std::floating_point T>
+struct JsonCodec<T> {
+  static Json write(T value) { return value; }
+  static T read(const Json& json, const JsonPath& path) {
+    if (!json.is_number()) path.expected("a number", json);
+    return json.get<T>();
+  }
+};
+
+template <>
+struct JsonCodec<std::string> {
+  static Json write(const std::string& value) { return value; }
+  static std::string read(const Json& json, const JsonPath& path);
+};
+
+/// Whether `json` is a whole number from `least` to `most`; a negative `least` is one of 64 bits.
+bool is_whole_number(const Json& json, std::int64_t least, std::uint64_t most);
+[[noreturn]] void refuse_whole_number(const Json& json, const JsonPath& path, std::int64_t least,
+                                      std::uint64_t most);
+
+/// Whole numbers count something, and begin at 0 unless it is said otherwise.
+template <std::integral T>
+T json_whole(const Json& json, const JsonPath& path, std::int64_t least = 0) {
+  constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<T>::max());
+  if (!is_whole_number(json, least, kMost)) refuse_whole_number(json, path, least, kMost);
+  return json.get<T>();
+}
+
+template <std::integral T>
+requires(!std::same_as<T, bool>) struct JsonCodec<T> {
+  static Json write(T value) { return value; }
+  static T read(const Json& json, const JsonPath& path) { return json_whole<T>(json, path); }
+};
+
+template <typename T>
+struct JsonCodec<std::vector<T>> {
+  static Json write(const std::vector<T>& values) {
+    Json json = Json::array();
+    for (const T& value : values) json.push_back(json_of(value));
+    return json;
+  }
+  static std::vector<T> read(const Json& json, const JsonPath& path) {
+    if (!json.is_array()) path.expected("an array", json);
+    std::vector<T> values;
+    values.reserve(json.size());
+    for (const Json& value : json) values.push_back(json_to<T>(value, JsonPath(path, values.size())));
+    return values;
+  }
+};
+
+template <typename Pairs, typename T>
+struct JsonObjectCodec {
+  static Json write(const Pairs& pairs) {
+    Json json = Json::object();
+    for (const auto& [key, value] : pairs) json[key] = json_of(value);
+    return json;
+  }
+  static Pairs read(const Json& json, const JsonPath& path) {
+    if (!json.is_object()) path.expected("an object", json);
+    Pairs pairs;
+    for (const auto& [key, value] : json.items())
+      pairs.insert(pairs.end(), {key, json_to<T>(value, JsonPath(path, key))});
+    return pairs;
+  }
+};
+template <typename T>
+struct JsonCodec<std::map<std::string, T>> : JsonObjectCodec<std::map<std::string, T>, T> {};
+/// Pairs keep the order of the object.
+template <typename T>
+struct JsonCodec<std::vector<std::pair<std::string, T>>>
+    : JsonObjectCodec<std::vector<std::pair<std::string, T>>, T> {};
+
+template <typename T>
+struct JsonCodec<std::optional<T>> {
+  static Json write(const std::optional<T>& value) { return value ? json_of(*value) : Json(); }
+  static std::optional<T> read(const Json& json, const JsonPath& path) { return json_to<T>(json, path); }
+};
+
+// Names of the values of an enumeration.
+
+/// `kChoices`: the values, each written as to_string has it.
+template <typename T>
+struct JsonNames;
+
+/// The place among `names` of what `json` holds.
+std::size_t json_choice(const Json& json, const JsonPath& path, const std::vector<std::string_view>& names);
+
+template <typename T>
+requires requires {
+  JsonNames<T>::kChoices;
+}
+struct JsonCodec<T> {
+  static Json write(T value) { return to_string(value); }
+  static T read(const Json& json, const JsonPath& path) {
+    std::vector<std::string_view> names;
+    for (const T choice : JsonNames<T>::kChoices) names.emplace_back(to_string(choice));
+    return JsonNames<T>::kChoices[json_choice(json, path, names)];
+  }
+};
+
+// Structures, by a table of their members.
+
+/// `kTable`: a tuple of JsonMember, in the order in which they are written.
+template <typename T>
+struct JsonMembers;
+
+enum class JsonPresence {
+  kRequired,  ///< always there
+  kOptional,  ///< always written; where it is absent or null, what the structure begins with stays
+  kSparse,    ///< as kOptional, but left out where it is zero, empty or nothing
+  kOrNan      ///< always there; null stands for a number that JSON cannot hold
+};
+
+template <typename T>
+bool is_nothing(const T& value) {
+  if constexpr (requires { value.has_value(); }) {
+    return !value.has_value();
+  } else if constexpr (requires { value.empty(); }) {
+    return value.empty();
+  } else {
+    return value == T{};
+  }
+}
+
+/// `get`: a pointer to the member, or a function from the structure to a reference.
+template <JsonPresence kPresence, typename Get>
+struct JsonMember {
+  const char* key;
+  Get get;
+  std::int64_t least = 0;  ///< of a whole number
+
+  constexpr JsonMember at_least(std::int64_t value) const { return {key, get, value}; }
+
+  template <typename T>
+  void write(const T& object, Json& json) const {
+    const auto& value = std::invoke(get, object);
+    if constexpr (kPresence == JsonPresence::kSparse) {
+      if (is_nothing(value)) return;
+    }
+    json[key] = json_of(value);
+  }
+
+  template <typename T>
+  void read(const Json& json, const JsonPath& path, T& object) const {
+    using Value = std::remove_cvref_t<decltype(std::invoke(get, object))>;
+    const JsonPath place(path, key);
+    const Json* found = json.find(key);
+    if constexpr (kPresence == JsonPresence::kOptional || kPresence == JsonPresence::kSparse) {
+      if (found == nullptr || found->is_null()) return;
+    }
+    if (found == nullptr) place.refuse("missing");
+    if constexpr (kPresence == JsonPresence::kOrNan) {
+      if (found->is_null()) {
+        std::invoke(get, object) = std::numeric_limits<Value>::quiet_NaN();
+        return;
+      }
+    }
+    if constexpr (std::integral<Value> && !std::same_as<Value, bool>) {
+      std::invoke(get, object) = json_whole<Value>(*found, place, least);
+    } else {
+      std::invoke(get, object) = json_to<Value>(*found, place);
+    }
+  }
+};
+
+template <typename Get>
+constexpr JsonMember<JsonPresence::kRequired, Get> required(const char* key, Get get) {
+  return {key, get};
+}
+template <typename Get>
+constexpr JsonMember<JsonPresence::kOptional, Get> optional(const char* key, Get get) {
+  return {key, get};
+}
+template <typename Get>
+constexpr JsonMember<JsonPresence::kSparse, Get> sparse(const char* key, Get get) {
+  return {key, get};
+}
+template <typename Get>
+constexpr JsonMember<JsonPresence::kOrNan, Get> or_nan(const char* key, Get get) {
+  return {key, get};
+}
+
+/// What the table says: for codecs that have more to say.
+template <typename T>
+void write_members(const T& object, Json& json) {
+  std::apply([&](const auto&... member) { (member.write(object, json), ...); }, JsonMembers<T>::kTable);
+}
+template <typename T>
+T read_members(const Json& json, const JsonPath& path) {
+  if (!json.is_object()) path.expected("an object", json);
+  T object{};
+  std::apply([&](const auto&... member) { (member.read(json, path, object), ...); }, JsonMembers<T>::kTable);
+  return object;
+}
+
+template <typename T>
+requires requires {
+  JsonMembers<T>::kTable;
+}
+struct JsonCodec<T> {
+  static Json write(const T& object) {
+    Json json = Json::object();
+    write_members(object, json);
+    return json;
+  }
+  static T read(const Json& json, const JsonPath& path) { return read_members<T>(json, path); }
+};
+
+// Single members of an object that has no table. `where` is the path of the object.
+
+template <typename T>
+T json_member_as(const Json& object, const char* key, const std::string& where) {
+  const JsonPath path(where);
+  return json_to<T>(json_member(object, key, where), JsonPath(path, key));
+}
+
+/// `fallback` where the member is absent or null.
+template <typename T>
+T json_member_or(const Json& object, const char* key, T fallback, const std::string& where) {
+  const Json* member = json_optional(object, key, where);
+  const JsonPath path(where);
+  return member == nullptr ? std::move(fallback) : json_to<T>(*member, JsonPath(path, key));
+}
+
+}  // namespace headroom
