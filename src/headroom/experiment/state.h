@@ -104,6 +104,8 @@ class State {
   std::int64_t integer(std::string_view axis) const;
   const std::string& text(std::string_view axis) const;
 
+  /// The case as it was asked for.
+  const CaseSpec& spec() const { return spec_; }
   const std::string& backend() const { return spec_.backend; }
   /// One of Experiment::variants, or empty: what the implementation takes by itself.
   const std::string& variant() const { return spec_.variant; }

@@ -4,38 +4,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <set>
 
 #include "headroom/base/table.h"
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
+#include "headroom/report/measured_case.h"
 #include "headroom/report/metric_text.h"
 
 namespace headroom {
 namespace {
-
-/// The records of one collective of one size, by metric.
-struct Row {
-  const Record* first = nullptr;
-  std::map<std::string, const Record*> metrics;
-
-  const Record* find(const std::string& metric) const {
-    const auto found = metrics.find(metric);
-    return found == metrics.end() ? nullptr : found->second;
-  }
-};
-
-std::vector<Row> rows_of(const std::vector<Record>& records) {
-  std::vector<Row> rows;
-  for (const Record& record : records) {
-    const bool is_same = !rows.empty() && rows.back().first->model.name == record.model.name &&
-                         rows.back().first->axes == record.axes && rows.back().first->runner == record.runner;
-    if (!is_same) rows.push_back({&record, {}});
-    rows.back().metrics[record.metric.name] = &record;
-  }
-  return rows;
-}
 
 std::string size_text(const Record& record) {
   return format_bytes(static_cast<double>(whole_axis(record, "bytes").value_or(0)));
@@ -67,7 +45,7 @@ std::string name_of(const Record& record, const std::vector<Record>& records) {
   return name_with_runner(record, records) + (record.model.extra_info.contains("composed of") ? " *" : "");
 }
 
-Table time_table(const std::vector<Row>& rows, const std::vector<Record>& records) {
+Table time_table(const std::vector<MeasuredCase>& rows, const std::vector<Record>& records) {
   Table table({{"collective"},
                {"size", Align::kRight},
                {"ranks", Align::kRight},
@@ -80,7 +58,7 @@ Table time_table(const std::vector<Row>& rows, const std::vector<Record>& record
                {"calls", Align::kRight},
                {"data"}},
               3);
-  for (const Row& row : rows) {
+  for (const MeasuredCase& row : rows) {
     const Record* latency = row.find("latency");
     if (latency == nullptr || latency->samples.empty()) continue;
     const Record *algbw = row.find("algbw"), *skew = row.find("skew");
@@ -94,7 +72,7 @@ Table time_table(const std::vector<Row>& rows, const std::vector<Record>& record
   return table;
 }
 
-Table percentile_table(const std::vector<Row>& rows, const std::vector<Record>& records) {
+Table percentile_table(const std::vector<MeasuredCase>& rows, const std::vector<Record>& records) {
   Table table({{"latency [95 %]"},
                {"size", Align::kRight},
                {"ranks", Align::kRight},
@@ -103,7 +81,7 @@ Table percentile_table(const std::vector<Row>& rows, const std::vector<Record>& 
                {"p95", Align::kRight},
                {"p99", Align::kRight}},
               3);
-  for (const Row& row : rows) {
+  for (const MeasuredCase& row : rows) {
     const Record* latency = row.find("latency");
     if (latency == nullptr || latency->samples.empty()) continue;
     std::vector<std::string> cells{name_with_runner(*latency, records), size_text(*latency),
@@ -115,10 +93,10 @@ Table percentile_table(const std::vector<Row>& rows, const std::vector<Record>& 
   return table;
 }
 
-std::string notes_of(const std::vector<Row>& rows) {
+std::string notes_of(const std::vector<MeasuredCase>& rows) {
   std::set<std::string> composed;
   std::string text;
-  for (const Row& row : rows) {
+  for (const MeasuredCase& row : rows) {
     const auto how = row.first->model.extra_info.find("composed of");
     if (how == row.first->model.extra_info.end()) continue;
     if (composed.insert(row.first->model.name).second) {
@@ -150,7 +128,7 @@ std::string collective_lines_text(const std::vector<Record>& records) {
 }
 
 std::string collectives_report(const std::vector<Record>& records, std::size_t width) {
-  const std::vector<Row> rows = rows_of(records);
+  const std::vector<MeasuredCase> rows = measured_cases(records);
   std::string text;
   for (const Table& table : {time_table(rows, records), percentile_table(rows, records)}) {
     if (table.size() > 0) text += (text.empty() ? "" : "\n") + table.text(width);
@@ -167,32 +145,13 @@ std::string collectives_report(const std::vector<Record>& records, std::size_t w
           "shared memory or\n  loopback, whichever is faster, in the same rounds\n";
     }
   }
-  for (const Row& row : rows) {
-    const Outcome& outcome = row.first->outcome;
-    if (outcome.kind == Outcome::Kind::kMeasured) continue;
-    text += fmt::format("{}: {} of {}: {}\n", outcome.kind == Outcome::Kind::kFailed ? "FAILED" : "skipped",
-                        row.first->model.name, size_text(*row.first), outcome.reason);
-  }
-  return text;
+  return text +
+         text_of_unmeasured(rows, [](const Record& one) { return one.model.name + " of " + size_text(one); });
 }
 
 std::string collectives_rank_report(const std::vector<Record>& records, std::size_t width) {
-  Table table({{"collective"},
-               {"size", Align::kRight},
-               {"rank", Align::kRight},
-               {"p50 of the rank", Align::kRight},
-               {"calls", Align::kRight}},
-              3);
-  for (const Row& row : rows_of(records)) {
-    const Record* ranks = row.find("rank latency");
-    if (ranks == nullptr) continue;
-    for (std::size_t rank = 0; rank < ranks->samples.size(); ++rank) {
-      table.row({name_with_runner(*ranks, records), size_text(*ranks), std::to_string(rank),
-                 us_text(process_medians(*ranks)[rank]),
-                 std::to_string(steady(ranks->samples[rank]).size())});
-    }
-  }
-  return table.text(width);
+  return rank_table_text(measured_cases(records), records, "collective", {{"size", size_text}},
+                         {{"p50 of the rank", "rank latency"}}, width);
 }
 
 }  // namespace headroom

@@ -2,26 +2,15 @@
 #include "headroom/ranks/ddp/ddp_series.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "headroom/base/text.h"
 
 namespace headroom {
 namespace {
 
-std::vector<DdpStepRecords> steps_of(const std::vector<Record>& records) {
-  std::vector<DdpStepRecords> steps;
-  for (const Record& record : records) {
-    if (record.benchmark.name != "ddp") continue;
-    if (record.metric.headline || steps.empty()) {
-      steps.emplace_back().latency = &record;
-    }
-    if (record.outcome.kind == Outcome::Kind::kMeasured) steps.back().metrics[record.metric.name] = &record;
-  }
-  return steps;
-}
-
 bool is_without_ddp(const DdpStepRecords& step) {
-  return axis_text(*step.latency, "ddp") == "no";
+  return axis_text(*step.first, "ddp") == "no";
 }
 
 bool is_of(const DdpSeries& series, const Record& record) {
@@ -40,18 +29,19 @@ DdpSeries series_for(const Record& record) {
 
 }  // namespace
 
-const Record* DdpStepRecords::find(const std::string& metric) const {
-  const auto found = metrics.find(metric);
-  return found == metrics.end() ? nullptr : found->second;
+std::vector<MeasuredCase> ddp_cases(const std::vector<Record>& records) {
+  std::vector<MeasuredCase> cases = measured_cases(records);
+  std::erase_if(cases, [](const MeasuredCase& one) { return one.first->benchmark.name != "ddp"; });
+  return cases;
+}
+
+std::string ddp_step_label(const Record& record) {
+  const auto found = record.model.extra_info.find("step");
+  return found == record.model.extra_info.end() ? "" : found->second;
 }
 
 int DdpStepRecords::ranks() const {
-  return static_cast<int>(whole_axis(*latency, "ranks").value_or(0));
-}
-
-std::string DdpStepRecords::label() const {
-  const auto found = latency->model.extra_info.find("step");
-  return found == latency->model.extra_info.end() ? "" : found->second;
+  return static_cast<int>(whole_axis(*first, "ranks").value_or(0));
 }
 
 const DdpStepRecords* DdpSeries::without_ddp() const {
@@ -63,8 +53,9 @@ const DdpStepRecords* DdpSeries::without_ddp() const {
 std::vector<DdpSeries> ddp_series(const std::vector<Record>& records) {
   std::vector<DdpSeries> all;
   std::vector<DdpStepRecords> alone;
-  for (const DdpStepRecords& step : steps_of(records)) {
-    const Record& record = *step.latency;
+  for (MeasuredCase& one : ddp_cases(records)) {
+    const DdpStepRecords step{std::move(one)};
+    const Record& record = *step.first;
     if (is_without_ddp(step)) {
       alone.push_back(step);
       all.push_back(series_for(record));
@@ -79,7 +70,7 @@ std::vector<DdpSeries> ddp_series(const std::vector<Record>& records) {
       all.push_back(series_for(record));
       series = all.end() - 1;
       for (const DdpStepRecords& shared : alone) {
-        if (is_of(*series, *shared.latency)) series->steps.push_back(shared);
+        if (is_of(*series, *shared.first)) series->steps.push_back(shared);
       }
     }
     series->bucket = bucket;

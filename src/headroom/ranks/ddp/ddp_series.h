@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <map>
 #include <string>
 #include <vector>
 
-#include "headroom/record/record.h"
+#include "headroom/report/measured_case.h"
 
 namespace headroom {
 
-/// The records of one step of `headroom ddp`, by metric.
-struct DdpStepRecords {
-  const Record* latency = nullptr;               ///< the headline, measured or not
-  std::map<std::string, const Record*> metrics;  ///< those with samples or a value
+/// The cases among `records` that are steps, not collectives.
+std::vector<MeasuredCase> ddp_cases(const std::vector<Record>& records);
 
-  const Record* find(const std::string& metric) const;
+/// "no ddp", "1M/2G": the step that a record is of.
+std::string ddp_step_label(const Record& record);
+
+/// One step of `headroom ddp`.
+struct DdpStepRecords : MeasuredCase {
   int ranks() const;
-  std::string label() const;  ///< "no ddp", "1M/2G"
+  std::string label() const { return ddp_step_label(*first); }
 };
 
 /// The steps of a model with buckets of one size, that without DDP (which all sizes share) first.

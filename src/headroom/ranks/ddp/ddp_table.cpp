@@ -144,7 +144,7 @@ Table bucket_table(const DdpStepRecords& step) {
 }
 
 std::string title(const DdpSeries& series, bool compares) {
-  const Record& record = *series.steps.back().latency;
+  const Record& record = *series.steps.back().first;
   std::string text = fmt::format("Benchmark: {} with batch size {}", series.model, series.batch_size);
   if (series.has_images()) text += fmt::format(", {0}x{0} pixels", series.image_size);
   if (!series.bucket.empty()) text += ", buckets of " + series.bucket + " MiB";
@@ -190,46 +190,23 @@ std::string ddp_table(const std::vector<Record>& records, std::size_t width) {
           "exchange, in\n  the same rounds, whichever takes longest\n";
     }
   }
-  for (const Record& record : records) {
-    if (!record.metric.headline || record.benchmark.name != "ddp") continue;
-    const std::string name = case_name(record);
-    for (const std::string& note : record.notes) text += fmt::format("  {}: {}\n", name, note);
-    if (record.outcome.kind == Outcome::Kind::kMeasured) continue;
-    text += fmt::format("{}: {}: {}\n", record.outcome.kind == Outcome::Kind::kFailed ? "FAILED" : "skipped",
-                        name, record.outcome.reason);
+  const std::vector<MeasuredCase> cases = ddp_cases(records);
+  for (const MeasuredCase& one : cases) {
+    for (const std::string& note : one.first->notes)
+      text += fmt::format("  {}: {}\n", case_name(*one.first), note);
   }
-  return text;
+  return text + text_of_unmeasured(cases, case_name);
 }
 
 std::string ddp_rank_table(const std::vector<Record>& records, std::size_t width) {
-  Table table({{"model"},
-               {"step"},
-               {"rank", Align::kRight},
-               {"iteration", Align::kRight},
-               {"without reduction", Align::kRight},
-               {"forward", Align::kRight},
-               {"backward", Align::kRight},
-               {"wait for buckets", Align::kRight},
-               {"optimizer", Align::kRight}},
-              3);
-  for (const DdpSeries& series : ddp_series(records)) {
-    for (const DdpStepRecords& step : series.steps) {
-      const Record* latency = step.find("latency");
-      if (latency == nullptr) continue;
-      for (std::size_t rank = 0; rank < latency->samples.size(); ++rank) {
-        std::vector<std::string> cells{name_with_runner(*latency, records), step.label(),
-                                       std::to_string(rank)};
-        for (const char* metric : {"latency", "without reduction", "forward", "backward", "wait", "step"}) {
-          const Record* record = step.find(metric);
-          cells.push_back(record == nullptr || rank >= record->samples.size()
-                              ? ""
-                              : format_time_ns(median(record->samples[rank].values) * kNsPerSecond));
-        }
-        table.row(std::move(cells));
-      }
-    }
-  }
-  return table.text(width);
+  return rank_table_text(ddp_cases(records), records, "model", {{"step", ddp_step_label}},
+                         {{"iteration", "latency"},
+                          {"without reduction", "without reduction"},
+                          {"forward", "forward"},
+                          {"backward", "backward"},
+                          {"wait for buckets", "wait"},
+                          {"optimizer", "step"}},
+                         width);
 }
 
 }  // namespace headroom

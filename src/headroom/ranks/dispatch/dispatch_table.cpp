@@ -5,35 +5,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 #include "headroom/base/table.h"
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
+#include "headroom/report/measured_case.h"
 #include "headroom/report/metric_text.h"
 
 namespace headroom {
 namespace {
-
-/// The records of one operator.
-using OpRecords = std::vector<const Record*>;
-
-std::vector<OpRecords> by_operator(const std::vector<Record>& records) {
-  std::vector<OpRecords> ops;
-  for (const Record& record : records) {
-    const bool is_same = !ops.empty() && ops.back().front()->model.name == record.model.name &&
-                         ops.back().front()->runner == record.runner;
-    if (!is_same) ops.emplace_back();
-    ops.back().push_back(&record);
-  }
-  return ops;
-}
-
-const Record* find(const OpRecords& op, const std::string& metric) {
-  const auto found =
-      std::ranges::find_if(op, [&](const Record* record) { return record->metric.name == metric; });
-  return found == op.end() || (*found)->samples.empty() ? nullptr : *found;
-}
 
 std::string plain_number(const Record* record) {
   return record == nullptr ? "" : fmt::format("{:.0f}", record->metric.value);
@@ -47,7 +27,7 @@ std::string worst_rank(const Record* record) {
   return fmt::format("rank {}: {}", worst - medians.begin(), signed_time(*worst * kNsPerUs));
 }
 
-Table time_table(const std::vector<OpRecords>& ops, const std::vector<Record>& records) {
+Table time_table(const std::vector<MeasuredCase>& ops, const std::vector<Record>& records) {
   Table table({{"operator"},
                {"plain ±95 %", Align::kRight},
                {"local ±95 %", Align::kRight},
@@ -55,20 +35,20 @@ Table time_table(const std::vector<OpRecords>& ops, const std::vector<Record>& r
                {"miss ±95 %", Align::kRight},
                {"cycles", Align::kRight},
                {"ranks", Align::kRight}});
-  for (const OpRecords& op : ops) {
-    const Record* hit = find(op, "hit");
+  for (const MeasuredCase& op : ops) {
+    const Record* hit = op.find("hit");
     if (hit == nullptr) continue;
     const std::size_t ranks = hit->samples.size();
-    table.row({name_with_runner(*hit, records), metric_time_with_interval(find(op, "plain")),
-               metric_time_with_interval(find(op, "local")), metric_time_with_interval(hit),
-               metric_time_with_interval(find(op, "miss")), std::to_string(sample_count(*hit) / ranks),
+    table.row({name_with_runner(*hit, records), metric_time_with_interval(op.find("plain")),
+               metric_time_with_interval(op.find("local")), metric_time_with_interval(hit),
+               metric_time_with_interval(op.find("miss")), std::to_string(sample_count(*hit) / ranks),
                std::to_string(ranks)});
     if (const std::string ratio = ratio_text(*hit); !ratio.empty()) table.line(ratio);
   }
   return table;
 }
 
-Table extra_table(const std::vector<OpRecords>& ops, const std::vector<Record>& records) {
+Table extra_table(const std::vector<MeasuredCase>& ops, const std::vector<Record>& records) {
   Table table({{"distribution adds"},
                {"hit - local ±95 %", Align::kRight},
                {"miss - local ±95 %", Align::kRight},
@@ -76,30 +56,30 @@ Table extra_table(const std::vector<OpRecords>& ops, const std::vector<Record>& 
                {"worst hit", Align::kRight},
                {"worst miss", Align::kRight},
                {"cache of a cycle"}});
-  for (const OpRecords& op : ops) {
-    const Record* hit = find(op, "hit");
+  for (const MeasuredCase& op : ops) {
+    const Record* hit = op.find("hit");
     if (hit == nullptr) continue;
     const auto cache = hit->model.extra_info.find("cache");
-    table.row({name_with_runner(*hit, records), metric_time_with_interval(find(op, "hit over local")),
-               metric_time_with_interval(find(op, "miss over local")),
-               metric_time_with_interval(find(op, "propagation")), worst_rank(hit),
-               worst_rank(find(op, "miss")), cache == hit->model.extra_info.end() ? "" : cache->second});
+    table.row({name_with_runner(*hit, records), metric_time_with_interval(op.find("hit over local")),
+               metric_time_with_interval(op.find("miss over local")),
+               metric_time_with_interval(op.find("propagation")), worst_rank(hit),
+               worst_rank(op.find("miss")), cache == hit->model.extra_info.end() ? "" : cache->second});
   }
   return table;
 }
 
-Table step_table(const std::vector<OpRecords>& ops, const std::vector<Record>& records) {
+Table step_table(const std::vector<MeasuredCase>& ops, const std::vector<Record>& records) {
   Table table({{"steps, hit / miss"},
                {"key", Align::kRight},
                {"look-up", Align::kRight},
                {"redistribute", Align::kRight},
                {"local", Align::kRight},
                {"wrap", Align::kRight}});
-  for (const OpRecords& op : ops) {
-    if (find(op, "hit key") == nullptr) continue;
-    std::vector<std::string> cells{name_with_runner(*op.front(), records)};
+  for (const MeasuredCase& op : ops) {
+    if (op.find("hit key") == nullptr) continue;
+    std::vector<std::string> cells{name_with_runner(*op.first, records)};
     for (const char* step : {"key", "look-up", "redistribute", "local", "wrap"}) {
-      const Record *hit = find(op, std::string("hit ") + step), *miss = find(op, std::string("miss ") + step);
+      const Record *hit = op.find(std::string("hit ") + step), *miss = op.find(std::string("miss ") + step);
       cells.push_back(hit == nullptr || miss == nullptr ? "" : metric_time(hit) + " / " + metric_time(miss));
     }
     table.row(std::move(cells));
@@ -107,17 +87,17 @@ Table step_table(const std::vector<OpRecords>& ops, const std::vector<Record>& r
   return table;
 }
 
-Table instruction_table(const std::vector<OpRecords>& ops, const std::vector<Record>& records) {
+Table instruction_table(const std::vector<MeasuredCase>& ops, const std::vector<Record>& records) {
   Table table({{"instructions of a call"},
                {"plain", Align::kRight},
                {"local", Align::kRight},
                {"hit", Align::kRight},
                {"miss", Align::kRight}});
-  for (const OpRecords& op : ops) {
-    if (find(op, "instructions hit") == nullptr) continue;
-    table.row({name_with_runner(*op.front(), records), plain_number(find(op, "instructions plain")),
-               plain_number(find(op, "instructions local")), plain_number(find(op, "instructions hit")),
-               plain_number(find(op, "instructions miss"))});
+  for (const MeasuredCase& op : ops) {
+    if (op.find("instructions hit") == nullptr) continue;
+    table.row({name_with_runner(*op.first, records), plain_number(op.find("instructions plain")),
+               plain_number(op.find("instructions local")), plain_number(op.find("instructions hit")),
+               plain_number(op.find("instructions miss"))});
   }
   return table;
 }
@@ -141,7 +121,7 @@ std::string verdict_text(ExpectationVerdict::Kind kind) {
 }  // namespace
 
 std::string dispatch_report(const std::vector<Record>& records, std::size_t width) {
-  const std::vector<OpRecords> ops = by_operator(records);
+  const std::vector<MeasuredCase> ops = measured_cases(records);
   std::string text;
   for (const Table& table : {time_table(ops, records), extra_table(ops, records), step_table(ops, records),
                              instruction_table(ops, records)}) {
@@ -153,37 +133,12 @@ std::string dispatch_report(const std::vector<Record>& records, std::size_t widt
         "in "
         "look-up\n";
   }
-  for (const OpRecords& op : ops) {
-    const Outcome& outcome = op.front()->outcome;
-    if (outcome.kind == Outcome::Kind::kMeasured) continue;
-    text += fmt::format("{}: {}: {}\n", outcome.kind == Outcome::Kind::kFailed ? "FAILED" : "skipped",
-                        op.front()->model.name, outcome.reason);
-  }
-  return text;
+  return text + text_of_unmeasured(ops, [](const Record& one) { return one.model.name; });
 }
 
 std::string dispatch_rank_report(const std::vector<Record>& records, std::size_t width) {
-  Table table({{"operator"},
-               {"rank", Align::kRight},
-               {"plain", Align::kRight},
-               {"local", Align::kRight},
-               {"hit", Align::kRight},
-               {"miss", Align::kRight}},
-              2);
-  for (const OpRecords& op : by_operator(records)) {
-    const Record* hit = find(op, "hit");
-    if (hit == nullptr) continue;
-    for (std::size_t rank = 0; rank < hit->samples.size(); ++rank) {
-      std::vector<std::string> cells{name_with_runner(*hit, records), std::to_string(rank)};
-      for (const char* metric : {"plain", "local", "hit", "miss"}) {
-        const Record* record = find(op, metric);
-        const bool has_rank = record != nullptr && rank < record->samples.size();
-        cells.push_back(has_rank ? signed_time(process_medians(*record)[rank] * kNsPerUs) : "");
-      }
-      table.row(std::move(cells));
-    }
-  }
-  return table.text(width);
+  return rank_table_text(measured_cases(records), records, "operator", {},
+                         {{"hit", "hit"}, {"miss", "miss"}, {"local", "local"}, {"plain", "plain"}}, width);
 }
 
 std::string expectation_report(const std::vector<ExpectationVerdict>& verdicts, std::size_t width) {
