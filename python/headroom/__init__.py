@@ -1,8 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """headroom: how fast tensor programs are, and how fast this machine could run them.
 
-The command line is the program `headroom`, which is installed beside this package's Python; `python -m headroom` is the same.
+Experiments in Python (`experiment`, `main`), measured by the program `headroom` in the same rounds as native ones and the limits
+of the machine; `time` and `compare` at a prompt and in a notebook. `python -m headroom` is the program.
 """
-from importlib.metadata import version
+from ._arrays import random
+from ._door import version as __version__
+from ._program import CommandFailed
+from .experiments import experiment, main
+from .state import Column, State
 
-__version__ = version(__name__)
+__all__ = ["Column", "CommandFailed", "State", "__version__", "experiment", "main", "random"]

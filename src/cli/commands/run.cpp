@@ -31,6 +31,7 @@
 #include "headroom/machine/fingerprint.h"
 #include "headroom/ranks/rank_group.h"
 #include "headroom/record/blas_dependency.h"
+#include "headroom/record/overhead_metrics.h"
 #include "headroom/record/target_verdict.h"
 #include "headroom/report/nearest_limit.h"
 #include "headroom/report/run_table.h"
@@ -47,6 +48,7 @@ std::shared_ptr<const Environment> environment_of(const Arguments& arguments, co
   environment.extra_info["seed"] = std::to_string(options.request.selection.seed);
   environment.extra_info["precision"] = fmt::format("{:g}", options.request.stop.precision);
   environment.extra_info["max_time_s"] = fmt::format("{:g}", options.request.stop.max_time_ns / 1e9);
+  if (options.request.subtracts_overhead) environment.extra_info[kOverheadTakenOff] = "yes";
   return std::make_shared<const Environment>(std::move(environment));
 }
 
@@ -217,7 +219,7 @@ ExitCode measure(const Arguments& arguments, const RunOptions& options,
   tell_left_out_backends(options.request, groups, session.offers());
   const std::string& traces = options.request.traces;
   if (!traces.empty()) require_traces(traces, groups, session.offers());
-  const auto busy = warn_when_busy(options.request.selection.threads);
+  const auto busy = warn_when_busy(most_threads(groups));
   std::vector<Record> records;
   std::string lost;
   {

@@ -10,6 +10,7 @@
 #include "cli/commands/run_ranks.h"
 #include "cli/shared/known_runners.h"
 #include "cli/shared/option_table.h"
+#include "cli/shared/python_runner.h"
 #include "cli/shared/rank_job.h"
 #include "cli/shared/rank_options.h"
 #include "cli/shared/record_options.h"
@@ -34,6 +35,7 @@ constexpr const char* kRunExamples = R"(examples:
                                                  a TorchScript module, and a trace of its operators
   headroom run --quick --json result.json        a first look, kept as records
   headroom run llama2_7b_int8 --layers 4         decoding with a model, cut to four layers
+  headroom run bench.py --backend eager,native   experiments in Python, beside native ones of their names
   headroom run all_reduce ddp.mlp -a ranks=1,2   what the ranks of a job run, as headroom ddp has it
   headroom run --calibrate-noise                 how far apart equal things come out here
   headroom run --output results.csv --fail-below-target
@@ -41,15 +43,35 @@ constexpr const char* kRunExamples = R"(examples:
 
 /// Options as text, before they mean anything.
 struct RawRunOptions {
-  std::vector<std::string> names, only, axes, backends, runners;
+  std::vector<std::string> names, only, axes, backends, runners, modules_of_python;
+  std::string socket, threads;
   StopOptions stop;
   ModuleOptions modules;
   ModelOptions model;
+  std::vector<std::string> files;  ///< of NAMEs those of Python's files
   std::string timeout, traces;
-  int threads = 0, processes = 0;
+  int processes = 0;
   std::uint64_t seed = 1;
   bool hot = false, quick = false, all_backends = false, no_limits = false, no_store = false;
 };
+
+bool names_python(const RawRunOptions& raw) {
+  return !raw.files.empty() || !raw.modules_of_python.empty();
+}
+
+/// "1,2,4", "1-8*2".
+std::vector<int> thread_counts(const std::string& text) {
+  if (text.empty()) return {};
+  std::vector<int> counts;
+  for (const std::string& value : parse_axis_request("--threads=" + text).values) {
+    const auto count = to_integer(value);
+    constexpr std::int64_t kMost = 4096;
+    if (!count || *count < 1 || *count > kMost)
+      throw Error("--threads " + value + ": expected numbers from 1 to 4096, as 4 or 1,2,4 or 1-8*2");
+    if (std::ranges::find(counts, *count) == counts.end()) counts.push_back(static_cast<int>(*count));
+  }
+  return counts;
+}
 
 void declare_selection(OptionTable& table, RawRunOptions& raw, RunOptions& options) {
   table.add_option("NAME", raw.names, "experiments to run; without one all but the models")
@@ -76,13 +98,19 @@ void declare_selection(OptionTable& table, RawRunOptions& raw, RunOptions& optio
   table.add_option("--runner", raw.runners, "program that holds the experiments; repeat it to compare")
       .repeated()
       .completed_by(Completes::kFile);
+  table
+      .add_option(
+          "--python", raw.modules_of_python,
+          "Python module that holds experiments (gpt_fast is headroom's own); a file is named as NAME")
+      .repeated();
+  table.add_option("--runner-socket", raw.socket,
+                   "descriptor of a socket at whose other end a runner answers that runs already");
   declare_module_options(table, raw.modules);
   declare_model_options(table, raw.model);
-  table
-      .add_option("--threads", raw.threads,
-                  "threads of a case (default: all CPUs of this process, of each "
-                  "rank one)")
-      .range(1, 4096);
+  table.add_option(
+      "--threads", raw.threads,
+      "threads of a case, several to compare: 1,2,4 or 1-8*2 (default: all CPUs of this process, "
+      "of each rank one)");
   table.add_flag("--hot", raw.hot,
                  "one copy of the inputs, in cache if it fits (default: cold, rotating copies)");
   table.add_option("--seed", raw.seed, "of the random inputs and of the order of sampling");
@@ -108,6 +136,8 @@ void declare_measuring(OptionTable& table, RawRunOptions& raw, RunOptions& optio
       "--quick", raw.quick,
       "a first look: precision 3%, at most 0.5 s of sampling per group, variants of kernels as they "
       "were last chosen; cases in more than 1 GiB only where they are named");
+  table.add_flag("--subtract-overhead", options.request.subtracts_overhead,
+                 "take off each time what reading the clock or calling a body in Python costs");
   table.add_flag("--no-limits", raw.no_limits, "do not sample this machine's limits");
   table.add_flag("--retune", options.retune,
                  "choose block sizes and prefetch distances anew (otherwise once for each case and machine)");
@@ -147,36 +177,52 @@ StopRule stop_rule(const RawRunOptions& raw) {
   return stop_rule_with(rule, raw.stop);
 }
 
+/// What is asked for by backends alone; beside programs that are named, what these are compared with.
 std::vector<FoundRunner> runners_of(const RawRunOptions& raw, const Selection& selection) {
   if (all_of_ranks(selection.names)) return {};
-  if (raw.runners.empty() && raw.modules.modules.empty()) return runners_of_backends(selection.backends);
   std::vector<FoundRunner> named;
   for (const std::string& path : raw.runners) named.push_back({path, true});
-  if (raw.runners.empty()) named.push_back({runner_of_modules(), true});
-  return named;
+  if (named.empty() && !raw.modules.modules.empty()) named.push_back({runner_of_modules(), true});
+  if (!named.empty() || !raw.socket.empty()) return named;
+  if (names_python(raw)) return known_runners_of_backends(selection.backends);
+  return runners_of_backends(selection.backends);
+}
+
+std::vector<RunnerCommand> python_commands(const RawRunOptions& raw) {
+  std::vector<RunnerCommand> commands;
+  for (const std::string& file : raw.files) commands.push_back(python_file_runner(file));
+  for (const std::string& module : raw.modules_of_python) commands.push_back(python_module_runner(module));
+  if (!raw.socket.empty()) commands.push_back(socket_runner(raw.socket));
+  return commands;
 }
 
 std::vector<RunnerCommand> runner_commands(const RawRunOptions& raw, const Selection& selection) {
-  const std::vector<FoundRunner> runners = runners_of(raw, selection);
-  const std::vector<std::string> arguments = runner_arguments(raw.modules);
-  if (runners.empty() && !any_of_ranks(selection.names)) {
-    throw Error(
-        "headroom-native was not found beside this program or in PATH; name a runner with --runner PATH");
-  }
   std::vector<RunnerCommand> commands;
-  for (const FoundRunner& runner : runners) {
+  const std::vector<std::string> arguments = runner_arguments(raw.modules);
+  for (const FoundRunner& runner : runners_of(raw, selection)) {
     RunnerCommand command;
     command.path = runner.path;
     command.may_refuse = !runner.is_asked_for;
+    command.is_company = names_python(raw) && raw.runners.empty();
     command.arguments = arguments;
     // Ours are known to be runners: what takes time is reading their libraries from a disk for the first
     // time, those of libtorch with CUDA half a minute.
     if (raw.runners.empty()) command.hello_timeout = command.reply_timeout;
-    if (!raw.timeout.empty()) {
-      command.reply_timeout = std::chrono::milliseconds(static_cast<long>(parse_time_ns(raw.timeout) / 1e6));
-      command.hello_timeout = command.reply_timeout;
-    }
     commands.push_back(std::move(command));
+  }
+  // The first backend that is asked for is the baseline, whose ever it is.
+  const std::vector<RunnerCommand> python = python_commands(raw);
+  const bool known_first =
+      !selection.backends.empty() && !known_runners_of_backends({selection.backends.front()}).empty();
+  commands.insert(known_first ? commands.end() : commands.begin(), python.begin(), python.end());
+  if (commands.empty() && !any_of_ranks(selection.names)) {
+    throw Error(
+        "headroom-native was not found beside this program or in PATH; name a runner with --runner PATH");
+  }
+  for (RunnerCommand& command : commands) {
+    if (raw.timeout.empty()) break;
+    command.reply_timeout = std::chrono::milliseconds(static_cast<long>(parse_time_ns(raw.timeout) / 1e6));
+    command.hello_timeout = command.reply_timeout;
   }
   return commands;
 }
@@ -195,28 +241,38 @@ RankStart add_ranks(const RawRunOptions& raw, SessionRequest& request) {
     throw Error("--runner names programs of ranks, or others: ask for " + join(selection.names, " ") +
                 " in two runs");
   }
-  RankStart start = ranks_of_run(selection.names, selection.axes, raw.runners, selection.threads);
+  if (selection.threads.size() > 1) throw Error("--threads: ranks take one number of threads");
+  const int threads = selection.threads.empty() ? selection.default_threads : selection.threads.front();
+  RankStart start = ranks_of_run(selection.names, selection.axes, raw.runners, threads);
   const RankPatience patience = rank_patience(raw.timeout);
   for (const std::string& runner : start.runners)
     request.runners.push_back(rank_command(start, runner, patience));
   return start;
 }
 
-void fill_request(const RawRunOptions& raw, RunOptions& options) {
+void fill_request(RawRunOptions& raw, RunOptions& options) {
   SessionRequest& request = options.request;
   Selection& selection = request.selection;
   selection.names = raw.names;
   selection.names.insert(selection.names.end(), raw.only.begin(), raw.only.end());
+  std::erase_if(selection.names, [&](const std::string& name) {
+    if (!name.ends_with(".py")) return false;
+    raw.files.push_back(name);
+    return true;
+  });
   for (const std::string& axis : raw.axes) selection.axes.push_back(parse_axis_request(axis));
   for (AxisRequest& one : axis_requests(raw.model)) selection.axes.push_back(std::move(one));
   selection.backends = raw.backends;
   // A runner that is named alone is there for what it holds.
-  const bool is_alone = raw.runners.size() == 1 && raw.backends.empty();
+  const std::size_t programs =
+      raw.runners.size() + raw.files.size() + raw.modules_of_python.size() + (raw.socket.empty() ? 0 : 1);
+  const bool is_alone = programs == 1 && raw.backends.empty();
   if (raw.all_backends || is_alone) selection.backends = {"all"};
   if (!raw.modules.modules.empty()) select_modules(selection);
   const bool of_ranks = any_of_ranks(selection.names);
   const int threads = of_ranks ? 1 : static_cast<int>(allowed_cpus().size());
-  selection.threads = raw.threads > 0 ? raw.threads : threads;
+  selection.default_threads = threads;
+  selection.threads = thread_counts(raw.threads);
   selection.caches = raw.hot ? Caches::kHot : Caches::kCold;
   selection.seed = raw.seed;
   if (raw.quick && selection.names.empty()) selection.most_bytes = std::size_t{1} << 30;
@@ -229,6 +285,7 @@ void fill_request(const RawRunOptions& raw, RunOptions& options) {
   // So many samples are those of one process: a share for each would be another number.
   request.processes = raw.processes == 0 && raw.stop.num_samples > 0 ? 1 : raw.processes;
   if (raw.quick) request.processes_alone = 1;
+  if (!raw.socket.empty()) request.processes = 1;
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <iterator>
 #include <string_view>
 
 #include "headroom/base/error.h"
@@ -118,6 +119,13 @@ std::vector<std::string> missing_limits_of(const std::vector<std::string>& runne
                         " nor in PATH; install it, add its folder to PATH, or say --no-limits");
   }
   return sentences;
+}
+
+std::vector<FoundRunner> known_runners_of_backends(const std::vector<std::string>& backends) {
+  std::vector<std::string> known;
+  std::ranges::copy_if(backends, std::back_inserter(known),
+                       [](const std::string& backend) { return runner_of(backend) != nullptr; });
+  return known.empty() ? std::vector<FoundRunner>{} : runners_of_backends(known);
 }
 
 std::vector<FoundRunner> runners_of_backends(const std::vector<std::string>& backends) {

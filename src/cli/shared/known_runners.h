@@ -32,6 +32,9 @@ struct FoundRunner {
   bool operator==(const FoundRunner&) const = default;
 };
 
+/// Those of them that hold one of these backends for sure. Throws as runners_of_backends.
+std::vector<FoundRunner> known_runners_of_backends(const std::vector<std::string>& backends);
+
 /// The runners of a run that names none: those that hold the backends asked for, the first backend's first;
 /// headroom-native when none is asked for. "all", and a name that no runner of ours has, take every runner
 /// that is there. Throws Error when a backend's runner is not there, saying what it needs.

@@ -98,7 +98,7 @@ std::vector<Group> sweep_groups(const std::vector<RunnerOffer>& offers, int thre
       selection.names = limit_names(limits);
       if (selection.names.empty()) continue;
       if (coarse) selection.axes = coarse_sizes(limits);
-      selection.threads = count;
+      selection.default_threads = count;
       selection.caches = Caches::kHot;
       append_merged(plan(limits, selection), merged);
     }

@@ -77,7 +77,8 @@ std::vector<PlannedCase> cases_of(const std::string& experiment, const AxisTexts
     const std::vector<ExperimentDescription>& all = offers[runner].experiments;
     const auto found = std::ranges::find(all, experiment, &ExperimentDescription::name);
     if (found == all.end()) throw Error("runner " + offers[runner].label + " has no " + experiment);
-    cases.push_back(planned_case(runner, *found, point, backend, request.selection));
+    cases.push_back(
+        planned_case(runner, *found, point, backend, request.selection.default_threads, request.selection));
   }
   return cases;
 }

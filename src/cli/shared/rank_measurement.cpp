@@ -64,7 +64,7 @@ SessionRequest RankMeasurement::request() const {
   SessionRequest request;
   for (const std::string& runner : options_.start.runners)
     request.runners.push_back(rank_command(options_.start, runner, options_.patience, options_.backend));
-  request.selection.threads = options_.start.threads;
+  request.selection.default_threads = options_.start.threads;
   request.selection.caches = Caches::kHot;
   request.selection.seed = options_.seed;
   request.stop = options_.stop;

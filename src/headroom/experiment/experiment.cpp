@@ -70,6 +70,11 @@ Experiment& Experiment::places_itself() {
   return *this;
 }
 
+Experiment& Experiment::threads(std::vector<int> counts) {
+  threads_ = std::move(counts);
+  return *this;
+}
+
 Experiment& Experiment::each_rank_counts() {
   is_each_rank_counting_ = true;
   return *this;

@@ -50,6 +50,9 @@ class Experiment {
   Experiment& device(std::string name);
   /// It chooses the CPUs of its threads itself: one that is run by one thread is not pinned for it.
   Experiment& places_itself();
+  /// How many threads its cases take where nobody asks for others, a case each, in the same rounds: how it
+  /// scales. State::threads() says which is wanted. Default: all CPUs.
+  Experiment& threads(std::vector<int> counts);
   /// In a job of ranks what each measures counts by itself, not that of the slowest: the samples of a rank
   /// are those of a process.
   Experiment& each_rank_counts();
@@ -65,6 +68,7 @@ class Experiment {
   const std::string& metric() const { return metric_; }
   const std::vector<std::string>& also_metrics() const { return also_metrics_; }
   const std::string& model() const { return model_; }
+  const std::vector<int>& threads() const { return threads_; }
   bool is_each_rank_counting() const { return is_each_rank_counting_; }
   bool is_placing_itself() const { return is_placing_itself_; }
   bool is_on_request() const { return is_on_request_; }
@@ -78,6 +82,7 @@ class Experiment {
   std::vector<Axis> axes_;
   std::vector<std::string> backends_{"native"};
   std::map<std::string, std::vector<std::string>> variants_;
+  std::vector<int> threads_;
   std::string metric_;
   std::vector<std::string> also_metrics_;
   std::string model_;

@@ -135,12 +135,17 @@ void State::judge(const Errors& errors, std::size_t values, const Tolerance& tol
 template <typename T>
 void State::verify_values(const std::function<void()>& run, std::span<T> output,
                           std::span<const double> expected, Tolerance tolerance) {
+  poison(output);
+  run();
+  check(std::span<const T>(output), expected, tolerance);
+}
+
+template <typename T>
+void State::check_values(std::span<const T> output, std::span<const double> expected, Tolerance tolerance) {
   if (output.size() != expected.size()) {
     throw WrongAnswer{
         fmt::format("the result has {} values, the reference {}", output.size(), expected.size())};
   }
-  poison(output);
-  run();
   Errors errors;
   errors.rms = root_mean_square(expected);
   for (std::size_t i = 0; i < output.size(); ++i) {
@@ -171,6 +176,16 @@ void State::verify(const std::function<void()>& run, std::span<double> output,
 void State::verify(const std::function<void()>& run, std::span<Bf16> output, std::span<const double> expected,
                    Tolerance tolerance) {
   verify_values(run, output, expected, tolerance);
+}
+
+void State::check(std::span<const float> actual, std::span<const double> expected, Tolerance tolerance) {
+  check_values(actual, expected, tolerance);
+}
+void State::check(std::span<const double> actual, std::span<const double> expected, Tolerance tolerance) {
+  check_values(actual, expected, tolerance);
+}
+void State::check(std::span<const Bf16> actual, std::span<const double> expected, Tolerance tolerance) {
+  check_values(actual, expected, tolerance);
 }
 
 void State::begin() {

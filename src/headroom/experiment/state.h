@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <concepts>
 #include <cstdint>
@@ -20,6 +21,7 @@
 #include "headroom/experiment/keep.h"
 #include "headroom/experiment/tolerance.h"
 #include "headroom/machine/noise.h"
+#include "headroom/record/overhead_metrics.h"
 
 namespace headroom {
 
@@ -158,6 +160,11 @@ class State {
   void verify(const std::function<void()>& run, std::span<Bf16> output, std::span<const double> expected,
               Tolerance tolerance);
 
+  /// Compares values that were computed already, as verify() does.
+  void check(std::span<const float> actual, std::span<const double> expected, Tolerance tolerance);
+  void check(std::span<const double> actual, std::span<const double> expected, Tolerance tolerance);
+  void check(std::span<const Bf16> actual, std::span<const double> expected, Tolerance tolerance);
+
   /// Once measure() has returned: whether the case has all its samples. What it then says with note(),
   /// series() and wrong_answer() is heard; a case that failed or that nobody waits for is to end without more
   /// ado.
@@ -208,6 +215,26 @@ class State {
     }
   }
 
+  /// The same for a body that must find something prepared in each iteration: `setup` runs before each call
+  /// of `body` and is not timed. The clock is read around each call then: what that costs is measured in
+  /// every sample and reported as the column kClockOverhead.
+  template <typename Body, typename Setup>
+  requires(std::invocable<Body&> || std::invocable<Body&, std::size_t>) &&
+      (std::invocable<Setup&> || std::invocable<Setup&, std::size_t>)void measure(Body&& body,
+                                                                                  Setup&& setup) {
+    Column clock = column(kClockOverhead, "ns");
+    std::size_t copy = 0;
+    const auto nothing = [] {};
+    measure_batches([&](std::uint64_t iterations) {
+      constexpr std::uint64_t kEnough = 1000;
+      const std::uint64_t empty = std::min(iterations, kEnough);
+      std::size_t unused = 0;
+      const double clock_ns = each_timed(nothing, nothing, empty, unused) / static_cast<double>(empty);
+      clock.add(clock_ns * static_cast<double>(iterations));
+      return each_timed(body, setup, iterations, copy);
+    });
+  }
+
   /// For work that has a clock of its own (a device's events): `batch(iterations)` runs that many and returns
   /// the nanoseconds that they took. A time that is negative or not finite fails the case.
   template <typename Batch>
@@ -230,6 +257,27 @@ class State {
   }
 
  private:
+  template <typename Function>
+  static void call(Function& function, std::size_t copy) {
+    if constexpr (std::invocable<Function&, std::size_t>) {
+      function(copy);
+    } else {
+      function();
+    }
+  }
+  /// The nanoseconds of all calls of `body`, each timed by itself.
+  template <typename Body, typename Setup>
+  [[gnu::noinline]] double each_timed(Body& body, Setup& setup, std::uint64_t iterations, std::size_t& copy) {
+    std::chrono::steady_clock::duration sum{};
+    for (; iterations > 0; --iterations) {
+      call(setup, copy);
+      const auto start = std::chrono::steady_clock::now();
+      call(body, copy);
+      sum += std::chrono::steady_clock::now() - start;
+      if (++copy >= info_.copies) copy = 0;
+    }
+    return std::chrono::duration<double, std::nano>(sum).count();
+  }
   /// One body of machine code for the lead-in and the timed part.
   template <typename Body>
   [[gnu::noinline]] static std::size_t repeat(Body& body, std::uint64_t iterations, std::size_t copy,
@@ -260,6 +308,8 @@ class State {
   template <typename T>
   void verify_values(const std::function<void()>& run, std::span<T> output, std::span<const double> expected,
                      Tolerance tolerance);
+  template <typename T>
+  void check_values(std::span<const T> actual, std::span<const double> expected, Tolerance tolerance);
 
   CaseSpec spec_;
   SampleSource& source_;

@@ -6,6 +6,7 @@
 
 #include "headroom/base/json.h"
 #include "headroom/record/gpu_shares.h"
+#include "headroom/record/overhead_metrics.h"
 #include "headroom/record/seed_rows.h"
 
 namespace headroom {
@@ -20,6 +21,7 @@ std::string case_key(const Record& record) {
 void add(CaseRow& row, const Record& record) {
   if (record.metric.name == kGpuUtilization) return void(row.gpu = &record);
   if (record.metric.name == kMmConvUtilization) return void(row.mm_conv = &record);
+  if (is_overhead(record.metric.name)) return void(row.overhead = &record);
   if (record.metric.name == "latency" && row.latency == nullptr) row.latency = &record;
   const bool keep = row.headline != nullptr && row.headline->metric.headline;
   if (!keep) row.headline = &record;

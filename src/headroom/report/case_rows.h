@@ -15,8 +15,9 @@ struct CaseRow {
   const Record* headline =
       nullptr;  ///< the record that the table is about; the only one, or the last, if unmarked
 
-  const Record* gpu = nullptr;      ///< share of the time in which GPUs worked; only of a traced case
-  const Record* mm_conv = nullptr;  ///< of that, on products and convolutions
+  const Record* overhead = nullptr;  ///< what measuring adds to the time; only where that was measured
+  const Record* gpu = nullptr;       ///< share of the time in which GPUs worked; only of a traced case
+  const Record* mm_conv = nullptr;   ///< of that, on products and convolutions
 
   /// Any of the first two: for what they share (axes, limit, outcome).
   const Record& any() const { return headline != nullptr ? *headline : *latency; }

@@ -10,6 +10,7 @@
 
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
+#include "headroom/record/overhead_metrics.h"
 #include "headroom/record/seed_rows.h"
 #include "headroom/record/target_verdict.h"
 #include "headroom/report/case_rows.h"
@@ -103,6 +104,20 @@ std::string without(std::string marks, const std::string& common) {
   return marks;
 }
 
+/// Where what measuring costs is no small part of the time: how much it is.
+std::string overhead_text(const CaseRow& row) {
+  if (row.overhead == nullptr || row.latency == nullptr) return {};
+  const double overhead_ns = row.overhead->metric.value, time_ns = row.latency->metric.value * kNsPerUs;
+  if (time_ns >= kOverheadFactor * overhead_ns) return {};
+  const char* cost =
+      row.overhead->metric.name == kPythonOverhead ? "calling it from Python" : "reading the clock";
+  const auto taken_off =
+      row.latency->environment ? row.latency->environment->extra_info.contains(kOverheadTakenOff) : false;
+  return fmt::format("{} costs {} (±{}) {}", cost, format_time_ns(overhead_ns), spread_text(*row.overhead),
+                     taken_off ? "more, which were taken off"
+                               : "of that, over a twentieth: --subtract-overhead takes it off");
+}
+
 std::string share_text(const Record* record) {
   return record == nullptr ? "" : format_percent(record->metric.value);
 }
@@ -139,6 +154,8 @@ void add_row(Table& table, const CaseRow& row, const Differences& differ, bool w
   if (record.sums_in && is_below_f32(*record.sums_in)) {
     table.line("    " + sums_text(*record.sums_in, record.max_error, record.error_bound));
   }
+  const std::string overhead = overhead_text(row);
+  if (!overhead.empty()) table.line("    " + overhead);
   const std::string ratio = ratio_text(timed);
   if (!ratio.empty()) table.line(ratio);
   const std::string modes = modes_text(timed);
@@ -196,8 +213,10 @@ Table mean_table(const std::vector<Record>& records) {
       against = format_number(*target) + " " + verdict_text(mean_target_verdict(row.cases));
     }
     const std::string name = row.experiment + (is_miscounted(*row.cases.front()) ? " (above its limit)" : "");
+    const std::string threads =
+        differ.threads ? fmt::format(" {} threads", row.cases.front()->threads) : std::string();
     const bool named = differ.runners && !row.runner.empty() && row.runner != row.backend;
-    table.row({name, named ? row.backend + " [" + row.runner + "]" : row.backend, row.dtype, row.metric,
+    table.row({name + threads, named ? row.backend + " [" + row.runner + "]" : row.backend, row.dtype, row.metric,
                value_text(mean, row.unit, row.metric), against,
                row.left_out == 0 ? std::to_string(row.shapes)
                                  : fmt::format("{} of {}", row.shapes, row.shapes + row.left_out)});

@@ -15,6 +15,12 @@ std::string reason_or(std::string reason, const char* otherwise) {
   return reason.empty() ? std::string(otherwise) : std::move(reason);
 }
 
+SampleReply failed_reply(std::string reason) {
+  SampleReply reply;
+  reply.failure = std::move(reason);
+  return reply;
+}
+
 /// Runs the experiment's function; an exception becomes the outcome.
 Outcome outcome_of(const Experiment& experiment, const CaseSpec& spec, SampleSource& source,
                    SharedObjects& shared, Conclusion& conclusion) {
@@ -75,14 +81,14 @@ void CaseThread::run(const Experiment& experiment, const CaseSpec& spec, SharedO
                is_ready_ ? "returned from measure() early" : "the experiment never called measure()"};
   }
   if (!is_ready_) prepared_.outcome = outcome;
-  reply_ = {{}, outcome.reason};
+  reply_ = failed_reply(outcome.reason);
   conclusion_.failure = outcome.reason;
   ended_ = true;
   hand_over_to(Turn::kCaller);
 }
 
 SampleReply CaseThread::sample(const SampleRequest& request) {
-  if (ended_) return {{}, reply_.failure.empty() ? "the case has ended" : reply_.failure};
+  if (ended_) return failed_reply(reply_.failure.empty() ? "the case has ended" : reply_.failure);
   request_ = request;
   hand_over_to(Turn::kCase);
   await(Turn::kCaller);
@@ -102,7 +108,8 @@ std::optional<SampleRequest> CaseThread::next() {
 }
 
 void CaseThread::deliver(const Sample& sample) {
-  reply_ = {sample, {}};
+  reply_.sample = sample;
+  reply_.failure.clear();
 }
 
 void CaseThread::hand_over_to(Turn turn) {

@@ -46,7 +46,8 @@ struct JsonMembers<ExperimentDescription> {
                                      sparse("also_metrics", &D::also_metrics),
                                      sparse("model", &D::model),
                                      sparse("on_request", &D::is_on_request),
-                                     sparse("each_rank_counts", &D::each_rank_counts)};
+                                     sparse("each_rank_counts", &D::each_rank_counts),
+                                     sparse("threads", &D::threads)};
 };
 
 template <>
@@ -169,7 +170,8 @@ ExperimentDescription describe(const Experiment& experiment) {
   return {experiment.name(),     experiment.summary(),       experiment.metric(),
           experiment.device(),   experiment.axes(),          experiment.backends(),
           experiment.is_limit(), experiment.variants(),      experiment.also_metrics(),
-          experiment.model(),    experiment.is_on_request(), experiment.is_each_rank_counting()};
+          experiment.model(),    experiment.is_on_request(), experiment.is_each_rank_counting(),
+          experiment.threads()};
 }
 
 Json to_json(const Hello& hello) {

@@ -65,6 +65,7 @@ struct ExperimentDescription {
   std::string model{};                                         ///< absent: none
   bool is_on_request = false;                                  ///< absent: it runs by default
   bool each_rank_counts = false;                               ///< absent: the slowest does
+  std::vector<int> threads{};                                  ///< absent: all CPUs
 };
 
 struct PrepareReply {

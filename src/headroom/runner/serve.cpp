@@ -32,6 +32,11 @@ void serve(Channel channel, Registry& registry, const std::string& name,
            const std::vector<std::string>& arguments) {
   // A runner in an endless loop must not outlive the command line that asked for it.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
+  converse(std::move(channel), registry, name, arguments);
+}
+
+void converse(Channel channel, Registry& registry, const std::string& name,
+              const std::vector<std::string>& arguments) {
   try {
     registry.require();
     registry.take_arguments(arguments);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "headroom/record/overhead_metrics.h"
 #include "headroom/schedule/calibration.h"
 #include "headroom/schedule/process_share.h"
 #include "headroom/schedule/series.h"
@@ -22,9 +23,23 @@ constexpr double kLeadInNs = 1e6;
 constexpr int kFirstTuningId = 100'000;
 /// Of the time that a group may take; a second is enough.
 constexpr double kTuningShare = 0.25;
+constexpr const char* kAllOverhead =
+    "takes no longer than measuring it does: nothing is left when that is taken off";
 constexpr const char* kOtherColumns = "a sample has more or fewer columns than the case declared";
 constexpr const char* kNoTime =
     "a sample took no time at all: its work was optimised away, or its clock stands still";
+
+/// Nanoseconds of each iteration that measuring it costs, as the case measured them in this sample.
+double overhead_ns(const CaseInfo& info, const std::vector<double>& columns) {
+  double sum = 0;
+  std::size_t column = 0;
+  for (const ReportedMetric& metric : info.metrics) {
+    if (metric.kind != ReportedMetric::Kind::kColumn) continue;
+    if (is_overhead(metric.name)) sum += columns.at(column);
+    ++column;
+  }
+  return sum;
+}
 
 std::size_t column_count(const CaseInfo& info) {
   return static_cast<std::size_t>(
@@ -279,9 +294,13 @@ void GroupRun::sample(Track& track) {
                   reply->sample.columns,
                   reply->ranks};
   for (RankSample& rank : reading.ranks) rank.elapsed_ns /= iterations;
+  if (reading.columns.size() != column_count(track.info)) return tracks_.fail(track, kOtherColumns);
   // Ratios need a time that is positive, and no honest sample takes none.
   if (!(reading.ns > 0)) return tracks_.fail(track, kNoTime);
-  if (reading.columns.size() != column_count(track.info)) return tracks_.fail(track, kOtherColumns);
+  if (settings_.subtracts_overhead) {
+    reading.ns -= overhead_ns(track.info, reading.columns);
+    if (!(reading.ns > 0)) return tracks_.fail(track, kAllOverhead);
+  }
   // Where the host's threads lie says nothing about a device.
   if (track.planned.device == "cpu") reading.noise.placement_ns = placement_ns_;
   track.readings.push_back(std::move(reading));

@@ -23,16 +23,17 @@ namespace headroom {
 /// How the rounds of a group are run.
 struct RoundSettings {
   StopRule stop;
-  double sample_ns = 5e6;          ///< least time of one sample
-  int processes = 1;               ///< fresh runner processes that share the samples
-  std::uint32_t warmup = 0;        ///< samples of each case in each process that are not kept
-  bool limits = true;              ///< sample the machine's limits in the same rounds
-  bool strict = false;             ///< a case that sums in less than f32 fails
-  std::string traces{};            ///< folder for a trace of each case; empty: none
-  bool tunes = true;               ///< choose variants where `tuning` knows of none
-  TuningStore* tuning = nullptr;   ///< which variants were fastest before; null: the implementations decide
-  std::uint64_t seed = 1;          ///< of the order within the rounds
-  std::function<double()> now_ns;  ///< the clock of the time caps
+  double sample_ns = 5e6;           ///< least time of one sample
+  int processes = 1;                ///< fresh runner processes that share the samples
+  std::uint32_t warmup = 0;         ///< samples of each case in each process that are not kept
+  bool limits = true;               ///< sample the machine's limits in the same rounds
+  bool subtracts_overhead = false;  ///< from each time what measuring it costs
+  bool strict = false;              ///< a case that sums in less than f32 fails
+  std::string traces{};             ///< folder for a trace of each case; empty: none
+  bool tunes = true;                ///< choose variants where `tuning` knows of none
+  TuningStore* tuning = nullptr;    ///< which variants were fastest before; null: the implementations decide
+  std::uint64_t seed = 1;           ///< of the order within the rounds
+  std::function<double()> now_ns;   ///< the clock of the time caps
 };
 
 /// Measures one group: prepares its cases and the limits that bound them, calibrates, and samples one of each

@@ -39,9 +39,10 @@ std::vector<std::string> selected_names(const std::vector<RunnerOffer>& offers, 
     const bool asked = std::ranges::find(selection.names, name) != selection.names.end();
     const bool by_default =
         selection.names.empty() && std::ranges::any_of(offers, [&](const RunnerOffer& offer) {
-          return !offer.only_limits && std::ranges::any_of(offer.experiments, [&](const auto& experiment) {
-            return experiment.name == name && !experiment.is_limit && !experiment.is_on_request;
-          });
+          return !offer.only_limits && !offer.is_company &&
+                 std::ranges::any_of(offer.experiments, [&](const auto& experiment) {
+                   return experiment.name == name && !experiment.is_limit && !experiment.is_on_request;
+                 });
         });
     if (asked || by_default) names.push_back(name);
   }
@@ -110,7 +111,9 @@ Group group_at(const std::vector<Offered>& sources, const AxisTexts& point, cons
   for (const Offered& source : sources) {
     if (!has_point(*source.experiment, point)) continue;
     for (const std::string& backend : selected_backends(*source.experiment, selection))
-      group.cases.push_back(planned_case(source.runner, *source.experiment, point, backend, selection));
+      for (const int threads : thread_counts(*source.experiment, selection))
+        group.cases.push_back(
+            planned_case(source.runner, *source.experiment, point, backend, threads, selection));
   }
   return group;
 }
@@ -180,14 +183,27 @@ void require_backends(const std::vector<RunnerOffer>& offers, const std::vector<
 
 }  // namespace
 
+std::vector<int> thread_counts(const ExperimentDescription& experiment, const Selection& selection) {
+  if (!selection.threads.empty()) return selection.threads;
+  return experiment.threads.empty() ? std::vector{selection.default_threads} : experiment.threads;
+}
+
+int most_threads(const std::vector<Group>& groups) {
+  int most = 1;
+  for (const Group& group : groups) {
+    for (const PlannedCase& planned : group.cases) most = std::max(most, planned.spec.threads);
+  }
+  return most;
+}
+
 PlannedCase planned_case(std::size_t runner, const ExperimentDescription& experiment, const AxisTexts& point,
-                         const std::string& backend, const Selection& selection) {
+                         const std::string& backend, int threads, const Selection& selection) {
   const auto variants = experiment.variants.find(backend);
   return {runner,
           {experiment.name,
            point,
            backend,
-           selection.threads,
+           threads,
            selection.caches,
            selection.seed,
            {},

@@ -26,6 +26,7 @@ struct RunnerOffer {
   std::vector<DeviceDescription> devices{};  ///< that its cases may run on, other than the CPU
   std::optional<BlasLibrary> blas{};         ///< that its cases compute with; empty: it tells of none
   std::vector<RankHello> ranks{};            ///< of a rank job: what each says of itself
+  bool is_company = false;  ///< measures what others have, or what is named, not all that it has
 };
 
 /// Which of the offered cases to measure.
@@ -33,7 +34,8 @@ struct Selection {
   std::vector<std::string> names;  ///< experiments; empty: all but limits and those on request
   std::vector<AxisRequest> axes;
   std::vector<std::string> backends;  ///< empty: the first one of each experiment; "all": every one
-  int threads = 1;
+  std::vector<int> threads{};         ///< of each case, all compared; empty: what the experiment declares
+  int default_threads = 1;            ///< where it declares none
   Caches caches = Caches::kCold;
   std::uint64_t seed = 1;
   bool keep_wrong = false;     ///< time what answers wrongly all the same, marked
@@ -62,9 +64,15 @@ struct Group {
   std::optional<StopRule> stop{};  ///< where it has one of its own
 };
 
+/// The numbers of threads that cases of `experiment` take.
+std::vector<int> thread_counts(const ExperimentDescription& experiment, const Selection& selection);
+
+/// The most threads that any case takes.
+int most_threads(const std::vector<Group>& groups);
+
 /// One case of `experiment`, which offers[runner] has, at `point`.
 PlannedCase planned_case(std::size_t runner, const ExperimentDescription& experiment, const AxisTexts& point,
-                         const std::string& backend, const Selection& selection);
+                         const std::string& backend, int threads, const Selection& selection);
 
 /// Expands the selection over the offers, in the order of the experiments and of their axes.
 /// Throws Error: an unknown experiment (with the nearest names), an axis or a backend that no selected

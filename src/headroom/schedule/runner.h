@@ -23,6 +23,11 @@ struct RunnerCommand {
   std::string path;
   std::chrono::milliseconds hello_timeout{15'000};
   std::chrono::milliseconds reply_timeout{120'000};
+  /// Words before `path` that start it: {"python3", "-m", "headroom._serve"}; empty: it is a program.
+  std::vector<std::string> interpreter{};
+  std::vector<std::pair<std::string, std::string>> environment{};  ///< beside ours
+  std::optional<int> socket{};  ///< it runs already, and answers here; it cannot be started again
+  bool is_company = false;      ///< there to be compared with what others have, not for all that it has
   std::vector<std::string> arguments{};  ///< where there are any, it may take reply_timeout to greet
   bool may_refuse = false;  ///< left out, and said so, where it says in place of a greeting what it lacks
   /// Starts the ranks of a rank job whose program `path` is; empty: the runner is one process.
@@ -52,6 +57,8 @@ class Runner : public Worker {
   virtual RunnerDescription describe() = 0;
   /// Asks it to end, and waits for that where it matters how it ends. Throws RunnerLost.
   virtual void finish() {}
+  /// Whether nothing can be asked of it any more.
+  virtual bool is_lost() const { return false; }
 };
 
 /// Throws what RunnerProcess's and RankRunner's constructors throw.

@@ -12,6 +12,7 @@ void RunnerFleet::add(RunnerCommand command, bool only_limits) {
   Member member{std::move(command), {}, {}, false, only_limits, nullptr};
   try {
     member.process = start_runner(member.command, interrupted_);
+    if (member.command.socket) member.command.socket = -1;  // there is no second one
   } catch (const RunnerRefused& refusal) {
     if (!member.command.may_refuse) throw;
     left_out_.push_back(std::filesystem::path(member.command.path).filename().string() + ": " +
@@ -33,7 +34,8 @@ std::vector<RunnerOffer> RunnerFleet::offers() const {
   for (std::size_t index = 0; index < members_.size(); ++index) {
     const Member& member = members_[index];
     offers.push_back({label_of(index), member.description.experiments, member.only_limits, member.traces,
-                      member.description.devices, member.description.blas, member.description.ranks});
+                      member.description.devices, member.description.blas, member.description.ranks,
+                      member.command.is_company});
   }
   return offers;
 }
@@ -71,6 +73,9 @@ void RunnerFleet::finish() {
 }
 
 void RunnerFleet::stop(std::size_t runner) {
+  // One that runs anyhow goes on: another process of it is not to be had.
+  const Member& member = members_.at(runner);
+  if (member.command.socket && member.process && !member.process->is_lost()) return;
   members_.at(runner).process.reset();
 }
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <csignal>
@@ -32,46 +33,59 @@ constexpr milliseconds kEndPatience{2000};
 constexpr const char* kSpins = "20000";
 
 SpawnOptions spawn_options(const RunnerCommand& command, int socket) {
-  std::vector<std::string> words{command.path};
+  std::vector<std::string> words = command.interpreter;
+  words.push_back(command.path);
   words.insert(words.end(), command.arguments.begin(), command.arguments.end());
   SpawnOptions options{words, {{kSocketVariable, std::to_string(kChildSocket)}}, {{socket, kChildSocket}}};
   if (std::getenv("GOMP_SPINCOUNT") == nullptr && std::getenv("OMP_WAIT_POLICY") == nullptr) {
     options.environment.emplace_back("GOMP_SPINCOUNT", kSpins);
   }
+  options.environment.insert(options.environment.end(), command.environment.begin(),
+                             command.environment.end());
   return options;
+}
+
+std::int64_t process_at_other_end(int socket) {
+  ucred other{};
+  socklen_t size = sizeof other;
+  if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &other, &size) != 0) return 0;
+  return other.pid;
 }
 
 }  // namespace
 
 RunnerProcess::RunnerProcess(RunnerCommand command, const std::atomic<bool>& interrupted)
-    : RunnerProcess(std::move(command), interrupted, Channel::pair()) {}
+    : RunnerProcess(command, interrupted,
+                    command.socket ? std::pair(Channel(*command.socket), Channel(-1)) : Channel::pair()) {}
 
 RunnerProcess::RunnerProcess(RunnerCommand command, const std::atomic<bool>& interrupted,
                              std::pair<Channel, Channel> ends)
-    : command_(std::move(command)),
-      interrupted_(interrupted),
-      channel_(std::move(ends.first)),
-      child_(spawn_options(command_, ends.second.fd())) {
-  // The child has its own copy; ours must close, or the end of the child would not be seen.
-  { const Channel childs_end = std::move(ends.second); }
+    : command_(std::move(command)), interrupted_(interrupted), channel_(std::move(ends.first)) {
+  if (command_.socket) {
+    if (channel_.fd() < 0) throw Error("the program that it is part of cannot be started anew");
+    pid_ = process_at_other_end(channel_.fd());
+  } else {
+    child_.emplace(spawn_options(command_, ends.second.fd()));
+    pid_ = child_->pid();
+    // The child has its own copy; ours must close, or the end of the child would not be seen.
+    const Channel childs_end = std::move(ends.second);
+  }
   greet();
 }
 
 RunnerProcess::~RunnerProcess() {
   channel_.write_line(R"({"do":"quit"})", milliseconds(100));
-  if (!child_.wait(milliseconds(100))) child_.terminate(milliseconds(0));
+  if (child_ && !child_->wait(milliseconds(100))) child_->terminate(milliseconds(0));
 }
 
 void RunnerProcess::greet() {
   std::string line;
   try {
     // What its arguments ask for, it does before it greets: reading a module of gigabytes.
-    line = await_line(command_.arguments.empty() ? command_.hello_timeout : command_.reply_timeout);
+    const bool is_long = !command_.arguments.empty() || !command_.interpreter.empty();
+    line = await_line(is_long ? command_.reply_timeout : command_.hello_timeout);
   } catch (const RunnerLost& lost) {
-    throw Error(
-        in_quotes(command_.path) + " is not a headroom runner: it " + lost.reason +
-        "; a runner is a program that links headroom::runner (one whose libraries take longer to load: "
-        "--timeout)");
+    tell_no_runner(lost.reason);
   }
   std::string refusal;
   with_context(in_quotes(command_.path) + " is not a headroom runner", [&] {
@@ -88,6 +102,21 @@ void RunnerProcess::greet() {
         "runner '{}' speaks protocol {}, this headroom speaks {}; rebuild it against this version",
         command_.path, hello_.protocol, kProtocolVersion));
   }
+}
+
+void RunnerProcess::tell_no_runner(const std::string& what) const {
+  if (command_.interpreter.empty()) {
+    throw Error(
+        in_quotes(command_.path) + " is not a headroom runner: it " + what +
+        "; a runner is a program that links headroom::runner (one whose libraries take longer to load: "
+        "--timeout)");
+  }
+  const std::string& python = command_.interpreter.front();
+  throw Error(python + " cannot serve " + in_quotes(command_.path) + ": it " + what +
+              (what.find("No module named headroom") == std::string::npos
+                   ? ""
+                   : "; install headroom into it (" + python +
+                         " -m pip install headroom), or name another Python in HEADROOM_PYTHON"));
 }
 
 template <typename Decode>
@@ -163,10 +192,11 @@ std::string RunnerProcess::await_line(milliseconds timeout) {
     if (left <= milliseconds(0)) {
       lose(fmt::format("did not answer within {} s", std::chrono::duration<double>(timeout).count()));
     }
-    pollfd files[] = {
-        {channel_.fd(), POLLIN, 0}, {child_.stdout_fd(), POLLIN, 0}, {child_.stderr_fd(), POLLIN, 0}};
+    pollfd files[] = {{channel_.fd(), POLLIN, 0},
+                      {child_ ? child_->stdout_fd() : -1, POLLIN, 0},
+                      {child_ ? child_->stderr_fd() : -1, POLLIN, 0}};
     poll(files, std::size(files), static_cast<int>(std::min(left, kLookForInterrupt).count()));
-    child_.drain();
+    if (child_) child_->drain();
     if ((files[0].revents & (POLLIN | POLLHUP | POLLERR)) == 0) continue;
     if (channel_.receive() != Channel::Status::kLine) lose(kEnded);
   }
@@ -174,8 +204,10 @@ std::string RunnerProcess::await_line(milliseconds timeout) {
 }
 
 void RunnerProcess::lose(const std::string& what) {
-  const auto status = child_.wait(what == kEnded ? kEndPatience : milliseconds(0));
-  if (!status) child_.terminate(milliseconds(200));
+  lost_ = true;
+  if (!child_) throw RunnerLost{what};
+  const auto status = child_->wait(what == kEnded ? kEndPatience : milliseconds(0));
+  if (!status) child_->terminate(milliseconds(200));
   std::string reason = what;
   // One that said why it ends has said more than its exit code does.
   if (status && (status->signalled || what == kEnded))
@@ -185,7 +217,7 @@ void RunnerProcess::lose(const std::string& what) {
 }
 
 std::string RunnerProcess::last_words() const {
-  std::vector<std::string> lines = child_.stderr_lines().lines();
+  std::vector<std::string> lines = child_->stderr_lines().lines();
   if (lines.size() > kLastWords) lines.erase(lines.begin(), lines.end() - kLastWords);
   return lines.empty() ? "" : "; its last words: " + join(lines, " | ");
 }

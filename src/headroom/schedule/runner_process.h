@@ -25,8 +25,9 @@ class RunnerProcess final : public Runner {
 
   const Hello& hello() const override { return hello_; }
   RunnerDescription describe() override;
+  bool is_lost() const override { return lost_; }
 
-  std::int64_t pid() const override { return child_.pid(); }
+  std::int64_t pid() const override { return pid_; }
   PrepareReply prepare(int id, const CaseSpec& spec) override;
   SampleReply sample(int id, const SampleRequest& request) override;
   std::string trace(int id, const std::string& file) override;
@@ -37,6 +38,7 @@ class RunnerProcess final : public Runner {
   RunnerProcess(RunnerCommand command, const std::atomic<bool>& interrupted,
                 std::pair<Channel, Channel> ends);
 
+  [[noreturn]] void tell_no_runner(const std::string& what) const;
   void greet();
   Json ask(const Json& request);
   /// The result of `decode`; an answer that it cannot read loses the runner.
@@ -52,7 +54,9 @@ class RunnerProcess final : public Runner {
   RunnerCommand command_;
   const std::atomic<bool>& interrupted_;
   Channel channel_;
-  Child child_;
+  std::optional<Child> child_;  ///< empty: it ran before, and is not ours to end
+  std::int64_t pid_ = 0;
+  bool lost_ = false;
   Hello hello_;
 };
 

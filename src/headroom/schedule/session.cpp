@@ -65,6 +65,7 @@ RoundSettings Session::round_settings(const Group& group, std::size_t index) con
   settings.limits = request_.limits && !group.cases.front().is_limit;
   settings.seed = request_.selection.seed + index;
   settings.sample_ns = request_.sample_ns;
+  settings.subtracts_overhead = request_.subtracts_overhead;
   settings.strict = request_.strict;
   settings.traces = request_.traces;
   settings.tuning = request_.tuning;

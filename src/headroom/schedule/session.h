@@ -21,12 +21,13 @@ struct SessionRequest {
   int processes = 0;        ///< that share the samples of a group; 0: three
   int processes_alone = 3;  ///< where `processes` is 0, of a group of one case
   bool limits = true;
-  double sample_ns = 5e6;         ///< least time of one sample
-  std::uint32_t warmup = 0;       ///< samples of each case in each process that are not kept
-  bool strict = false;            ///< a case that sums in less than f32 fails
-  std::string traces{};           ///< folder for a trace of each case; empty: none
-  TuningStore* tuning = nullptr;  ///< which variants were fastest before; null: the implementations decide
-  bool tunes = true;              ///< choose variants where `tuning` knows of none
+  double sample_ns = 5e6;           ///< least time of one sample
+  std::uint32_t warmup = 0;         ///< samples of each case in each process that are not kept
+  bool subtracts_overhead = false;  ///< from each time, what reading the clock or calling Python costs
+  bool strict = false;              ///< a case that sums in less than f32 fails
+  std::string traces{};             ///< folder for a trace of each case; empty: none
+  TuningStore* tuning = nullptr;    ///< which variants were fastest before; null: the implementations decide
+  bool tunes = true;                ///< choose variants where `tuning` knows of none
 };
 
 /// plan -> schedule -> runners -> samples -> records, for one request.

@@ -105,7 +105,7 @@ TEST(Plan, WhatRunsOnRequestIsRunWhereItIsNamed) {
 
 TEST(Plan, TheSelectionReachesEveryCase) {
   Selection selection = asking({"gemv"}, {"D=7"}, {"all"});
-  selection.threads = 3;
+  selection.threads = {3};
   selection.caches = Caches::kHot;
   selection.seed = 42;
   selection.keep_wrong = true;

@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: Apache-2.0
+# The headers of Python, for the extension of its package: HEADROOM_HAS_PYTHON. The system's Python before others: the
+# extension is for all of them.
+find_package(Python3 3.9 QUIET COMPONENTS Interpreter Development.Module)
+set(HEADROOM_HAS_PYTHON ${Python3_Development.Module_FOUND})
+if(NOT HEADROOM_HAS_PYTHON)
+  message(NOTICE "Without the package of Python: its headers were not found (apt-get install libpython3-dev)")
+endif()

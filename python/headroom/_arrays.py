@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays of any library as numbers at an address, and random ones. torch, numpy and jax are used where the program has them."""
+from __future__ import annotations
+
+import array
+import sys
+from dataclasses import dataclass
+from math import prod
+from typing import Any, Sequence
+
+from . import _door
+
+
+@dataclass
+class Values:
+    """`count` numbers of `dtype` ("f32", "f64", "bf16") at `address`, as long as `owner` lives."""
+    address: int
+    count: int
+    dtype: str
+    owner: object
+    precision: str  # of what they were computed in: "f16" where they are told as f64
+
+
+def _of_list(values: Any) -> Values:
+    numbers = array.array("d")
+
+    def append(item: Any) -> None:
+        if isinstance(item, (int, float)):
+            numbers.append(item)
+        elif hasattr(item, "__len__") and not hasattr(item, "__array_interface__") and not hasattr(item, "detach"):
+            for part in item:
+                append(part)
+        else:
+            part = of(item, as_double=True)
+            copied = (__import__("ctypes").c_double * part.count).from_address(part.address)
+            numbers.extend(copied)
+
+    append(values)
+    return Values(numbers.buffer_info()[0], len(numbers), "f64", numbers, "f64")
+
+
+def _of_torch(tensor: Any, as_double: bool) -> Values:
+    import torch
+    told = {torch.float32: "f32", torch.float64: "f64", torch.bfloat16: "bf16"}
+    precision = {torch.float16: "f16", **told}.get(tensor.dtype, "f64")
+    plain = tensor.detach()
+    if plain.is_complex():
+        plain, precision = torch.view_as_real(plain.resolve_conj()), "f32" if plain.dtype == torch.complex64 else "f64"
+    if hasattr(plain, "full_tensor"):
+        plain = plain.full_tensor()
+    if as_double or plain.dtype not in told:
+        plain = plain.to("cpu").to(torch.float64)
+    plain = plain.to("cpu").contiguous()
+    return Values(plain.data_ptr(), plain.numel(), told[plain.dtype], plain, precision)
+
+
+def _of_numpy(values: Any, as_double: bool) -> Values:
+    import numpy
+    told = {"float32": "f32", "float64": "f64"}
+    plain = numpy.asarray(values)
+    precision = {"float16": "f16", "bfloat16": "bf16", **told}.get(plain.dtype.name, "f64")
+    if plain.dtype.kind == "c":
+        plain = numpy.stack([plain.real, plain.imag], -1)
+    if as_double or plain.dtype.name not in told:
+        plain = plain.astype(numpy.float64)
+    plain = numpy.ascontiguousarray(plain)
+    return Values(plain.__array_interface__["data"][0], plain.size, told[plain.dtype.name], plain, precision)
+
+
+def of(values: Any, as_double: bool = False) -> Values:
+    """The numbers of a tensor of torch, an array of numpy, jax or cupy, a number, or lists of these; as float64 with `as_double`.
+
+    Raises TypeError for what is none of these.
+    """
+    if type(values).__module__.partition(".")[0] == "torch" or hasattr(values, "detach"):
+        return _of_torch(values, as_double)
+    if type(values).__module__.partition(".")[0] == "cupy":
+        return _of_numpy(values.get(), as_double)
+    if hasattr(values, "__array_interface__") or hasattr(values, "__array__"):
+        return _of_numpy(values, as_double)
+    if isinstance(values, (int, float)) or hasattr(values, "__iter__"):
+        return _of_list(values)
+    raise TypeError(f"expected numbers to compare (a tensor, an array, a list), not {type(values).__name__}")
+
+
+_ITEM = {"f32": "f", "f64": "d", "int8": "b"}
+
+
+def random(shape: int | Sequence[int], dtype: str = "f32", seed: int = 1, like: str | None = None) -> Any:
+    """Random numbers as headroom's own generator makes them: equal seeds give the inputs of native experiments.
+
+    shape: of the result; dtype: "f32", "f64", "bf16" (normal, mean 0, standard deviation 1) or "int8" (uniform, -127 to 127).
+    like: "torch", "numpy" or "array" (array.array, flat); without it the first of these that the program has imported.
+    Raises ValueError for another dtype, and for bf16 in what has no such type.
+    """
+    if dtype not in (*_ITEM, "bf16"):
+        raise ValueError(f"random: dtype {dtype!r} is none of f32, f64, bf16, int8")
+    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+    count = prod(sizes)
+    like = like or next((name for name in ("torch", "numpy") if name in sys.modules), "array")
+    if like == "torch":
+        import torch
+        tensor = torch.empty(sizes, dtype={"f32": torch.float32, "f64": torch.float64, "bf16": torch.bfloat16,
+                                           "int8": torch.int8}[dtype])
+        _door.fill_random(tensor.data_ptr(), count, dtype, seed)
+        return tensor
+    if dtype == "bf16":
+        raise ValueError(f"random: {like} has no bf16; like='torch' has")
+    if like == "numpy":
+        import numpy
+        made = numpy.empty(sizes, dtype={"f32": "float32", "f64": "float64", "int8": "int8"}[dtype])
+        _door.fill_random(made.__array_interface__["data"][0], count, dtype, seed)
+        return made
+    if like != "array":
+        raise ValueError(f"random: like={like!r} is none of 'torch', 'numpy', 'array'")
+    flat = array.array(_ITEM[dtype], bytes(count * array.array(_ITEM[dtype]).itemsize))
+    _door.fill_random(flat.buffer_info()[0], count, dtype, seed)
+    return flat

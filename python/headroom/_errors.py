@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a table says of an exception: a line, with the line of the user's code that it came from."""
+from __future__ import annotations
+
+import os
+import sysconfig
+import traceback
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+_OTHERS = tuple(os.path.realpath(path) + os.sep for name, path in sysconfig.get_paths().items()
+                if name in ("stdlib", "platstdlib", "purelib", "platlib"))
+_MOST = 600
+
+
+def _is_users(file: str) -> bool:
+    path = os.path.realpath(file)
+    return not path.startswith(_HERE + os.sep) and not path.startswith(_OTHERS) and not file.startswith("<frozen")
+
+
+def line_of(error: BaseException) -> str:
+    """"bench.py:12": the innermost line of the user's own code that `error` passed; empty where there is none."""
+    frames = traceback.extract_tb(error.__traceback__)
+    for frame in reversed(frames):
+        if _is_users(frame.filename):
+            return f"{os.path.basename(frame.filename)}:{frame.lineno}"
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{os.path.basename(error.filename)}:{error.lineno}"
+    return ""
+
+
+def describe(error: BaseException) -> str:
+    """"ValueError: what it says (bench.py:12)"."""
+    if isinstance(error, SystemExit):
+        text = f"called sys.exit({'' if error.code is None else repr(error.code)})"
+    else:
+        said = error.msg if isinstance(error, SyntaxError) else str(error)
+        said = " | ".join(line.strip() for line in said.splitlines() if line.strip())
+        text = type(error).__name__ + (f": {said[:_MOST]}" if said else "")
+    place = line_of(error)
+    return f"{text} ({place})" if place else text

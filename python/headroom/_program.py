@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The program `headroom`, which measures: where it is, and how it is called from Python."""
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+from typing import Any, IO, Sequence
+
+
+class CommandFailed(RuntimeError):
+    """The program `headroom` could not do what it was asked: its own sentence, and its exit code in `exit_code`."""
+
+    def __init__(self, sentence: str, exit_code: int) -> None:
+        super().__init__(sentence)
+        self.exit_code = exit_code
+
+
+def program() -> str:
+    """The path of the program `headroom`.
+
+    The variable HEADROOM names it; else it is the one that was installed with this package, the one of the build that
+    this package lies in, or the first in PATH. Raises FileNotFoundError where there is none.
+    """
+    named = os.environ.get("HEADROOM")
+    if named:
+        found = shutil.which(named)
+        if found is None:
+            raise FileNotFoundError(f"HEADROOM={named} is no program: set it to the path of the program headroom, or unset it")
+        return found
+    try:
+        for file in metadata.files("headroom") or []:
+            if file.name == "headroom" and file.parent.name == "bin":
+                return str(Path(str(file.locate())).resolve())
+    except metadata.PackageNotFoundError:
+        pass
+    built = Path(__file__).parent.parent.parent / "bin" / "headroom"
+    found = str(built) if built.is_file() else shutil.which("headroom")
+    if found is None:
+        raise FileNotFoundError("the program headroom is not installed with this package, and not in PATH: "
+                                "pip install --force-reinstall headroom, or set HEADROOM=/path/to/headroom")
+    return found
+
+
+def environment() -> dict[str, str]:
+    """That of a child of ours: what it starts in Python, it starts in this one."""
+    return {**os.environ, "HEADROOM_PYTHON": sys.executable}
+
+
+def await_end(process: subprocess.Popen[str]) -> str:
+    """What `process` writes to standard output. Ctrl-C asks it to end, and waits for what it has measured."""
+    while True:
+        try:
+            output, _ = process.communicate()
+            return output or ""
+        except KeyboardInterrupt:
+            process.send_signal(signal.SIGINT)
+
+
+def run_command(arguments: Sequence[str], accepted: Sequence[int] = (0,), errors: IO[str] | int | None = None) -> Any:
+    """What `headroom ARGUMENTS`, which are to ask for JSON on standard output, says there; None where that is empty.
+
+    Its standard error goes where that of this process does, or to `errors`. Raises CommandFailed with its sentence for exit codes
+    that are not `accepted`.
+    """
+    with subprocess.Popen([program(), *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          stdin=subprocess.DEVNULL, env=environment(), start_new_session=True) as process:
+        while True:
+            try:
+                output, said = process.communicate()
+                break
+            except KeyboardInterrupt:
+                process.send_signal(signal.SIGINT)
+    if process.returncode not in accepted:
+        lines = [line for line in said.strip().splitlines() if line]
+        sentence = lines[-1] if lines else f"it ended with {process.returncode}"
+        raise CommandFailed(sentence, process.returncode)
+    if said:
+        if errors is None:
+            sys.stderr.write(said)
+        elif not isinstance(errors, int):
+            errors.write(said)
+    return json.loads(output) if output.strip() else None

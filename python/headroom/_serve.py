@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`python -m headroom._serve FILE | -m MODULE`: how `headroom run` starts experiments in Python. Not for people."""
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import runpy
+import sys
+
+from . import _errors, experiments
+
+_VARIABLE = "HEADROOM_FD"
+
+
+def _run_file(path: str) -> None:
+    sys.argv = [path]
+    sys.path[0] = os.path.dirname(os.path.abspath(path))
+    runpy.run_path(path, run_name="__main__")
+
+
+def _run_module(name: str) -> None:
+    own = f"headroom.{name}"
+    sys.argv = [name]
+    sys.path[0] = os.getcwd()
+    importlib.import_module(own if importlib.util.find_spec(own) is not None else name)
+
+
+def _declare(arguments: list[str]) -> str | None:
+    """Runs what declares the experiments; why there are none, where there are none."""
+    is_module = arguments[0] == "-m"
+    what = arguments[-1]
+    try:
+        (_run_module if is_module else _run_file)(what)
+    except SystemExit as end:
+        if end.code not in (None, 0):
+            return _errors.describe(end)
+    except BaseException as error:  # pylint: disable=broad-exception-caught
+        return _errors.describe(error)
+    if len(experiments.declared) == 0:
+        return f"{what} declares no experiment: decorate a function with @headroom.experiment"
+    return None
+
+
+def main() -> None:
+    text = os.environ.pop(_VARIABLE, None)
+    arguments = sys.argv[1:]
+    if text is None or not arguments:
+        sys.exit("headroom._serve is started by `headroom run FILE.py`")
+    descriptor = int(text)
+    os.set_inheritable(descriptor, False)
+    experiments.begin_serving()
+    refusal = _declare(arguments)
+    name = arguments[-1] if arguments[0] == "-m" else os.path.splitext(os.path.basename(arguments[-1]))[0]
+    experiments.serve_declared(name, descriptor, refusal)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)  # threads that an experiment left would keep the process
+
+
+if __name__ == "__main__":
+    main()

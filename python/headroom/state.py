@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an experiment sees of the case that it is asked to run. The measuring is C++'s (headroom/experiment/state.h)."""
+from __future__ import annotations
+
+import inspect
+import os
+import platform
+import sys
+import threading
+from typing import Any, Callable, Iterable, Mapping, NoReturn, TypeVar
+
+from . import _arrays, _door, timers
+
+T = TypeVar("T")
+_TOLERANCES = {"f64": 1e-5, "f32": 1e-5, "f16": 1e-3, "bf16": 1.6e-2}
+_shared: dict[object, tuple[object, int]] = {}
+
+
+class Column:
+    """A number that the body measures itself in each iteration: State.column."""
+
+    def __init__(self, case: _door.Case, number: int) -> None:
+        self._add, self._number = case.add, number
+
+    def add(self, amount: float) -> None:
+        """What this iteration adds."""
+        self._add(self._number, amount)
+
+
+class State:
+    """The case that an experiment is asked to run.
+
+    axes: {axis: value}, integers as int; backend, variant ("" where the implementation is to choose), threads, cold (whether
+    inputs come from memory), seed of its random inputs.
+    """
+
+    def __init__(self, case: _door.Case, integer_axes: Iterable[str] = (), device: str = "cpu") -> None:
+        self._case = case
+        self._device = device
+        self._shares: list[object] = []
+        integers = frozenset(integer_axes)
+        self.experiment, texts, self.backend, self.variant, self.threads, self.cold, self.seed = case.spec()
+        self.axes: dict[str, Any] = {name: int(text) if name in integers else text for name, text in texts.items()}
+        self.copies = 1
+
+    def __getitem__(self, axis: str) -> Any:
+        """The value of an axis, an int where it is one of integers. Raises KeyError, saying which there are."""
+        try:
+            return self.axes[axis]
+        except KeyError:
+            raise KeyError(f"{self.experiment} has no axis {axis!r} (it has {', '.join(self.axes) or 'none'})") from None
+
+    def skip(self, reason: str) -> NoReturn:
+        """Ends the case: it cannot run here, and the table says why."""
+        self._case.skip(reason)
+        raise AssertionError("the case has ended")
+
+    def wrong_answer(self, reason: str) -> None:
+        """The answer is wrong: the case fails here, or goes on, marked, under `headroom run --keep-wrong`."""
+        self._case.wrong_answer(reason)
+
+    def require_memory(self, bytes: int) -> None:
+        """Skips the case when so many bytes more cannot be had."""
+        self._case.require_memory(bytes)
+
+    def rotate(self, bytes: int) -> int:
+        """How many copies of inputs of `bytes` (what one iteration touches) to make: 1 when hot, else more than the last-level
+        cache holds twice. measure() then calls its body with the index of the copy."""
+        self.copies = self._case.rotate(int(bytes))
+        return self.copies
+
+    def last_level_cache(self, bytes: int) -> None:
+        """The size of the last-level cache that rotate() is to exceed: a device's."""
+        self._case.last_level_cache(bytes)
+
+    def work(self, bytes: float = 0, flops: float = 0, bytes_written: float = 0, dtype: str = "", exchanged: float = 0) -> None:
+        """What one iteration does: bytes read and written (bytes_written of them written), floating-point operations, the dtype
+        ("f32", "bf16", "int8") whose peak these are held against, and bytes exchanged with other ranks."""
+        self._case.work(flops, bytes, bytes_written, dtype, exchanged)
+
+    def input(self, name: str, description: str) -> None:
+        """Describes an input, for the record: state.input("w", "bf16[1024,1024] normal(0,1)")."""
+        self._case.input(name, description)
+
+    def note(self, name: str, text: object) -> None:
+        """Says more about the case, for the record."""
+        self._case.note(name, str(text))
+
+    def rate(self, name: str, amount: float, unit: str) -> None:
+        """Reports `amount` per iteration as a rate: state.rate("token_per_sec", 1, "tokens/s")."""
+        self._case.rate(name, amount, unit)
+
+    def value(self, name: str, value: float, unit: str = "1", higher_is_better: bool = True) -> None:
+        """Reports a value that does not depend on time."""
+        self._case.value(name, value, unit, higher_is_better)
+
+    def column(self, name: str, unit: str, higher_is_better: bool = False) -> Column:
+        """A number that the body measures itself in each iteration, with samples and an interval as the time has."""
+        return Column(self._case, self._case.column(name, unit, higher_is_better))
+
+    def series(self, name: str, unit: str, values: Iterable[float], info: Mapping[str, str] | None = None) -> None:
+        """Numbers of the iterations whose names were not known before they ran: after measure(), where is_concluding."""
+        self._case.series(name, unit, list(values), dict(info or {}))
+
+    @property
+    def is_concluding(self) -> bool:
+        """After measure(): whether the case has all its samples, and what it says now is heard."""
+        return self._case.is_concluding()
+
+    def shared(self, key: object, make: Callable[[], T]) -> T:
+        """An object that several cases of this process use at the same time (weights, a model), kept while any does."""
+        held, users = _shared.get(key, (None, 0))
+        made: Any = held if users else make()
+        if key not in self._shares:
+            self._shares.append(key)
+            users += 1
+        _shared[key] = (made, users)
+        return made  # type: ignore[no-any-return]
+
+    def random(self, shape: Any, dtype: str = "f32", seed: int | None = None, like: str | None = None) -> Any:
+        """headroom.random by the seed of the case: the inputs that a native experiment makes by the same seed."""
+        return _arrays.random(shape, dtype, self.seed if seed is None else seed, like)
+
+    def verify(self, run: Callable[[], Any] | Any, reference: Any, rtol: float | None = None, atol: float = 0,
+               sums_in: str | None = None) -> None:
+        """Holds what `run` returns (or the values that it is) against `reference`: values, or a function that returns them.
+
+        An error is right up to atol, or to rtol times the larger of the expected value and the root mean square of all. Without
+        rtol: 1e-5 for f32 and f64, 1e-3 for f16, 1.6e-2 for bf16. sums_in: the precision in which the implementation adds, where
+        it is known ("bf16"). A wrong answer fails the case, naming the index and both values.
+        """
+        actual = _arrays.of(run() if callable(run) else run)
+        expected = _arrays.of(reference() if callable(reference) else reference, as_double=True)
+        self._case.check(actual.address, actual.count, actual.dtype, expected.address, expected.count,
+                         _TOLERANCES[actual.precision] if rtol is None else rtol, atol, sums_in)
+
+    def measure(self, body: Callable[..., Any], setup: Callable[..., Any] | None = None,
+                timer: timers.Timer | None = None) -> None:
+        """Gives samples of `body` until the case is released: body(), or body(copy) where it takes an argument and rotates.
+
+        setup: runs before each call of body, and is not timed. timer: a clock of a device (headroom.timers); without it that of
+        the experiment's device. What jax returns is waited for. What calling the body costs is measured beside it.
+        """
+        self._say_where()
+        takes_copy = _takes_argument(body)
+        if timer is None:
+            timer = timers.of_device(self._device)
+        before = _torch_threads(self.threads)
+        if timer is not None:
+            self._measure_with(timer, body, setup, takes_copy, before)
+        else:
+            wait = self._wait_for(body, setup, takes_copy)
+            called, nothing = _callable(body, wait, takes_copy)
+            self._case.measure(called, _same_arguments(setup, takes_copy), None, nothing, takes_copy, before)
+        if self.is_concluding and self._case.collections() > 0:
+            self.note("garbage collector", f"ran {self._case.collections()} times in samples: the body asked for it")
+
+    def measure_batches(self, batch: Callable[[int], float]) -> None:
+        """For work that has a clock of its own: batch(iterations) runs that many and returns their nanoseconds."""
+        self._say_where()
+        self._case.measure_batches(batch)
+
+    def _measure_with(self, timer: timers.Timer, body: Callable[..., Any], setup: Callable[..., Any] | None,
+                      takes_copy: bool, before: Callable[[], object] | None) -> None:
+        copy = 0
+
+        def next_call(function: Callable[..., Any]) -> None:
+            if takes_copy:
+                function(copy)
+            else:
+                function()
+
+        def batch(iterations: int) -> float:
+            nonlocal copy
+            elapsed = 0.0
+            if before is not None:
+                before()
+            if setup is None:
+                def run() -> None:
+                    nonlocal copy
+                    for _ in range(iterations):
+                        next_call(body)
+                        copy = (copy + 1) % self.copies
+                return timer(run)
+            for _ in range(iterations):
+                setup(copy) if _takes_argument(setup) else setup()
+                elapsed += timer(lambda: next_call(body))
+                copy = (copy + 1) % self.copies
+            return elapsed
+
+        self._case.measure_batches(batch)
+
+    def _wait_for(self, body: Callable[..., Any], setup: Callable[..., Any] | None,
+                  takes_copy: bool) -> Callable[[object], object] | None:
+        if "jax" not in sys.modules:
+            return None
+        if setup is not None:
+            setup(0) if _takes_argument(setup) else setup()
+        return timers.jax_synchronizer(body(0) if takes_copy else body())
+
+    def _say_where(self) -> None:
+        has_lock = getattr(sys, "_is_gil_enabled", lambda: True)()
+        self.note("python", f"{platform.python_implementation()} {platform.python_version()}, "
+                            f"{'with' if has_lock else 'without'} the interpreter lock")
+        self.note("threads of python", threading.active_count())
+        if hasattr(os, "sched_getaffinity"):
+            self.note("cpus", ",".join(map(str, sorted(os.sched_getaffinity(0)))))
+
+    def _end(self) -> None:
+        for key in self._shares:
+            held, users = _shared[key]
+            if users > 1:
+                _shared[key] = (held, users - 1)
+            else:
+                del _shared[key]
+
+
+def _takes_argument(function: Callable[..., Any]) -> bool:
+    """Whether `function` has to be called with an argument."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # a function of C that does not say
+        return False
+    return any(parameter.default is parameter.empty and parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+               for parameter in parameters)
+
+
+def _callable(body: Callable[..., Any], wait: Callable[[object], object] | None,
+              takes_copy: bool) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """What a sample calls, and a body that does nothing, called in the same way."""
+    if wait is None:
+        return body, (lambda copy: None) if takes_copy else (lambda: None)
+    until = wait
+    if takes_copy:
+        return (lambda copy: until(body(copy))), (lambda copy: until(None))
+    return (lambda: until(body())), (lambda: until(None))
+
+
+def _same_arguments(setup: Callable[..., Any] | None, takes_copy: bool) -> Callable[..., Any] | None:
+    """`setup`, called as the body is."""
+    if setup is None or _takes_argument(setup) == takes_copy:
+        return setup
+    plain = setup
+    if takes_copy:
+        return lambda copy: plain()
+    return lambda: plain(0)
+
+
+def _torch_threads(threads: int) -> Callable[[], object] | None:
+    """What gives torch, where the program has it, the threads of the case before each sample; none where it has them already."""
+    torch: Any = sys.modules.get("torch")
+    if torch is None:
+        return None
+
+    def settle() -> None:
+        if torch.get_num_threads() != threads:
+            torch.set_num_threads(threads)
+
+    return settle

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Clocks of devices: how the time of asynchronous work is taken. A timer is called with the body's calls and gives nanoseconds."""
+from __future__ import annotations
+
+import sys
+from typing import Any, Callable
+
+Timer = Callable[[Callable[[], None]], float]
+"""timer(run): calls `run`, which starts the work of a sample, and returns the nanoseconds that the device took for it."""
+
+
+def _torch_events(device: str) -> Timer:
+    import torch
+    module: Any = getattr(torch, device)
+
+    def time(run: Callable[[], None]) -> float:
+        start, stop = module.Event(enable_timing=True), module.Event(enable_timing=True)
+        start.record()
+        run()
+        stop.record()
+        module.synchronize()
+        return float(start.elapsed_time(stop)) * 1e6
+
+    return time
+
+
+def _cupy_events() -> Timer:
+    import cupy  # type: ignore[import-not-found,import-untyped,unused-ignore]
+
+    def time(run: Callable[[], None]) -> float:
+        start, stop = cupy.cuda.Event(), cupy.cuda.Event()
+        start.record()
+        run()
+        stop.record()
+        stop.synchronize()
+        return float(cupy.cuda.get_elapsed_time(start, stop)) * 1e6
+
+    return time
+
+
+def of_device(device: str) -> Timer | None:
+    """The timer of "cuda" (torch's events, or cupy's where torch is not there), "xpu" or "mps"; none for the CPU, whose clock it is.
+
+    Raises RuntimeError, saying what to install, where the device's library is not there or sees no device.
+    """
+    kind = device.partition(":")[0]
+    if kind == "cpu":
+        return None
+    if kind in ("cuda", "xpu", "mps"):
+        if kind == "cuda" and "torch" not in sys.modules and "cupy" in sys.modules:
+            return _cupy_events()
+        try:
+            import torch
+        except ImportError:
+            raise RuntimeError(f"work on {kind} is timed by torch's events, and torch is not installed: pip install torch") from None
+        module = getattr(torch, kind, None)
+        if module is None or not hasattr(module, "Event") or not module.is_available():
+            raise RuntimeError(f"torch {torch.__version__} sees no device of {kind} here")
+        return _torch_events(kind)
+    raise RuntimeError(f"no timer for the device {device!r}: it is one of cpu, cuda, xpu, mps")
+
+
+def jax_synchronizer(result: object) -> Callable[[object], object] | None:
+    """jax.block_until_ready where `result` holds arrays of jax, whose work goes on after the call; else none."""
+    jax: Any = sys.modules.get("jax")
+    if jax is None or not any(hasattr(leaf, "block_until_ready") for leaf in jax.tree_util.tree_leaves(result)):
+        return None
+    wait: Callable[[object], object] = jax.block_until_ready
+    return wait
