@@ -9,5 +9,7 @@ from ._door import version as __version__
 from ._program import CommandFailed
 from .experiments import experiment, main
 from .state import Column, State
+from .timing import Comparison, Measurement, compare, time
 
-__all__ = ["Column", "CommandFailed", "State", "__version__", "experiment", "main", "random"]
+__all__ = ["Column", "CommandFailed", "Comparison", "Measurement", "State", "__version__", "compare", "experiment", "main", "random",
+           "time"]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import array
+import ctypes
+import importlib
 import sys
 from dataclasses import dataclass
 from math import prod
@@ -32,7 +34,7 @@ def _of_list(values: Any) -> Values:
                 append(part)
         else:
             part = of(item, as_double=True)
-            copied = (__import__("ctypes").c_double * part.count).from_address(part.address)
+            copied = (ctypes.c_double * part.count).from_address(part.address)
             numbers.extend(copied)
 
     append(values)
@@ -40,7 +42,7 @@ def _of_list(values: Any) -> Values:
 
 
 def _of_torch(tensor: Any, as_double: bool) -> Values:
-    import torch
+    torch: Any = importlib.import_module("torch")
     told = {torch.float32: "f32", torch.float64: "f64", torch.bfloat16: "bf16"}
     precision = {torch.float16: "f16", **told}.get(tensor.dtype, "f64")
     plain = tensor.detach()
@@ -55,7 +57,7 @@ def _of_torch(tensor: Any, as_double: bool) -> Values:
 
 
 def _of_numpy(values: Any, as_double: bool) -> Values:
-    import numpy
+    numpy: Any = importlib.import_module("numpy")
     told = {"float32": "f32", "float64": "f64"}
     plain = numpy.asarray(values)
     precision = {"float16": "f16", "bfloat16": "bf16", **told}.get(plain.dtype.name, "f64")
@@ -99,7 +101,7 @@ def random(shape: int | Sequence[int], dtype: str = "f32", seed: int = 1, like: 
     count = prod(sizes)
     like = like or next((name for name in ("torch", "numpy") if name in sys.modules), "array")
     if like == "torch":
-        import torch
+        torch: Any = importlib.import_module("torch")
         tensor = torch.empty(sizes, dtype={"f32": torch.float32, "f64": torch.float64, "bf16": torch.bfloat16,
                                            "int8": torch.int8}[dtype])
         _door.fill_random(tensor.data_ptr(), count, dtype, seed)
@@ -107,7 +109,7 @@ def random(shape: int | Sequence[int], dtype: str = "f32", seed: int = 1, like: 
     if dtype == "bf16":
         raise ValueError(f"random: {like} has no bf16; like='torch' has")
     if like == "numpy":
-        import numpy
+        numpy: Any = importlib.import_module("numpy")
         made = numpy.empty(sizes, dtype={"f32": "float32", "f64": "float64", "int8": "int8"}[dtype])
         _door.fill_random(made.__array_interface__["data"][0], count, dtype, seed)
         return made

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from importlib import metadata
 from pathlib import Path
-from typing import Any, IO, Sequence
+from typing import Any, Sequence
 
 
 class CommandFailed(RuntimeError):
@@ -52,37 +52,31 @@ def environment() -> dict[str, str]:
     return {**os.environ, "HEADROOM_PYTHON": sys.executable}
 
 
-def await_end(process: subprocess.Popen[str]) -> str:
-    """What `process` writes to standard output. Ctrl-C asks it to end, and waits for what it has measured."""
+def await_end(process: subprocess.Popen[str]) -> tuple[str, str]:
+    """What `process` writes to standard output and error. Ctrl-C asks it to end, and waits for what it has measured."""
     while True:
         try:
-            output, _ = process.communicate()
-            return output or ""
+            return process.communicate()
         except KeyboardInterrupt:
             process.send_signal(signal.SIGINT)
 
 
-def run_command(arguments: Sequence[str], accepted: Sequence[int] = (0,), errors: IO[str] | int | None = None) -> Any:
+def failure(said: str, exit_code: int) -> CommandFailed:
+    """What a program that ended with `exit_code` said last."""
+    lines = [line for line in said.splitlines() if line.strip()]
+    return CommandFailed(lines[-1] if lines else f"headroom ended with {exit_code}", exit_code)
+
+
+def run_command(arguments: Sequence[str], accepted: Sequence[int] = (0,)) -> Any:
     """What `headroom ARGUMENTS`, which are to ask for JSON on standard output, says there; None where that is empty.
 
-    Its standard error goes where that of this process does, or to `errors`. Raises CommandFailed with its sentence for exit codes
-    that are not `accepted`.
+    Its standard error goes where that of this process does. Raises CommandFailed with its sentence for exit codes that are not
+    `accepted`.
     """
     with subprocess.Popen([program(), *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           stdin=subprocess.DEVNULL, env=environment(), start_new_session=True) as process:
-        while True:
-            try:
-                output, said = process.communicate()
-                break
-            except KeyboardInterrupt:
-                process.send_signal(signal.SIGINT)
+        output, said = await_end(process)
     if process.returncode not in accepted:
-        lines = [line for line in said.strip().splitlines() if line]
-        sentence = lines[-1] if lines else f"it ended with {process.returncode}"
-        raise CommandFailed(sentence, process.returncode)
-    if said:
-        if errors is None:
-            sys.stderr.write(said)
-        elif not isinstance(errors, int):
-            errors.write(said)
+        raise failure(said, process.returncode)
+    sys.stderr.write(said)
     return json.loads(output) if output.strip() else None

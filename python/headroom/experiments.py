@@ -41,7 +41,8 @@ class Declarations:
             problem, told = problem or f"{error} ({place})", {}
         self._places[name] = place
         if problem is not None:
-            _door.add(self.registry, name, lambda case: case.fail(problem), {"summary": problem, "backends": ["python"]})
+            reason = problem
+            _door.add(self.registry, name, lambda case: case.fail(reason), {"summary": reason, "backends": ["python"]})
             return
         integers = [axis for axis, kind, _ in told["axes"] if kind == "integer"]
         device = str(about.get("device") or "cpu")

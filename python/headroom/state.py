@@ -225,15 +225,24 @@ def _takes_argument(function: Callable[..., Any]) -> bool:
                for parameter in parameters)
 
 
+def _nothing() -> object:
+    return None
+
+
+def _nothing_of(copy: int) -> object:  # pylint: disable=unused-argument
+    return None
+
+
 def _callable(body: Callable[..., Any], wait: Callable[[object], object] | None,
               takes_copy: bool) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """What a sample calls, and a body that does nothing, called in the same way."""
     if wait is None:
-        return body, (lambda copy: None) if takes_copy else (lambda: None)
+        nothing: Callable[..., object] = _nothing_of if takes_copy else _nothing
+        return body, nothing
     until = wait
     if takes_copy:
-        return (lambda copy: until(body(copy))), (lambda copy: until(None))
-    return (lambda: until(body())), (lambda: until(None))
+        return (lambda copy: until(body(copy))), (lambda copy: until(_nothing_of(copy)))
+    return (lambda: until(body())), (lambda: until(_nothing()))
 
 
 def _same_arguments(setup: Callable[..., Any] | None, takes_copy: bool) -> Callable[..., Any] | None:

@@ -2,6 +2,7 @@
 """Clocks of devices: how the time of asynchronous work is taken. A timer is called with the body's calls and gives nanoseconds."""
 from __future__ import annotations
 
+import importlib
 import sys
 from typing import Any, Callable
 
@@ -10,7 +11,7 @@ Timer = Callable[[Callable[[], None]], float]
 
 
 def _torch_events(device: str) -> Timer:
-    import torch
+    torch: Any = importlib.import_module("torch")
     module: Any = getattr(torch, device)
 
     def time(run: Callable[[], None]) -> float:
@@ -25,7 +26,7 @@ def _torch_events(device: str) -> Timer:
 
 
 def _cupy_events() -> Timer:
-    import cupy  # type: ignore[import-not-found,import-untyped,unused-ignore]
+    cupy: Any = importlib.import_module("cupy")
 
     def time(run: Callable[[], None]) -> float:
         start, stop = cupy.cuda.Event(), cupy.cuda.Event()
@@ -50,7 +51,7 @@ def of_device(device: str) -> Timer | None:
         if kind == "cuda" and "torch" not in sys.modules and "cupy" in sys.modules:
             return _cupy_events()
         try:
-            import torch
+            torch: Any = importlib.import_module("torch")
         except ImportError:
             raise RuntimeError(f"work on {kind} is timed by torch's events, and torch is not installed: pip install torch") from None
         module = getattr(torch, kind, None)

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`time` and `compare`: functions of this process, measured by the program headroom, at a prompt and in a notebook."""
+from __future__ import annotations
+
+import functools
+import html
+import importlib
+import json
+import socket
+import subprocess
+import threading
+from dataclasses import dataclass, field
+from typing import Any, Callable, Iterator, Mapping, Sequence
+
+from . import _door
+from ._program import await_end, environment, failure, program
+from .experiments import Declarations
+from .state import State
+
+_FINE = (0, 1, 3, 130)  # measured; a row failed; not told apart; interrupted: what was measured counts
+_PATIENCE_S = 5.0
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What was measured of one function: the median time of a call and its 95 % interval, in ns.
+
+    ratio: (estimate, low, high) of its time to the first one's, of the same rounds. limit_share: of what this machine can do, where
+    bytes or flops were given. failure: why there is no time. samples_ns: one for each sample, the mean of its calls.
+    """
+    name: str
+    time_ns: float = float("nan")
+    interval_ns: tuple[float, float] | None = None
+    samples_ns: Sequence[float] = field(default=(), repr=False)
+    ratio: tuple[float, float, float] | None = None
+    limit_share: float | None = None
+    failure: str = ""
+    notes: Sequence[str] = field(default=(), repr=False)
+
+    def __str__(self) -> str:
+        if self.failure:
+            return f"{self.name}: {self.failure}"
+        text = f"{self.name}: {_time(self.time_ns)}"
+        if self.interval_ns is not None:
+            text += f" ({_time(self.interval_ns[0])} to {_time(self.interval_ns[1])})"
+        if self.ratio is not None:
+            text += f", {self.ratio[0]:.3f} x the time of the first ({self.ratio[1]:.3f} to {self.ratio[2]:.3f})"
+        return text
+
+    def _repr_html_(self) -> str:
+        return f"<code>{html.escape(str(self))}</code>"
+
+
+class Comparison(Sequence[Measurement]):
+    """The measurements of several functions, in the order in which they were given; by index or by name.
+
+    text: the table of `headroom run`. records: the file that it writes, as `headroom.read` reads it.
+    """
+
+    def __init__(self, measurements: Sequence[Measurement], text: str, records: Mapping[str, Any]) -> None:
+        self._measurements = list(measurements)
+        self.text = text
+        self.records = records
+
+    def __len__(self) -> int:
+        return len(self._measurements)
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, str):
+            for one in self._measurements:
+                if one.name == key:
+                    return one
+            raise KeyError(key)
+        return self._measurements[key]
+
+    def __iter__(self) -> Iterator[Measurement]:
+        return iter(self._measurements)
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        measured = [one for one in self._measurements if one.interval_ns is not None]
+        most = max((one.interval_ns[1] for one in measured if one.interval_ns is not None), default=1.0)
+        rows = []
+        for one in self._measurements:
+            ratio = f"{one.ratio[0]:.3f} <small>({one.ratio[1]:.3f}&ndash;{one.ratio[2]:.3f})</small>" if one.ratio else ""
+            share = "" if one.limit_share is None else f"{100 * one.limit_share:.1f} %"
+            spread = f"<small>{_time(one.interval_ns[0])}&ndash;{_time(one.interval_ns[1])}</small>" if one.interval_ns else ""
+            time = html.escape(one.failure) if one.failure else _time(one.time_ns)
+            rows.append(f"<tr><td>{html.escape(one.name)}</td><td>{time}</td><td>{spread}</td><td>{ratio}</td><td>{share}</td>"
+                        f"<td>{_bar(one, most)}</td></tr>")
+        return ("<table><tr><th>function</th><th>time</th><th>95&nbsp;%</th><th>&times; the first</th><th>of limit</th><th></th></tr>"
+                + "".join(rows) + "</table>")
+
+    def plot(self) -> Any:
+        """The times with their intervals and samples, by matplotlib: its Axes. Raises ImportError where that is not installed."""
+        try:
+            pyplot: Any = importlib.import_module("matplotlib.pyplot")
+        except ImportError:
+            raise ImportError("plot() draws with matplotlib, which is not installed: pip install matplotlib") from None
+        figure, axes = pyplot.subplots()
+        for place, one in enumerate(self._measurements):
+            axes.plot(list(one.samples_ns), [place] * len(one.samples_ns), ".", alpha=0.3)
+            if one.interval_ns is not None:
+                axes.plot(one.interval_ns, [place] * 2, "-", color="black", linewidth=3)
+        axes.set_yticks(range(len(self)), [one.name for one in self._measurements])
+        axes.set_xlabel("time of a call [ns]")
+        axes.set_xlim(left=0)
+        figure.tight_layout()
+        return axes
+
+
+def _time(ns: float) -> str:
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
+        if ns >= size:
+            return f"{ns / size:.3g} {unit}"
+    return f"{ns:.3g} ns"
+
+
+def _bar(one: Measurement, most: float) -> str:
+    if one.interval_ns is None:
+        return ""
+    low, high = (180 * ns / most for ns in one.interval_ns)
+    middle = 180 * one.time_ns / most
+    return (f'<svg width="190" height="14"><rect x="0" y="4" width="{middle:.1f}" height="6" fill="#8ab"/>'
+            f'<line x1="{low:.1f}" x2="{high:.1f}" y1="7" y2="7" stroke="#234" stroke-width="3"/></svg>')
+
+
+def _measurement(name: str, records: Sequence[Mapping[str, Any]]) -> Measurement:
+    of_case = [record for record in records if record["model"]["backend"] == name]
+    latency = next((record for record in of_case if record["metric"]["name"] == "latency"), None)
+    if latency is None:
+        reason = of_case[0]["outcome"]["reason"] if of_case else "interrupted before it was measured"
+        return Measurement(name, failure=reason or "it was not measured")
+    if latency["outcome"]["kind"] != "measured":
+        return Measurement(name, failure=latency["outcome"]["reason"])
+    interval, ratio = latency.get("interval"), latency.get("ratio")
+    limit = next((record["limit"] for record in of_case if record.get("limit")), None)
+    return Measurement(
+        name, latency["metric"]["value"] * 1e3, (interval["low"] * 1e3, interval["high"] * 1e3) if interval else None,
+        [value * 1e3 for process in latency.get("samples", ()) for value in process["values"]],
+        (ratio["ratio"], ratio["interval"]["low"], ratio["interval"]["high"]) if ratio and ratio.get("interval") else None,
+        limit.get("fraction") if limit else None, "", latency.get("notes", ()))
+
+
+def measure_here(declarations: Declarations, options: Sequence[str], name: str = "python") -> tuple[Mapping[str, Any], str]:
+    """Has headroom measure what is declared, in this process: the file of records and the tables as text.
+
+    Raises CommandFailed where nothing could be measured.
+    """
+    ours, theirs = socket.socketpair()
+    with theirs:
+        process = subprocess.Popen(  # pylint: disable=consider-using-with
+            [program(), "run", "--runner-socket", str(theirs.fileno()), "--json", "-", *options], stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL, pass_fds=(theirs.fileno(),), env=environment(),
+            start_new_session=True)
+    server = threading.Thread(target=_door.serve, args=(declarations.registry, name, ours.detach(), None, False), daemon=True)
+    server.start()
+    output, said = await_end(process)
+    server.join(_PATIENCE_S)
+    if process.returncode not in _FINE or not output.strip():
+        raise failure(said, process.returncode)
+    return json.loads(output), said
+
+
+def _options(precision: str | float | None, max_time: str | None, threads: int | None, limits: bool, quick: bool,
+             samples: int | None, hot: bool) -> list[str]:
+    options = ["--no-store"]
+    if precision is not None:
+        options += ["--precision", precision if isinstance(precision, str) else f"{100 * precision:g}%"]
+    if max_time is not None:
+        options += ["--max-time", max_time]
+    if threads is not None:
+        options += ["--threads", str(threads)]
+    if samples is not None:
+        options += ["--num-samples", str(samples)]
+    if not limits:
+        options.append("--no-limits")
+    if quick:
+        options.append("--quick")
+    if hot:
+        options.append("--hot")
+    return options
+
+
+def compare(functions: Mapping[str, Callable[..., Any]] | Sequence[Callable[..., Any]], *args: Any,
+            setup: Callable[[], Any] | None = None, rtol: float | None = None, bytes: float = 0, flops: float = 0,
+            dtype: str = "", device: str = "cpu", threads: int | None = None, precision: str | float | None = None,
+            max_time: str | None = None, samples: int | None = None, quick: bool = False, name: str = "compare") -> Comparison:
+    """Measures functions against each other: a sample of each in every round, in a new random order, until times are precise.
+
+    functions: {name: function} or functions, each called with `args`; the first is what the others are compared with. setup runs
+    before each call and is not timed. rtol: results are held against the first one's, and a wrong one fails. bytes, flops, dtype:
+    what a call does, for the share of this machine's limit. threads: of torch and of the limits (default: all CPUs); precision:
+    goal for the half-width of the 95 % interval, "1%" or 0.01; max_time: of sampling ("5s"); samples: exactly so many; quick: a
+    first look. In place of torch.utils.benchmark.Timer, triton.testing.do_bench and %timeit. Ctrl-C keeps what was measured.
+    Raises ValueError for no functions or two of one name, headroom.CommandFailed where nothing can be measured.
+    """
+    named = dict(functions) if isinstance(functions, Mapping) else {}
+    if not isinstance(functions, Mapping):
+        for function in functions:
+            called = getattr(function, "__name__", repr(function))
+            if called in named:
+                raise ValueError(f"two functions are called {called}: compare({{name: function, ...}}) tells them apart")
+            named[called] = function
+    if not named:
+        raise ValueError("compare() was given no functions")
+    first = next(iter(named.values()))
+
+    def experiment(state: State) -> None:
+        function = named[state.backend]
+        if bytes or flops:
+            state.work(bytes=bytes, flops=flops, dtype=dtype)
+        if rtol is not None:
+            if setup is not None:
+                setup()
+            state.verify(lambda: function(*args), reference=lambda: first(*args), rtol=rtol)
+        state.measure(functools.partial(function, *args) if args else function, setup=setup)
+
+    declarations = Declarations()
+    declarations.add(experiment, name, {}, {"backends": list(named), "device": device})
+    records, text = measure_here(declarations, _options(precision, max_time, threads, bool(bytes or flops), quick, samples, True))
+    return Comparison([_measurement(backend, records["records"]) for backend in named], text, records)
+
+
+def time(function: Callable[..., Any], *args: Any, name: str | None = None, **options: Any) -> Measurement:
+    """Measures calls of `function(*args)`: the median time, with its interval. Options as those of compare()."""
+    called = str(name or getattr(function, "__name__", "function"))
+    measured: Measurement = compare({called: function}, *args, name=called, **options)[0]
+    return measured
