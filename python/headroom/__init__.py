@@ -8,8 +8,10 @@ from ._arrays import random
 from ._door import version as __version__
 from ._program import CommandFailed
 from .experiments import experiment, main
+from .reading import Analysis, History, Records, Trace, history, read, trace
 from .state import Column, State
+from .table import Table
 from .timing import Comparison, Measurement, compare, time
 
-__all__ = ["Column", "CommandFailed", "Comparison", "Measurement", "State", "__version__", "compare", "experiment", "main", "random",
-           "time"]
+__all__ = ["Analysis", "Column", "CommandFailed", "Comparison", "History", "Measurement", "Records", "State", "Table", "Trace", "__version__",
+           "compare", "experiment", "history", "main", "random", "read", "time", "trace"]

@@ -237,8 +237,9 @@ def _callable(body: Callable[..., Any], wait: Callable[[object], object] | None,
               takes_copy: bool) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """What a sample calls, and a body that does nothing, called in the same way."""
     if wait is None:
-        nothing: Callable[..., object] = _nothing_of if takes_copy else _nothing
-        return body, nothing
+        if takes_copy:
+            return body, _nothing_of
+        return body, _nothing
     until = wait
     if takes_copy:
         return (lambda copy: until(body(copy))), (lambda copy: until(_nothing_of(copy)))

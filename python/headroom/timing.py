@@ -2,7 +2,6 @@
 """`time` and `compare`: functions of this process, measured by the program headroom, at a prompt and in a notebook."""
 from __future__ import annotations
 
-import functools
 import html
 import importlib
 import json
@@ -216,7 +215,10 @@ def compare(functions: Mapping[str, Callable[..., Any]] | Sequence[Callable[...,
             if setup is not None:
                 setup()
             state.verify(lambda: function(*args), reference=lambda: first(*args), rtol=rtol)
-        state.measure(functools.partial(function, *args) if args else function, setup=setup)
+        if args:
+            state.measure(lambda: function(*args), setup=setup)
+        else:
+            state.measure(function, setup=setup)
 
     declarations = Declarations()
     declarations.add(experiment, name, {}, {"backends": list(named), "device": device})

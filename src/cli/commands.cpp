@@ -9,6 +9,7 @@
 #include "cli/commands/machine.h"
 #include "cli/commands/roofline.h"
 #include "cli/commands/run.h"
+#include "cli/commands/show.h"
 #include "cli/commands/time.h"
 #include "cli/commands/trace.h"
 #include "cli/shared/command.h"
@@ -20,6 +21,7 @@ constexpr Command kCommands[] = {
     {"run", "measure experiments against each other and against this machine's limits", run},
     {"time", "measure a command: time with its interval, memory, page faults, switches", time},
     {"ab", "compare commands, or builds of a runner, run in turn until the ratio is known", ab},
+    {"show", "results of any tool, of a folder, of a run of the history, as a table or as records", show},
     {"diff", "compare measurements: what got slower, what got faster, what cannot be told", diff},
     {"trace", "what a device was doing: utilisation, kernels, idle time, collectives of profiler traces",
      trace, trace_words},

@@ -17,6 +17,7 @@
 #include "cli/shared/busy_warning.h"
 #include "cli/shared/interrupt.h"
 #include "cli/shared/known_runners.h"
+#include "cli/shared/print_run_tables.h"
 #include "cli/shared/print_table.h"
 #include "cli/shared/record_files.h"
 #include "cli/shared/run_spreads.h"
@@ -30,11 +31,8 @@
 #include "headroom/compare/match.h"
 #include "headroom/machine/fingerprint.h"
 #include "headroom/ranks/rank_group.h"
-#include "headroom/record/blas_dependency.h"
 #include "headroom/record/overhead_metrics.h"
 #include "headroom/record/target_verdict.h"
-#include "headroom/report/nearest_limit.h"
-#include "headroom/report/run_table.h"
 #include "headroom/schedule/session.h"
 #include "headroom/stats/quantile.h"
 
@@ -88,17 +86,6 @@ std::string list_json(const std::vector<RunnerOffer>& offers) {
 void list(const std::vector<RunnerOffer>& offers, const std::string& json) {
   if (json != "-") print_list(offers);
   if (!json.empty()) write_file_atomically(json == "-" ? "/dev/stdout" : json, list_json(offers));
-}
-
-void print_results(const std::vector<Record>& records, bool markdown, std::FILE* out) {
-  print_table(run_table(records), out, markdown);
-  std::fputs(run_legend(records).c_str(), out);
-  std::fputs(reference_blas_text(records).c_str(), out);
-  std::fputs(nearest_limit_text(records).c_str(), out);
-  const Table means = mean_table(records);
-  if (means.size() == 0) return;
-  std::fputs(markdown ? "\n" : "\nmean over shapes:\n", out);
-  print_table(means, out, markdown);
 }
 
 /// Says how many results no machine can have given; whether there are any.
@@ -194,7 +181,7 @@ ExitCode calibrate(const Arguments& arguments, const RunOptions& options,
   }
   if (all.empty()) throw Error("--calibrate-noise: nothing was measured, and nothing is stored");
   JoinedRecords joined = join_duplicates(std::move(all));
-  print_results(joined.records, options.markdown, stdout);
+  print_run_tables(joined.records, options.markdown, stdout);
   const ExitCode stored = store_run_spreads(joined.records);
   return interrupted ? tell_interrupted() : stored;
 }
@@ -239,7 +226,7 @@ ExitCode measure(const Arguments& arguments, const RunOptions& options,
   }
   if (!records.empty()) {
     // Records on standard output are for a program to read: the table makes way.
-    print_results(records, options.markdown, outputs.uses_stdout() ? stderr : stdout);
+    print_run_tables(records, options.markdown, outputs.uses_stdout() ? stderr : stdout);
     if (!traces.empty()) report_traces(traces, records);
     outputs.write_means(records);
     append_to_history(records, options.store);

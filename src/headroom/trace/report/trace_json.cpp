@@ -26,6 +26,18 @@ Json table_json(const trace::DataTable& table) {
   return rows;
 }
 
+/// What the columns of a table are called, and the unit of their numbers.
+Json columns_json(const trace::DataTable& table) {
+  Json list = Json::array();
+  for (const trace::Column& column : table.columns) {
+    const bool is_number = column.kind != trace::Kind::kText;
+    list.push_back({{"key", column.key},
+                    {"title", column.title},
+                    {"unit", is_number ? Json(trace_unit(column.kind)) : Json(nullptr)}});
+  }
+  return list;
+}
+
 Json headlines_json(const trace::AnalysisResult& result) {
   Json list = Json::array();
   for (const trace::Headline& headline : result.headlines) {
@@ -68,13 +80,18 @@ Json trace_json(const TraceReport& report) {
   Json files = Json::array();
   for (const trace::TraceFacts& facts : report.files) files.push_back(file_json(facts));
   Json tables = Json::object();
-  for (const trace::DataTable& table : report.result.tables) tables[table.key] = table_json(table);
+  Json columns = Json::object();
+  for (const trace::DataTable& table : report.result.tables) {
+    tables[table.key] = table_json(table);
+    columns[table.key] = columns_json(table);
+  }
   Json json{{"schema", 1},
             {"analysis", report.analysis},
             {"name", report.name},
             {"files", std::move(files)},
             {"headlines", headlines_json(report.result)},
             {"tables", std::move(tables)},
+            {"columns", std::move(columns)},
             {"notes", report.result.notes}};
   if (report.ranks.empty()) return json;
   Json ranks = Json::array();

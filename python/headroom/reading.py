@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Results, the history and traces as tables: what the program headroom reads, for pandas, polars, pyarrow, or plain Python."""
+from __future__ import annotations
+
+import os
+from typing import Any, Mapping, Sequence
+
+from ._program import run_command
+from .table import Table
+
+
+class Records(Table):
+    """A row for each quantity that was measured: experiment, an "axis NAME" for each axis, backend, dtype, metric, value, unit, low and high
+    (the 95 % interval), samples (their number), outcome, reason, of_limit, verified, and where and how it was measured.
+
+    samples: a table with a row for each sample: row (of this table), process, round, value.
+    """
+
+    def __init__(self, records: Sequence[Mapping[str, Any]], environments: Sequence[Mapping[str, Any]]) -> None:
+        rows = [_row(record, environments) for record in records]
+        names = list(dict.fromkeys(name for row in rows for name in row)) or list(_row({}, []))
+        super().__init__({name: [row.get(name) for row in rows] for name in names}, {"time": "s"})
+        self._records = records
+        self._samples: Table | None = None
+
+    @property
+    def samples(self) -> Table:
+        if self._samples is None:
+            columns: dict[str, list[Any]] = {"row": [], "process": [], "round": [], "value": [], "unit": []}
+            for place, record in enumerate(self._records):
+                for process in record.get("samples", ()):
+                    count = len(process["values"])
+                    columns["row"] += [place] * count
+                    columns["process"] += [process.get("pid")] * count
+                    columns["round"] += list(process.get("rounds") or [None] * count)
+                    columns["value"] += process["values"]
+                    columns["unit"] += [record["metric"]["unit"]] * count
+            self._samples = Table(columns)
+        return self._samples
+
+
+def _row(record: Mapping[str, Any], environments: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    model, metric, benchmark = record.get("model", {}), record.get("metric", {}), record.get("benchmark", {})
+    interval, outcome = record.get("interval") or {}, record.get("outcome", {})
+    place = record.get("environment")
+    environment = environments[place] if place is not None and place < len(environments) else {}
+    samples = sum(len(process.get("values", ())) for process in record.get("samples", ()))
+    return {
+        "experiment": model.get("name"),
+        **{f"axis {name}": value for name, value in record.get("axes", {}).items()},
+        "backend": model.get("backend"), "dtype": benchmark.get("dtype"), "metric": metric.get("name"),
+        "value": metric.get("value"), "unit": metric.get("unit"), "low": interval.get("low"), "high": interval.get("high"),
+        "lower_is_better": metric.get("direction") == "lower", "samples": samples, "outcome": outcome.get("kind"),
+        "reason": outcome.get("reason"), "of_limit": (record.get("limit") or {}).get("fraction"),
+        "verified": record.get("verified"), "runner": record.get("runner"), "device": record.get("device"),
+        "caches": record.get("caches"), "threads": record.get("threads"), "machine": environment.get("fingerprint"),
+        "revision": environment.get("git_sha"), "time": environment.get("timestamp"),
+    }
+
+
+def read(*results: str | os.PathLike[str]) -> Records:
+    """Files of results of any tool that headroom reads, folders of them, runs of the history ("@last", "@git:main").
+
+    Raises headroom.CommandFailed where one cannot be read, saying which and why.
+    """
+    if not results:
+        raise ValueError('read() was given nothing to read: a file, a folder, or "@last"')
+    told = run_command(["show", "--json", "-", *[os.fspath(result) for result in results]])
+    return Records(told["records"], told["environments"])
+
+
+class History:
+    """What was measured before: `runs` and `series` (each with its last change) as tables."""
+
+    def __init__(self, words: Sequence[str], store: str | os.PathLike[str] | None) -> None:
+        self._store = [] if store is None else ["--store", os.fspath(store)]
+        told = run_command(["history", "--json", "-", *self._store])
+        wanted = None
+        if words:
+            found = run_command(["history", "--json", "-", *self._store, *words])
+            wanted = {series["id"] for series in (found["series"] if "series" in found else [found])}
+        self.name = str(told["store"])
+        self.runs = Table.of_rows(told["runs"], {"time": "s"})
+        self.series = Table.of_rows((_flat(series) for series in told["series"] if wanted is None or series["id"] in wanted))
+
+    def values(self, series: int) -> Table:
+        """The values of a series (its "id") over time, oldest first."""
+        told = run_command(["history", "--json", "-", *self._store, "--series", str(series)])
+        one = told["series"][0] if "series" in told else told
+        return Table.of_rows(one["values"], {"time": "s", "value": one.get("unit", "")},
+                             {"name": one.get("name", ""), "metric": one.get("metric", "")})
+
+
+def _flat(nested: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in nested.items():
+        if isinstance(value, Mapping):
+            flat.update(_flat(value, f"{before}{name} "))
+        elif not isinstance(value, list):
+            flat[before + name] = value
+    return flat
+
+
+def history(*words: str, store: str | os.PathLike[str] | None = None) -> History:
+    """The history: of all series, or of those that fit `words` as `headroom history WORDS` has them.
+
+    store: a file or a database (default: HEADROOM_STORE, or the user's). Raises headroom.CommandFailed where there is none.
+    """
+    return History(words, store)
+
+
+class Trace:
+    """Traces of a profiler, the ranks of one job."""
+
+    def __init__(self, files: Sequence[str | os.PathLike[str]]) -> None:
+        self._files = [os.fspath(file) for file in files]
+
+    @staticmethod
+    def analyses() -> dict[str, str]:
+        """{name: what it tells} of what analysis() takes."""
+        return {one["name"]: one["summary"] for one in run_command(["trace", "--list", "--json", "-"])}
+
+    def analysis(self, name: str = "summary", **options: object) -> Analysis:
+        """Its tables. Options are those of `headroom trace NAME`, with _ for -: top=0, length=2. True is an option without a value.
+
+        Raises headroom.CommandFailed for an analysis or an option that there is not, and for files that cannot be read.
+        """
+        words = []
+        for option, value in options.items():
+            flag = "--" + option.replace("_", "-")
+            words += [flag] if value is True else [f"{flag}={value}"]
+        told = run_command(["trace", name, "--no-store", "--json", "-", *words, *self._files])
+        return Analysis(told["trace"])
+
+
+class Analysis(Mapping[str, Table]):
+    """{table: Table} of an analysis. headlines: a table of its numbers; notes: its sentences; units are in the tables."""
+
+    def __init__(self, told: Mapping[str, Any]) -> None:
+        self.name = str(told["analysis"])
+        self.notes = list(told["notes"])
+        self.headlines = Table.of_rows(told["headlines"])
+        self._tables = {key: _trace_table(told["columns"][key], rows) for key, rows in told["tables"].items()}
+
+    def __getitem__(self, key: str) -> Table:
+        try:
+            return self._tables[key]
+        except KeyError:
+            raise KeyError(f"{self.name} has no table {key!r}: it has {', '.join(self._tables)}") from None
+
+    def __iter__(self) -> Any:
+        return iter(self._tables)
+
+    def __len__(self) -> int:
+        return len(self._tables)
+
+    def __repr__(self) -> str:
+        parts = [*self.notes, repr(self.headlines), *(f"\n{key}\n{table!r}" for key, table in self._tables.items() if len(table))]
+        return "\n".join(parts)
+
+
+def _trace_table(columns: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str, Any]]) -> Table:
+    return Table({column["key"]: [row[column["key"]] for row in rows] for column in columns},
+                 {column["key"]: column["unit"] for column in columns if column["unit"]})
+
+
+def trace(*files: str | os.PathLike[str]) -> Trace:
+    """Traces of a profiler (Chrome JSON, plain or packed), read when an analysis is asked for."""
+    if not files:
+        raise ValueError("trace() was given no file")
+    return Trace(files)

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables of numbers and texts, which pandas, polars and pyarrow take as they are. None of them is needed."""
+from __future__ import annotations
+
+import html
+import importlib
+from typing import Any, Iterable, Iterator, Mapping, Sequence
+
+from . import _arrow
+
+_SHOWN = 20
+
+
+class Table:
+    """Columns of equal length; None is what is not there. units: {column: unit}, in the metadata of the columns, too.
+
+    `pyarrow.table(t)`, `polars.DataFrame(t)` and `pandas.DataFrame.from_arrow(t)` take it without copies (the Arrow PyCapsule
+    interface); to_pandas(), to_polars() and to_pyarrow() do that where the package is there.
+    """
+
+    def __init__(self, columns: Mapping[str, Sequence[Any]], units: Mapping[str, str] | None = None,
+                 metadata: Mapping[str, str] | None = None) -> None:
+        """Raises ValueError where the columns have different lengths."""
+        lengths = {len(values) for values in columns.values()}
+        if len(lengths) > 1:
+            raise ValueError(f"a table of columns of different lengths: {sorted(lengths)}")
+        self._columns = {name: list(values) for name, values in columns.items()}
+        self.units = dict(units or {})
+        self.metadata = dict(metadata or {})
+        self._arrow: list[_arrow.Column] | None = None
+
+    @classmethod
+    def of_rows(cls, rows: Iterable[Mapping[str, Any]], units: Mapping[str, str] | None = None,
+                metadata: Mapping[str, str] | None = None) -> Table:
+        """A table of rows as dicts: a column for each key, in the order in which they are met."""
+        listed = list(rows)
+        names = dict.fromkeys(name for row in listed for name in row)
+        return cls({name: [row.get(name) for row in listed] for name in names}, units, metadata)
+
+    @property
+    def column_names(self) -> list[str]:
+        return list(self._columns)
+
+    def __len__(self) -> int:
+        return len(next(iter(self._columns.values()), []))
+
+    def __getitem__(self, name: str) -> list[Any]:
+        """The values of a column. Raises KeyError, saying which there are."""
+        try:
+            return self._columns[name]
+        except KeyError:
+            raise KeyError(f"no column {name!r}: there are {', '.join(self._columns)}") from None
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Each row as {column: value}."""
+        for values in zip(*self._columns.values()):
+            yield dict(zip(self._columns, values))
+
+    def where(self, **wanted: Any) -> Table:
+        """The rows whose columns have these values."""
+        return Table.of_rows((row for row in self.rows() if all(row.get(name) == value for name, value in wanted.items())),
+                             self.units, self.metadata) if self._columns else self
+
+    def _of_arrow(self) -> list[_arrow.Column]:
+        if self._arrow is None:
+            self._arrow = [_arrow.column(name, values, {"unit": self.units[name]} if self.units.get(name) else None)
+                           for name, values in self._columns.items()]
+        return self._arrow
+
+    def __arrow_c_schema__(self) -> object:
+        return _arrow.schema_of(self._of_arrow(), self.metadata)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        del requested_schema  # the types are what they are: the interface allows that
+        return _arrow.stream_of(self._of_arrow(), self.metadata)
+
+    def column(self, name: str) -> ArrowColumn:
+        """A column that gives itself by the Arrow PyCapsule interface. Raises KeyError."""
+        self[name]  # pylint: disable=pointless-statement
+        return ArrowColumn(self._of_arrow()[self.column_names.index(name)])
+
+    def to_pyarrow(self) -> Any:
+        """pyarrow.Table. Raises ImportError where pyarrow is not installed."""
+        return _needed("pyarrow").table(self)
+
+    def to_polars(self) -> Any:
+        """polars.DataFrame. Raises ImportError where polars is not installed."""
+        return _needed("polars").DataFrame(self)
+
+    def to_pandas(self) -> Any:
+        """pandas.DataFrame; its attrs have the units. Raises ImportError where pandas is not installed."""
+        frame = _needed("pandas").DataFrame(self._columns)
+        frame.attrs.update(units=self.units, **self.metadata)
+        return frame
+
+    def plot(self, x: str, y: str, by: str | None = None) -> Any:
+        """Column `y` over column `x`, a line for each value of `by`: matplotlib's Axes. Raises ImportError without matplotlib."""
+        pyplot = _needed("matplotlib.pyplot", "matplotlib")
+        _, axes = pyplot.subplots()
+        groups = dict.fromkeys(self[by]) if by else {None: None}
+        for group in groups:
+            rows = [row for row in self.rows() if by is None or row[by] == group]
+            axes.plot([row[x] for row in rows], [row[y] for row in rows], "o-", label=None if group is None else str(group))
+        axes.set_xlabel(self._titled(x))
+        axes.set_ylabel(self._titled(y))
+        if by:
+            axes.legend(title=by)
+        return axes
+
+    def _titled(self, name: str) -> str:
+        return f"{name} [{self.units[name]}]" if self.units.get(name) else name
+
+    def __repr__(self) -> str:
+        titles = [self._titled(name) for name in self._columns]
+        cells = [[_text(value) for value in row.values()] for _, row in zip(range(_SHOWN), self.rows())]
+        widths = [max(len(line[place]) for line in [titles, *cells]) for place in range(len(titles))]
+        lines = ["  ".join(text.ljust(width) for text, width in zip(line, widths)).rstrip() for line in [titles, *cells]]
+        if len(self) > _SHOWN:
+            lines.append(f"... {len(self)} rows")
+        return "\n".join(lines) if titles else "(no columns)"
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{html.escape(self._titled(name))}</th>" for name in self._columns)
+        body = "".join("<tr>" + "".join(f"<td>{html.escape(_text(value))}</td>" for value in row.values()) + "</tr>"
+                       for _, row in zip(range(_SHOWN), self.rows()))
+        more = f"<caption>{len(self)} rows</caption>" if len(self) > _SHOWN else ""
+        return f"<table>{more}<tr>{head}</tr>{body}</table>"
+
+
+class ArrowColumn:
+    """One column, by the Arrow PyCapsule interface: pyarrow.array(c), polars.Series(c)."""
+
+    def __init__(self, held: _arrow.Column) -> None:
+        self._held = held
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        del requested_schema
+        return _arrow.array_of(self._held)
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _needed(module: str, package: str | None = None) -> Any:
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise ImportError(f"{package or module} is not installed: pip install {package or module}") from None
