@@ -13,6 +13,9 @@ set(CPACK_STRIP_FILES ON)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_COMPONENTS_GROUPING IGNORE)
 set(CPACK_COMPONENTS_ALL headroom dev)
+if(HEADROOM_HAS_PYTHON)
+  list(APPEND CPACK_COMPONENTS_ALL python)
+endif()
 if(HEADROOM_HAS_TORCH)
   list(APPEND CPACK_COMPONENTS_ALL torch)
 endif()
@@ -39,6 +42,9 @@ the CPU, and the suites.")
 headroom_debian_package(torch headroom-torch utils "headroom's runner on libtorch"
   "The operators of ATen as backends of headroom run, modules from files, and
 the ranks of headroom dispatch and headroom ddp.")
+headroom_debian_package(python python3-headroom python "headroom's package of Python"
+  "Experiments in Python, measured beside native ones; functions compared at a
+prompt and in a notebook; results and traces as tables; a plugin of pytest.")
 headroom_debian_package(dev headroom-dev libdevel "headroom's library, for runners of one's own"
   "Headers, static libraries, the CMake package headroom and pkg-config files.
 headroom::runner makes a program of benchmarks that headroom run measures;
@@ -48,6 +54,9 @@ set(CPACK_DEBIAN_HEADROOM_PACKAGE_DEPENDS ${headroom_simdjson_package})
 set(CPACK_DEBIAN_HEADROOM_PACKAGE_SUGGESTS "headroom-torch, headroom-dev, libpq5")
 set(CPACK_DEBIAN_TORCH_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_TORCH_PACKAGE_DEPENDS "headroom (= ${PROJECT_VERSION}-${HEADROOM_DEBIAN_RELEASE})")
+set(CPACK_DEBIAN_PYTHON_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS "headroom (= ${PROJECT_VERSION}-${HEADROOM_DEBIAN_RELEASE}), python3 (>= 3.9)")
+set(CPACK_DEBIAN_PYTHON_PACKAGE_SUGGESTS "python3-pytest, python3-torch, python3-numpy, python3-pandas, python3-matplotlib")
 set(CPACK_DEBIAN_DEV_PACKAGE_RECOMMENDS "headroom, g++, libfmt-dev, libhwloc-dev, libsqlite3-dev, libzstd-dev,\
  nlohmann-json3-dev, pkg-config, zlib1g-dev")
 include(CPack)

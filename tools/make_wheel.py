@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Packs an install of the command line and the CPU's runner into a wheel for any CPython 3.9 and newer.
+"""Packs an install of the command line, the CPU's runner and the package of Python into a wheel for any CPython 3.9 and newer.
 
     tools/make_wheel.py PREFIX OUTPUT_FOLDER [--load SONAME]...
 
-PREFIX is where `cmake --install BUILD --component headroom --strip` put them. What the programs link beyond the libraries that
+PREFIX is where `cmake --install BUILD --strip` put the components headroom and python. What the programs link beyond the libraries that
 every manylinux system has, and each SONAME that they load while they run, is taken along in lib/headroom, where their RPATH
 looks. The same files give the same wheel, byte for byte. Needs readelf and ldd, and nothing that is not in Python.
 Exit codes: 0 the wheel is written, its path on standard output; 2 it cannot be, and why.
@@ -94,8 +94,12 @@ def contents(prefix, version, tag, loaded):
     for program in programs:
         if not program.is_file():
             raise CannotPack(f"{program} is missing: make wheel installs it there")
+    package = prefix / "lib/python3/dist-packages/headroom"
+    extension = package / "_door.abi3.so"
+    if not extension.is_file():
+        raise CannotPack(f"{extension} is missing: it is built where Python's headers are (apt-get install libpython3-dev)")
     libraries = libraries_of(programs, loaded)
-    for file in [*programs, *libraries.values()]:
+    for file in [*programs, *libraries.values(), extension]:
         if too_new := ", ".join(too_new_versions(file)):
             raise CannotPack(f"{file} needs {too_new}, which the tag {tag} does not promise: build on Debian 12")
     data, info = f"headroom-{version}.data", f"headroom-{version}.dist-info"
@@ -104,8 +108,10 @@ def contents(prefix, version, tag, loaded):
     for path in sorted((prefix / "share").rglob("*")):
         if path.is_file():
             yield f"{data}/data/share/{path.relative_to(prefix / 'share')}", path.read_bytes(), False
-    for path in sorted((ROOT / "python/headroom").rglob("*.py")):
-        yield f"headroom/{path.relative_to(ROOT / 'python/headroom')}", path.read_bytes(), False
+    for path in sorted(package.rglob("*")):
+        if path.is_file():
+            yield f"headroom/{path.relative_to(package)}", path.read_bytes(), False
+    yield f"{info}/entry_points.txt", (ROOT / "src/headroom_python/entry_points.txt").read_bytes(), False
     yield f"{info}/licenses/LICENSE", (ROOT / "LICENSE").read_bytes(), False
     yield from ((f"{info}/licenses/{package}.txt", text, False) for package, text in licences(libraries).items())
     yield f"{info}/METADATA", "\n".join((
@@ -138,7 +144,7 @@ def main():
     parser.add_argument("output", type=pathlib.Path)
     parser.add_argument("--load", action="append", default=[], metavar="SONAME")
     arguments = parser.parse_args()
-    tag = f"py3-none-manylinux_{GLIBC[0]}_{GLIBC[1]}_{platform.machine()}"
+    tag = f"cp39-abi3-manylinux_{GLIBC[0]}_{GLIBC[1]}_{platform.machine()}"
     try:
         version = output_of(arguments.prefix / "bin/headroom", "--version").split()[1]
         files = list(contents(arguments.prefix, version, tag, arguments.load))

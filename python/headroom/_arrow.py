@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Callable, Mapping, Sequence
 
 Pointer = ctypes.c_void_p
-_python = ctypes.pythonapi
+_python = ctypes.PyDLL(None)  # of our own: others declare its functions as they need them
 _python.PyCapsule_New.restype = ctypes.py_object
 _python.PyCapsule_New.argtypes = [Pointer, ctypes.c_char_p, Pointer]
 _python.PyCapsule_GetPointer.restype = Pointer

@@ -6,7 +6,7 @@ import os
 import sysconfig
 import traceback
 
-_HERE = os.path.dirname(os.path.abspath(__file__))
+_HERE = os.path.dirname(os.path.realpath(__file__))
 _OTHERS = tuple(os.path.realpath(path) + os.sep for name, path in sysconfig.get_paths().items()
                 if name in ("stdlib", "platstdlib", "purelib", "platlib"))
 _MOST = 600

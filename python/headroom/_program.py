@@ -67,8 +67,8 @@ def failure(said: str, exit_code: int) -> CommandFailed:
     return CommandFailed(lines[-1] if lines else f"headroom ended with {exit_code}", exit_code)
 
 
-def run_command(arguments: Sequence[str], accepted: Sequence[int] = (0,)) -> Any:
-    """What `headroom ARGUMENTS`, which are to ask for JSON on standard output, says there; None where that is empty.
+def run_command(arguments: Sequence[str], accepted: Sequence[int] = (0,), is_json: bool = True) -> Any:
+    """What `headroom ARGUMENTS` says on standard output: the JSON that it was asked for, or with is_json=False its text.
 
     Its standard error goes where that of this process does. Raises CommandFailed with its sentence for exit codes that are not
     `accepted`.
@@ -79,4 +79,6 @@ def run_command(arguments: Sequence[str], accepted: Sequence[int] = (0,)) -> Any
     if process.returncode not in accepted:
         raise failure(said, process.returncode)
     sys.stderr.write(said)
+    if not is_json:
+        return output
     return json.loads(output) if output.strip() else None

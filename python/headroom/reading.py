@@ -87,7 +87,7 @@ class History:
         """The values of a series (its "id") over time, oldest first."""
         told = run_command(["history", "--json", "-", *self._store, "--series", str(series)])
         one = told["series"][0] if "series" in told else told
-        return Table.of_rows(one["values"], {"time": "s", "value": one.get("unit", "")},
+        return Table.of_rows(map(_flat, one["values"]), {"time": "s", "value": one.get("unit", "")},
                              {"name": one.get("name", ""), "metric": one.get("metric", "")})
 
 

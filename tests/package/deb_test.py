@@ -47,6 +47,15 @@ class DebTest(unittest.TestCase):
             self.assertTrue([file for file in files if file.endswith(ending)], ending)
         self.assertFalse([file for file in files if file.startswith("./usr/bin/headroom")])
 
+    def test_the_package_of_python(self):
+        if "python3-headroom" not in self.packages:
+            self.skipTest("built without the headers of Python")
+        files = self.files_of("python3-headroom")
+        for file in ("headroom/__init__.py", "headroom/_door.abi3.so", "headroom/py.typed"):
+            self.assertIn(f"./usr/lib/python3/dist-packages/{file}", files)
+        self.assertTrue([file for file in files if file.endswith(".dist-info/entry_points.txt")])
+        self.assertIn("headroom (= ", self.field("python3-headroom", "Depends"))
+
     def test_what_they_need(self):
         depends = self.field("headroom", "Depends")
         for package in ("libc6", "libhwloc15", "libsimdjson"):

@@ -60,6 +60,12 @@ class WheelTest(unittest.TestCase):
         self.assert_says(self.call_installed("headroom-native", "--list"), "gemv")
         self.assert_says(self.call_installed("headroom", "ab", "true", "sleep 0.001", "--max-time", "300ms", "--no-store"), "sleep 0.001")
 
+    def test_experiments_in_python(self):
+        (WORK / "bench.py").write_text("import headroom as hr\n@hr.experiment\ndef case(state):\n    state.measure(lambda: None)\nhr.main()\n")
+        for command in (("python", "bench.py"), ("headroom", "run", "bench.py")):
+            self.assert_says(self.call_installed(*command, *BRIEF), "case")
+        self.assert_says(self.call_installed("python", "-c", "import headroom as hr; print(hr.time(sum, [1, 2], quick=True))"), "sum: ")
+
     def test_it_reads_traces(self):
         trace = WORK / "trace.json"
         trace.write_text('{"traceEvents": [{"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 1, "dur": 5, '

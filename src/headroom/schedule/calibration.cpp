@@ -29,7 +29,7 @@ Calibration::Calibration(double target_ns) : target_ns_(target_ns) {
   }
 }
 
-void Calibration::add(std::uint64_t iterations, double elapsed_ns) {
+void Calibration::add(std::uint64_t iterations, double elapsed_ns, double waited_ns) {
   if (iterations == 0) throw std::invalid_argument("a reading of no iterations");
   if (done_) return;
   if (!(elapsed_ns > 0)) elapsed_ns = 0;
@@ -37,21 +37,31 @@ void Calibration::add(std::uint64_t iterations, double elapsed_ns) {
   const bool again = reached_ && iterations == next_;
   ns_per_iteration_ = again ? std::min(ns, *ns_per_iteration_) : ns;
 
-  if (elapsed_ns < target_ns_ && iterations < kMaxIterations) {
-    grow(iterations, elapsed_ns);
+  waited_ns_per_iteration_ = std::max(waited_ns, elapsed_ns) / static_cast<double>(iterations);
+  const double most = waited_ns_per_iteration_ > 0 ? kSlowIteration * target_ns_ / waited_ns_per_iteration_
+                                                   : kMaxGrowth * static_cast<double>(iterations);
+  const bool waits = waited_ns > elapsed_ns && static_cast<double>(iterations) + 1 > most;
+  if (elapsed_ns < target_ns_ && iterations < kMaxIterations && !waits) {
+    grow(iterations, elapsed_ns, most);
     return;
   }
-  const bool slow = iterations == 1 && elapsed_ns >= kSlowIteration * target_ns_;
+  if (waits && !waits_) {
+    waits_ = true;  // once more: a single reading may have been preempted
+    next_ = iterations;
+    return;
+  }
+  const bool slow = waits || (iterations == 1 && elapsed_ns >= kSlowIteration * target_ns_);
   done_ = again || slow || iterations >= kMaxIterations;
   reached_ = true;
   next_ = std::min(iterations, kMaxIterations);
 }
 
-void Calibration::grow(std::uint64_t iterations, double elapsed_ns) {
+void Calibration::grow(std::uint64_t iterations, double elapsed_ns, double most) {
   const auto count = static_cast<double>(iterations);
   const double predicted =
       elapsed_ns > 0 ? kOvershoot * count * (target_ns_ / elapsed_ns) : kMaxGrowth * count;
-  next_ = whole_iterations(std::clamp(predicted, count + 1, std::max(count + 1, kMaxGrowth * count)));
+  next_ = whole_iterations(
+      std::clamp(predicted, count + 1, std::max(count + 1, std::min(most, kMaxGrowth * count))));
   reached_ = false;
 }
 

@@ -20,7 +20,8 @@ namespace headroom {
 /// A count is accepted when two consecutive readings of it reach the target: a single one may have been
 /// preempted, and believing it would make all samples far too short. Below the target the count grows to 1.4
 /// times what the reading predicts, at most tenfold (Google Benchmark's rule). A single iteration that lasts
-/// ten targets or more is accepted at its first reading: a second would cost more time than it can save.
+/// ten targets or more is accepted at its first reading: a second would cost more time than it can save. Nor
+/// do iterations whose setup takes long become so many that a sample is waited for longer than that.
 class Calibration {
  public:
   static constexpr std::uint64_t kMaxIterations = std::uint64_t{1} << 40;
@@ -31,29 +32,35 @@ class Calibration {
   /// How many iterations to time next; once done, the answer.
   std::uint64_t next_iterations() const { return next_; }
 
-  /// `iterations` >= 1 took `elapsed_ns` together; 0 where the clock did not move.
-  void add(std::uint64_t iterations, double elapsed_ns);
+  /// `iterations` >= 1 took `elapsed_ns` together; 0 where the clock did not move. `waited_ns`: until the
+  /// reading was there, with what is not timed (a setup of each iteration); as long as the reading where not
+  /// told.
+  void add(std::uint64_t iterations, double elapsed_ns, double waited_ns = 0);
 
   bool done() const { return done_; }
   std::uint64_t iterations() const { return next_; }
 
   /// The faster of the last readings of the present count, per iteration; 0 before the first reading.
   double ns_per_iteration() const { return ns_per_iteration_.value_or(0); }
+  /// How long the last reading was waited for, per iteration.
+  double waited_ns_per_iteration() const { return waited_ns_per_iteration_; }
 
  private:
-  void grow(std::uint64_t iterations, double elapsed_ns);
+  void grow(std::uint64_t iterations, double elapsed_ns, double most);
 
   double target_ns_;
   std::uint64_t next_ = 1;
   bool reached_ = false;  ///< the last reading was of next_ iterations and reached the target
+  bool waits_ = false;    ///< the last reading was of next_ iterations, and waited for too long
   bool done_ = false;
+  double waited_ns_per_iteration_ = 0;
   std::optional<double> ns_per_iteration_;
 };
 
 /// What calibration found for one case.
 struct CalibratedCase {
   std::uint64_t iterations = 1;
-  double ns_per_iteration = 0;
+  double ns_per_iteration = 0;  ///< as long as it is waited for
 };
 
 /// One count of iterations for cases that are compared: a different count each gives them a different share

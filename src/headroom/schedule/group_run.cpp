@@ -191,7 +191,7 @@ void GroupRun::calibrate_all() {
   for (Track& track : result_.cases) {
     if (!track.alive()) continue;
     calibrate(track, settings_.sample_ns);
-    if (track.alive()) compared.push_back({track.iterations, track.calibrated_ns});
+    if (track.alive()) compared.push_back({track.iterations, track.waited_ns});
   }
   if (compared.empty()) return;
   const std::uint64_t shared = shared_iterations(compared, settings_.sample_ns);
@@ -228,8 +228,10 @@ void GroupRun::calibrate(Track& track, double target_ns) {
   Calibration calibration(target_ns);
   while (track.alive() && !calibration.done()) {
     if (interrupted_) throw Interrupted{};
-    if (const auto reply = tracks_.sample(track, {calibration.next_iterations(), 0}))
-      calibration.add(reply->sample.iterations, reply->sample.elapsed_ns);
+    const double start = settings_.now_ns();
+    if (const auto reply = tracks_.sample(track, {calibration.next_iterations(), 0})) {
+      calibration.add(reply->sample.iterations, reply->sample.elapsed_ns, settings_.now_ns() - start);
+    }
   }
   if (!track.alive()) return;
   if (!(calibration.ns_per_iteration() > 0)) {
@@ -239,6 +241,7 @@ void GroupRun::calibrate(Track& track, double target_ns) {
   }
   track.iterations = calibration.iterations();
   track.calibrated_ns = calibration.ns_per_iteration();
+  track.waited_ns = calibration.waited_ns_per_iteration();
   track.lead_in = track.calibrated_ns < kLeadInNs ? 1 : 0;
 }
 

@@ -32,6 +32,7 @@ struct Track {
   std::uint64_t iterations = 1;  ///< per sample
   std::uint64_t lead_in = 0;
   double calibrated_ns = 0;  ///< per iteration, as calibration saw it
+  double waited_ns = 0;      ///< until a sample was there, per iteration: with what is not timed
   std::vector<Reading> readings;
   std::vector<std::int64_t> pids;  ///< of the runner, by epoch
   std::string trace;               ///< file of the trace; empty: none

@@ -275,5 +275,37 @@ TEST_F(Measure, SkipSaysWhy) {
   }
 }
 
+TEST_F(Measure, SetupRunsBeforeEachCallAndIsNotTimed) {
+  State state(spec_of({}, Caches::kHot), source, shared);
+  std::string calls;
+  state.measure([&] { calls += 'b'; },
+                [&] {
+                  calls += 's';
+                  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(2);
+                  while (std::chrono::steady_clock::now() < end) {
+                  }
+                });
+  EXPECT_EQ(calls, "sbsbsbsbsbsbsbsbsbsb");
+  ASSERT_EQ(source.samples.size(), 2U);
+  EXPECT_EQ(source.samples[1].iterations, 5U);
+  EXPECT_LT(source.samples[1].elapsed_ns, 5e6);  // ten milliseconds were spent on setup
+  ASSERT_EQ(source.infos.at(0).metrics.size(), 1U);
+  EXPECT_EQ(source.infos[0].metrics[0].name, kClockOverhead);
+  ASSERT_EQ(source.samples[1].columns.size(), 1U);
+  EXPECT_GT(source.samples[1].columns[0], 0);
+  EXPECT_LT(source.samples[1].columns[0], 1e5);
+}
+
+TEST_F(Measure, SetupIsToldTheCopyThatTheBodyGets) {
+  State state(spec_of(), source, shared);
+  state.last_level_cache(100);
+  ASSERT_EQ(state.rotate(100), 2U);
+  std::vector<std::size_t> prepared, used;
+  state.measure([&](std::size_t copy) { used.push_back(copy); },
+                [&](std::size_t copy) { prepared.push_back(copy); });
+  EXPECT_EQ(prepared, used);
+  EXPECT_THAT(used, ElementsAre(0, 1, 0, 1, 0, 1, 0, 1, 0, 1));
+}
+
 }  // namespace
 }  // namespace headroom

@@ -127,5 +127,13 @@ TEST_F(Verify, AnOutputThatIsNotWrittenFailsEvenIfItHeldTheAnswer) {
   refuses(std::vector<Bf16>{to_bf16(1.0F), to_bf16(2.0F)});
 }
 
+TEST_F(Verify, ValuesThatWereComputedAlreadyAreHeldToTheSame) {
+  const std::vector<float> actual{1, 2};
+  const std::vector<double> right{1, 2}, wrong{1, 3};
+  state.check(std::span<const float>(actual), right, {});
+  EXPECT_THROW(state.check(std::span<const float>(actual), wrong, {}), WrongAnswer);
+  EXPECT_THROW(state.check(std::span<const float>(actual), std::vector<double>{1}, {}), WrongAnswer);
+}
+
 }  // namespace
 }  // namespace headroom

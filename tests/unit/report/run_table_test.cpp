@@ -6,6 +6,7 @@
 
 #include "headroom/base/text.h"
 #include "headroom/record/gpu_shares.h"
+#include "headroom/record/overhead_metrics.h"
 #include "headroom/record/target_verdict.h"
 #include "headroom/report/case_rows.h"
 
@@ -161,6 +162,24 @@ TEST(RunTable, NamesTheRunnerOnlyWhereThereAreSeveral) {
   const std::string text = run_table(records + build_b).text();
   EXPECT_THAT(text, HasSubstr("native [b/headroom-native]"));
   EXPECT_EQ(case_rows(records + build_b).size(), 2U);
+}
+
+TEST(RunTable, SaysWhatMeasuringCostsWhereThatIsNoSmallPart) {
+  const auto text_with = [](double overhead_ns, bool is_taken_off) {
+    std::vector<Record> records = pair_of("gemv", "1", "int8", 1, 20, 0.9);
+    Record overhead = records[0];
+    overhead.metric = {kPythonOverhead, "ns", Direction::kLowerIsBetter, overhead_ns, {}, {}};
+    overhead.interval.reset();
+    auto environment = std::make_shared<Environment>();
+    if (is_taken_off) environment->extra_info[kOverheadTakenOff] = "yes";
+    records.push_back(overhead);
+    for (Record& record : records) record.environment = environment;
+    return run_table(records).text();
+  };
+  EXPECT_THAT(text_with(49, false), Not(HasSubstr("calling it from Python")));
+  EXPECT_THAT(text_with(51, false), HasSubstr("calling it from Python costs 51.0 ns"));
+  EXPECT_THAT(text_with(51, false), HasSubstr("--subtract-overhead takes it off"));
+  EXPECT_THAT(text_with(51, true), HasSubstr("which were taken off"));
 }
 
 TEST(RunTable, NamesCachesAndThreadsOnlyWhereTheyDiffer) {

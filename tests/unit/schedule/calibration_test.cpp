@@ -137,5 +137,27 @@ TEST(SharedIterations, OfSlowCasesAloneIsOne) {
   EXPECT_EQ(shared_iterations(cases, 1e6), 1u);
 }
 
+TEST(Calibration, DoesNotWaitForEverForASetupOfEachIteration) {
+  Calibration calibration(1e6);
+  for (int readings = 0; !calibration.done() && readings < 20; ++readings) {
+    const auto n = static_cast<double>(calibration.next_iterations());
+    calibration.add(calibration.next_iterations(), 100 * n, 1e5 * n);  // 100 ns, after a setup of 0.1 ms
+  }
+  ASSERT_TRUE(calibration.done());
+  EXPECT_GE(calibration.iterations(), 50U);
+  EXPECT_LE(calibration.iterations(), 100U);
+  EXPECT_EQ(calibration.ns_per_iteration(), 100);
+  EXPECT_EQ(calibration.waited_ns_per_iteration(), 1e5);
+}
+
+TEST(Calibration, OneReadingThatWasWaitedForDoesNotShortenTheSamples) {
+  Calibration calibration(1e6);
+  for (int readings = 0; !calibration.done() && readings < 20; ++readings) {
+    const auto n = static_cast<double>(calibration.next_iterations());
+    calibration.add(calibration.next_iterations(), 100 * n, 100 * n + (readings == 2 ? 1e9 : 0));
+  }
+  EXPECT_GE(calibration.iterations(), 10'000U);
+}
+
 }  // namespace
 }  // namespace headroom

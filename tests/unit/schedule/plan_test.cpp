@@ -122,6 +122,35 @@ TEST(Plan, TheSelectionReachesEveryCase) {
   EXPECT_EQ(groups[0].cases[1].spec.variant, "");
 }
 
+TEST(Plan, ThreadsAreComparedAsAskedForElseAsDeclared) {
+  ExperimentDescription scaling = layer_norm();
+  scaling.threads = {1, 2};
+  const std::vector<RunnerOffer> offers{{"native", {scaling}, false}};
+  const auto threads_of = [&](const Selection& selection) {
+    std::vector<int> counts;
+    for (const PlannedCase& planned : plan(offers, selection).at(0).cases)
+      counts.push_back(planned.spec.threads);
+    return counts;
+  };
+  Selection selection;
+  selection.default_threads = 8;
+  EXPECT_THAT(threads_of(selection), ElementsAre(1, 2));
+  EXPECT_EQ(most_threads(plan(offers, selection)), 2);
+  EXPECT_EQ(plan(one_runner(), selection)[0].cases[0].spec.threads, 8);
+  selection.threads = {4, 1};
+  EXPECT_THAT(threads_of(selection), ElementsAre(4, 1));
+}
+
+TEST(Plan, CompanyMeasuresWhatOthersHave) {
+  RunnerOffer company{"native", {gemv(), layer_norm()}, false};
+  company.is_company = true;
+  const std::vector<RunnerOffer> offers{{"mine", {layer_norm()}, false}, company};
+  const auto groups = plan(offers, {});
+  EXPECT_THAT(titles(groups), ElementsAre("layer_norm dtype=bf16"));
+  EXPECT_THAT(groups[0].cases, SizeIs(2));
+  EXPECT_FALSE(plan(offers, asking({"gemv"})).empty());
+}
+
 TEST(Plan, ABackendLeavesOutWhoDoesNotHaveIt) {
   const auto groups = plan(one_runner(), asking({}, {"D=1"}, {"reference"}));
   EXPECT_THAT(titles(groups), ElementsAre("gemv D=1 dtype=int8", "gemv D=1 dtype=bf16"));

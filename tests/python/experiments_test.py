@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Experiments in Python: declared, measured beside native ones, and misbehaving in every way."""
+import os
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+from scratch import BRIEF, HEADROOM, ScratchTest
+
+HEAD = "import headroom as hr\n"
+
+
+class Experiments(ScratchTest):
+    def reason(self, body, **options):
+        """Why the experiment with this body in it failed, or was skipped."""
+        lines = "".join(f"    {line}\n" for line in body.splitlines())
+        self.write("bench.py", f"{HEAD}@hr.experiment\ndef case(state):\n{lines}@hr.experiment\ndef fine(state):\n"
+                               "    state.measure(lambda: None)\nhr.main()\n")
+        code, records, said = self.measure("bench.py", **options)
+        self.assertNotIn("Traceback", said)
+        fine = [record for record in records if record["model"]["name"] == "fine" and record["metric"]["name"] == "latency"]
+        self.assertEqual(fine[0]["outcome"]["kind"], "measured", "the others go on")
+        outcome = next(record["outcome"] for record in records if record["model"]["name"] == "case")
+        self.assertEqual(code, 1 if outcome["kind"] == "failed" else 0)
+        return outcome["reason"]
+
+    def test_axes_backends_work_rates_and_columns(self):
+        self.write("bench.py", """
+            import headroom as hr
+            @hr.experiment(axes={"n": [10, 20], "dtype": ["f32", "int8"]}, backends=["a", "b"], metric="tokens")
+            def case(state):
+                n = state["n"]
+                assert isinstance(n, int) and state.axes["dtype"] in ("f32", "int8") and state.backend in ("a", "b")
+                state.work(bytes=8 * n, flops=n, bytes_written=4 * n, dtype=state["dtype"])
+                state.input("x", "f32[10]")
+                state.note("colour", "blue")
+                state.rate("tokens", 2, "tokens/s")
+                state.value("depth", 3, "1", higher_is_better=False)
+                column = state.column("phase", "ns")
+                state.verify(lambda: [1.0, 2.0], reference=lambda: [1.0, 2.0 + 1e-9])
+                state.measure(lambda: column.add(5))
+            """)
+        code, records, said = self.measure("bench.py", "-a", "n=7", "-a", "dtype=f32")
+        self.assertEqual((code, {record["axes"]["n"] for record in records}), (0, {7}), said)
+        self.assertEqual({record["model"]["backend"] for record in records}, {"a", "b"})
+        latency, tokens = self.one(records, "a", "latency"), self.one(records, "a", "tokens")
+        self.assertTrue(latency["verified"])
+        self.assertEqual(latency["model"]["extra_info"]["colour"], "blue")
+        self.assertIn("interpreter lock", latency["model"]["extra_info"]["python"])
+        self.assertEqual(tokens["metric"]["unit"], "tokens/s")
+        self.assertEqual(self.one(records, "a", "phase")["metric"]["value"], 5)
+        self.assertEqual(self.one(records, "b", "depth")["metric"]["direction"], "lower")
+        self.assertGreater(self.one(records, "b", "memory_bandwidth(GB/s)")["metric"]["value"], 0)
+        self.assertGreater(self.one(records, "b", "latency")["ratio"]["ratio"], 0)
+        code, _, said = self.measure("bench.py", "-a", "dtype=f64")
+        self.assertEqual(code, 2)
+        self.assertIn("one of f32, int8", said)
+
+    def test_what_python_adds_is_measured_and_taken_off_when_asked(self):
+        self.write("bench.py", HEAD + "@hr.experiment\ndef case(state):\n    state.measure(lambda: sum(range(20)))\n")
+        _, records, said = self.measure("bench.py")
+        overhead = self.one(records, metric="python")
+        self.assertEqual(overhead["metric"]["unit"], "ns")
+        self.assertGreater(overhead["metric"]["value"], 0)
+        self.assertIn("calling it from Python costs", said)
+        plain = self.one(records, metric="latency")["metric"]["value"]
+        _, records, said = self.measure("bench.py", "--subtract-overhead")
+        self.assertIn("which were taken off", said)
+        self.assertLess(self.one(records, metric="latency")["metric"]["value"], plain * 1.5)
+
+    def test_setup_runs_before_each_call_and_is_not_timed(self):
+        self.write("bench.py", HEAD + """
+import time
+@hr.experiment
+def case(state):
+    ready = []
+    def body():
+        assert ready.pop() == 1 and not ready
+    def setup():
+        time.sleep(.002)
+        ready.append(1)
+    state.measure(body, setup=setup)
+""")
+        code, records, said = self.measure("bench.py")
+        self.assertEqual(code, 0, said)
+        self.assertLess(self.one(records, metric="latency")["metric"]["value"], 1000)
+
+    def test_inputs_rotate(self):
+        self.write("bench.py", HEAD + """
+@hr.experiment
+def case(state):
+    copies = state.rotate(1 << 22)
+    assert copies >= 2 and state.cold
+    seen = set()
+    state.measure(lambda copy: seen.add(copy))
+    if state.is_concluding and seen != set(range(copies)): state.wrong_answer("not all copies")
+""")
+        code, records, said = self.measure("bench.py", "--num-samples", "40")
+        self.assertEqual((code, self.one(records)["caches"]), (0, "cold"), said)
+
+    def test_native_and_python_experiments_of_one_name_are_compared_on_equal_inputs(self):
+        self.write("bench.py", HEAD + """
+import array
+@hr.experiment(axes={"D": [64], "dtype": ["int8", "bf16"]}, backends=["mine"])
+def gemv(state):
+    if state["dtype"] == "bf16": state.skip("no bf16 here")
+    ones, same = hr.random(1000, "int8", seed=3), hr.random((10, 100), "int8", seed=3, like="array")
+    assert ones == same and min(ones) < -100 and max(ones) > 100 and hr.random(5, "f64", 1) != hr.random(5, "f64", 2)
+    state.measure(lambda: sum(ones))
+""")
+        code, records, said = self.measure("bench.py", "--backend", "native,mine", "-a", "D=64")
+        self.assertEqual(code, 0, said)
+        ratio = self.one([record for record in records if record["axes"]["dtype"] == "int8"], "mine", "latency")["ratio"]
+        self.assertIn("native", ratio["to"])
+        self.assertEqual(self.one(records, "mine", None)["model"]["name"], "gemv")
+        self.assertEqual({record["model"]["name"] for record in records}, {"gemv"}, "what only native has stays out")
+
+    def test_threads_are_swept_in_the_same_rounds(self):
+        self.write("bench.py", HEAD + "@hr.experiment(threads=[1, 2])\ndef case(state):\n    state.measure(lambda: state.threads)\n")
+        arguments = [word for word in BRIEF if word not in ("--threads", "1", "--processes")]
+        result = self.call(HEADROOM, "run", "bench.py", *arguments)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("1 threads", result.stdout)
+        self.assertIn("2 threads", result.stdout)
+
+    def test_started_by_python_itself(self):
+        self.write("bench.py", HEAD + "@hr.experiment\ndef case(state):\n    state.measure(lambda: None)\nhr.main()\n")
+        result = self.call(sys.executable, "bench.py", *BRIEF)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("case", result.stdout)
+        self.assertIn("case", self.call(sys.executable, "-m", "bench", "--list").stdout)
+
+    def test_a_module(self):
+        self.write("mine.py", HEAD + "@hr.experiment\ndef case(state):\n    state.measure(lambda: None)\n")
+        code, records, said = self.measure("--python", "mine")
+        self.assertEqual((code, self.one(records)["runner"]), (0, "mine"), said)
+        code, _, said = self.measure("--python", "nobody")
+        self.assertEqual(code, 2)
+        self.assertIn("No module named 'nobody'", said)
+
+    def test_shared_objects_live_while_a_case_does(self):
+        self.write("bench.py", HEAD + """
+made = []
+@hr.experiment(axes={"n": [1, 2]}, backends=["a", "b"])
+def case(state):
+    weights = state.shared("weights", lambda: made.append(1) or [len(made)])
+    state.note("weights", weights[0])
+    state.measure(lambda: None)
+""")
+        _, records, _ = self.measure("bench.py")
+        self.assertEqual([record["model"]["extra_info"]["weights"] for record in records if record["metric"]["name"] == "latency"],
+                         ["1", "1", "2", "2"])
+
+    def test_failures_say_the_line(self):
+        self.assertEqual(self.reason("raise ValueError('no good')"), "ValueError: no good (bench.py:4)")
+        self.assertEqual(self.reason("state.measure(lambda: 1 / 0)"), "ZeroDivisionError: division by zero (bench.py:4)")
+        self.assertEqual(self.reason("import sys\nsys.exit('enough')"), "called sys.exit('enough') (bench.py:5)")
+        self.assertEqual(self.reason("state['m']"), "KeyError: \"case has no axis 'm' (it has none)\" (bench.py:4)")
+        self.assertEqual(self.reason("pass"), "the experiment never called measure()")
+        self.assertEqual(self.reason("state.skip('not today')"), "not today")
+        self.assertEqual(self.reason("try:\n    state.skip('not today')\nexcept Exception:\n    pass"), "not today")
+        self.assertIn("expected numbers to compare", self.reason("state.verify(object(), [1.0])"))
+        self.assertIn("wrong answer at index 1 of 2: 3", self.reason("state.verify(lambda: [1, 3], [1.0, 2.0], rtol=1e-3)"))
+        self.assertIn("the result has 1 values, the reference 2", self.reason("state.verify([1.0], [1.0, 2.0])"))
+        self.assertIn("work of -1", self.reason("state.work(bytes=-1)\nstate.measure(print)"))
+
+    def test_what_dies_is_a_row(self):
+        self.assertIn("Segmentation fault", self.reason("import ctypes\nstate.measure(lambda: ctypes.string_at(0))"))
+        self.assertIn("exit code 7", self.reason("import os\nstate.measure(lambda: os._exit(7))"))
+        
+
+    def test_what_hangs_is_a_row(self):
+        self.write("bench.py", HEAD + "import time\n@hr.experiment\ndef case(state):\n    state.measure(lambda: time.sleep(100))\n")
+        code, records, _ = self.measure("bench.py", "--timeout", "2s")
+        self.assertEqual(code, 1)
+        self.assertIn("did not answer within 2 s", records[0]["outcome"]["reason"])
+
+    def test_forks_threads_and_output_do_not_disturb(self):
+        self.assertEqual(self.reason("import os\ndef body():\n    if os.fork() > 0:\n        os.wait()\nstate.measure(body)"), "")
+        self.assertEqual(self.reason("import threading, time\nthreading.Thread(target=time.sleep, args=(100,)).start()\n"
+                                     "state.measure(lambda: None)"), "")
+        self.assertEqual(self.reason("state.measure(lambda: print('x' * 10000, flush=True))"), "")
+
+    def test_what_cannot_be_declared_is_a_row(self):
+        self.write("bench.py", """
+            import headroom as hr
+            @hr.experiment
+            def case(state): state.measure(lambda: None)
+            @hr.experiment(name="case")
+            def other(state): state.measure(lambda: None)
+            @hr.experiment(axes={"n": "abc"})
+            def odd(state): pass
+            @hr.experiment(axes={"n": []})
+            def empty(state): pass
+            @hr.experiment(axes={"n": [object()]})
+            def strange(state): pass
+            @hr.experiment(backends=[])
+            def nobody(state): pass
+            """)
+        code, records, _ = self.measure("bench.py")
+        told = {record["model"]["name"]: record["outcome"]["reason"] for record in records}
+        self.assertEqual(code, 1)
+        self.assertEqual(told["case"], "")
+        self.assertEqual(told["case#2"], "two experiments are called case (bench.py:3 and bench.py:5): name= tells them apart")
+        self.assertIn("expected a list of values (bench.py:7)", told["odd"])
+        self.assertIn("has no values", told["empty"])
+        self.assertIn("expected numbers or texts", told["strange"])
+        self.assertIn("backends is empty", told["nobody"])
+
+    def test_files_that_are_no_experiments(self):
+        for text, words in (("def f(:\n", "SyntaxError"), ("import nobody\n", "No module named 'nobody' (bench.py:1)"),
+                            ("x = 1\n", "declares no experiment"), ("import sys\nsys.exit(3)\n", "called sys.exit(3)")):
+            self.write("bench.py", text)
+            code, _, said = self.measure("bench.py")
+            self.assertEqual(code, 2)
+            self.assertIn(words, said)
+        code, _, said = self.measure("absent.py")
+        self.assertEqual(code, 2)
+        self.assertIn("'absent.py' is not a file", said)
+
+    def test_a_python_that_is_not_there(self):
+        self.write("bench.py", HEAD)
+        code, _, said = self.measure("bench.py", environment={"HEADROOM_PYTHON": "/nowhere/python"})
+        self.assertEqual(code, 2)
+        self.assertIn("HEADROOM_PYTHON=/nowhere/python is no program", said)
+
+    def test_the_garbage_collector_is_off_in_samples(self):
+        self.assertEqual(self.reason("import gc\ndef body():\n    if gc.isenabled(): raise ValueError('on')\nstate.measure(body)\n"
+                                     "assert gc.isenabled()"), "")
+
+    def test_ctrl_c_keeps_what_was_measured(self):
+        self.write("bench.py", HEAD + "import time\n@hr.experiment(axes={'n': [1, 2, 3, 4]})\ndef case(state):\n"
+                                      "    state.measure(lambda: time.sleep(.01))\n")
+        process = subprocess.Popen([HEADROOM, "run", "bench.py", "--max-time", "60s", "--precision", "0.0001%", "--no-store",
+                                    "--no-limits", "--json", "out.json"],
+                                   cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   env={**os.environ, "HEADROOM_PYTHON": sys.executable})
+        time.sleep(3)
+        process.send_signal(signal.SIGINT)
+        output, said = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 130, said)
+        self.assertIn("10.", output)
+
+
+if __name__ == "__main__":
+    unittest.main()

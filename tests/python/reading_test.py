@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Results, the history and traces as tables."""
+import json
+import os
+import subprocess
+import unittest
+
+import headroom as hr
+from scratch import HEADROOM, ScratchTest
+
+TRACE = {"traceEvents": [{"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": ts, "dur": 5,
+                          "args": {"stream": 7, "device": 0}} for ts in (1, 11)]}
+
+
+class Reading(ScratchTest):
+    def measured(self):
+        self.write("bench.py", "import headroom as hr\n@hr.experiment(axes={'n': [1, 2], 'kind': ['a']})\ndef case(state):\n"
+                               "    state.work(bytes=1e3)\n    state.measure(lambda: None)\n")
+        result = self.call(HEADROOM, "run", "bench.py", "--num-samples", "5", "--threads", "1", "--no-limits", "--json", "r.json",
+                           "--store", "h.sqlite")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return self.folder / "r.json"
+
+    def test_records_and_samples(self):
+        table = hr.read(self.measured())
+        self.assertEqual(set(table["metric"]), {"latency", "memory_bandwidth(GB/s)", "python"})
+        latency = table.where(metric="latency")
+        self.assertEqual((latency["axis n"], latency["axis kind"], latency["unit"]), ([1, 2], ["a", "a"], ["us", "us"]))
+        self.assertEqual((latency["samples"], latency["outcome"]), ([5, 5], ["measured"] * 2))
+        self.assertEqual(len(table.samples), 5 * len(table))
+        first = next(table.samples.rows())
+        self.assertEqual((first["row"], first["round"]), (0, 0))
+
+    def test_other_tools_results(self):
+        path = self.write("b.json", json.dumps({"results": [{"command": "sleep 1", "mean": 1.0, "stddev": .1, "median": 1.0, "user": 0,
+                                                             "system": 0, "min": .9, "max": 1.1, "times": [.9, 1.0, 1.1]}]}))
+        table = hr.read(path)
+        self.assertEqual(table.samples["value"], [.9, 1.0, 1.1])
+
+    def test_what_cannot_be_read(self):
+        with self.assertRaisesRegex(hr.CommandFailed, "absent.json") as caught:
+            hr.read(self.folder / "absent.json")
+        self.assertEqual(caught.exception.exit_code, 2)
+        with self.assertRaisesRegex(ValueError, "nothing to read"):
+            hr.read()
+
+    def test_the_history(self):
+        self.measured()
+        told = hr.history(store=self.folder / "h.sqlite")
+        self.assertEqual((len(told.runs), len(told.series)), (1, 6))
+        some = hr.history("case", "latency", store=self.folder / "h.sqlite")
+        self.assertEqual(set(some.series["metric"]), {"latency"})
+        values = some.values(some.series["id"][0])
+        self.assertEqual((len(values), values.units["value"]), (1, "us"))
+        with self.assertRaisesRegex(hr.CommandFailed, "no history"):
+            hr.history(store=self.folder / "absent.sqlite")
+
+    def test_analyses_of_a_trace(self):
+        trace = hr.trace(self.write("t.json", json.dumps(TRACE)))
+        self.assertIn("idle", trace.analyses())
+        idle = trace.analysis("idle")
+        self.assertEqual(idle["devices"]["idle_ns"], [5000])
+        self.assertEqual(idle["devices"].units["idle_ns"], "ns")
+        self.assertNotIn("device", idle["devices"].units)
+        self.assertIn("idle_share", idle.headlines["metric"])
+        self.assertIn("devices", repr(idle))
+        kernels = trace.analysis("kernels", top=1)
+        self.assertEqual(kernels["kernels"]["name"], ["k"])
+        with self.assertRaisesRegex(KeyError, "it has devices"):
+            idle["nobody"]
+        with self.assertRaisesRegex(hr.CommandFailed, "no analysis"):
+            trace.analysis("nobody")
+        with self.assertRaisesRegex(hr.CommandFailed, "--nothing"):
+            trace.analysis("idle", nothing=3)
+
+    def test_show(self):
+        path = self.measured()
+        shown = self.call(HEADROOM, "show", path, "--markdown")
+        self.assertEqual(shown.returncode, 0, shown.stderr)
+        self.assertIn("| case n=1 kind=a |", shown.stdout)
+        told = json.loads(self.call(HEADROOM, "show", path, path, "--json", "-").stdout)
+        self.assertEqual(len(told["records"]), 2 * len(hr.read(path)))
+        self.assertIn("case n=1", self.call(HEADROOM, "show", "@last", "--store", "h.sqlite").stdout)
+        self.assertEqual(self.call(HEADROOM, "show").returncode, 2)
+
+    @unittest.skipUnless(os.path.isdir(os.path.join(os.environ.get("HEADROOM_SHARED", ""), "traces")), "no traces of others here")
+    def test_every_analysis_of_a_real_trace(self):
+        file = os.path.join(os.environ["HEADROOM_SHARED"], "traces", "hta__timeline_analysis_sampled_rank-0.json.gz")
+        trace = hr.trace(file)
+        for name in trace.analyses():
+            for key, table in trace.analysis(name).items():
+                table.__arrow_c_stream__()
+                self.assertLessEqual(set(table.units), set(table.column_names), (name, key))
+
+
+if __name__ == "__main__":
+    unittest.main()

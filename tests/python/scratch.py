@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of the package share: a folder of their own, and calls of the program with scripts in it."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import textwrap
+import unittest
+
+HEADROOM = os.environ["HEADROOM"]
+BRIEF = ("--max-time", "100ms", "--min-time", "0", "--processes", "1", "--threads", "1", "--no-store", "--no-limits")
+
+
+class ScratchTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def write(self, name, text):
+        path = self.folder / name
+        path.write_text(textwrap.dedent(text), encoding="utf-8")
+        return path
+
+    def call(self, *command, environment=None, timeout=120):
+        told = {"HEADROOM_PYTHON": sys.executable, **os.environ, **(environment or {})}
+        return subprocess.run(list(map(str, command)), capture_output=True, text=True, cwd=self.folder, check=False, timeout=timeout,
+                              stdin=subprocess.DEVNULL, env=told)
+
+    def measure(self, *arguments, **options):
+        """(exit code, records, standard error) of `headroom run ARGUMENTS`."""
+        result = self.call(HEADROOM, "run", *arguments, *BRIEF, "--json", "-", **options)
+        records = json.loads(result.stdout)["records"] if result.stdout.strip() else []
+        return result.returncode, records, result.stderr
+
+    def one(self, records, backend="python", metric=None):
+        """The record of a backend: of a metric, or why there is none."""
+        found = [record for record in records if record["model"]["backend"] == backend and
+                 (metric is None or record["metric"]["name"] == metric)]
+        self.assertTrue(found, f"no {backend} {metric} in {[(r['model'], r['metric']) for r in records]}")
+        return found[0]
