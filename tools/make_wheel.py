@@ -111,7 +111,7 @@ def contents(prefix, version, tag, loaded):
     for path in sorted(package.rglob("*")):
         if path.is_file():
             yield f"headroom/{path.relative_to(package)}", path.read_bytes(), False
-    yield f"{info}/entry_points.txt", (ROOT / "src/headroom_python/entry_points.txt").read_bytes(), False
+    yield f"{info}/entry_points.txt", (package.parent / info / "entry_points.txt").read_bytes(), False
     yield f"{info}/licenses/LICENSE", (ROOT / "LICENSE").read_bytes(), False
     yield from ((f"{info}/licenses/{package}.txt", text, False) for package, text in licences(libraries).items())
     yield f"{info}/METADATA", "\n".join((
