@@ -9,7 +9,7 @@ import sys
 import threading
 from typing import Any, Callable, Iterable, Mapping, NoReturn, TypeVar
 
-from . import _arrays, _door, timers
+from . import _arrays, _compilation, _door, timers
 
 T = TypeVar("T")
 _TOLERANCES = {"f64": 1e-5, "f32": 1e-5, "f16": 1e-3, "bf16": 1.6e-2}
@@ -42,6 +42,7 @@ class State:
         self.experiment, texts, self.backend, self.variant, self.threads, self.cold, self.seed = case.spec()
         self.axes: dict[str, Any] = {name: int(text) if name in integers else text for name, text in texts.items()}
         self.copies = 1
+        self._compiled = _compilation.Watch()
 
     def __getitem__(self, axis: str) -> Any:
         """The value of an axis, an int where it is one of integers. Raises KeyError, saying which there are."""
@@ -143,6 +144,7 @@ class State:
         """
         self._say_where()
         takes_copy = _takes_argument(body)
+        compiles = self._say_compiled()
         if timer is None:
             timer = timers.of_device(self._device)
         before = _torch_threads(self.threads)
@@ -152,8 +154,8 @@ class State:
             wait = self._wait_for(body, setup, takes_copy)
             called, nothing = _callable(body, wait, takes_copy)
             self._case.measure(called, _same_arguments(setup, takes_copy), None, nothing, takes_copy, before)
-        if self.is_concluding and self._case.collections() > 0:
-            self.note("garbage collector", f"ran {self._case.collections()} times in samples: the body asked for it")
+        if self.is_concluding:
+            self._say_disturbances(compiles)
 
     def measure_batches(self, batch: Callable[[int], float]) -> None:
         """For work that has a clock of its own: batch(iterations) runs that many and returns their nanoseconds."""
@@ -197,6 +199,24 @@ class State:
         if setup is not None:
             setup(0) if _takes_argument(setup) else setup()
         return timers.jax_synchronizer(body(0) if takes_copy else body())
+
+    def _say_compiled(self) -> _compilation.Watch | None:
+        """Reports what torch.compile has compiled for this case, and watches what it compiles from now on."""
+        if self._compiled.frames == 0:
+            return None
+        breaks = self._compiled.breaks
+        self.value("compilation_time(s)", self._compiled.seconds, "s", higher_is_better=False)
+        self.value("graph breaks", sum(breaks.values()), "1", higher_is_better=False)
+        if breaks:
+            self.note("graph breaks", "; ".join(f"{why} ({count})" for why, count in breaks.items()))
+        return _compilation.Watch()
+
+    def _say_disturbances(self, compiles: _compilation.Watch | None) -> None:
+        if self._case.collections() > 0:
+            self.note("garbage collector", f"ran {self._case.collections()} times in samples: the body asked for it")
+        if compiles is not None and compiles.frames > 0:
+            why = f": {compiles.reasons[0]}" if compiles.reasons else ""
+            self.note("recompiled", f"{compiles.frames} times while it was sampled{why}")
 
     def _say_where(self) -> None:
         has_lock = getattr(sys, "_is_gil_enabled", lambda: True)()

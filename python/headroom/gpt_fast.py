@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The experiments of gpt-fast's benchmark in PyTorch, eager (`torch`) and by torch.compile (`torch_compile`).
+
+    headroom run --python gpt_fast --backend native,aten,torch,torch_compile
+
+They have the names, axes and inputs of headroom's own, so that all are compared in the same rounds. The models of
+`headroom run --python gpt_fast llama2_7b_int8 --layers 4` have weights of the same distributions, drawn by PyTorch.
+"""
+from __future__ import annotations
+
+import importlib
+from typing import Any, Callable
+
+from ._llm import CONFIGS, measure_decoding
+from .experiments import experiment
+from .state import State
+
+BACKENDS = ("torch", "torch_compile")
+_SIZES = (1024, 4096, 8192, 16384)
+_PAIRS = ((3, 5), (0, 1), (2, 4), (6, 7))
+_EXPERTS = 8
+_ROUNDED = 1.25 * 2**-8
+"""Of rounding a result to bf16."""
+
+
+def _torch(state: State) -> Any:
+    try:
+        torch: Any = importlib.import_module("torch")
+    except ImportError:
+        state.skip("torch is not installed in this Python: pip install torch, or name another in HEADROOM_PYTHON")
+    if state.backend == "torch_compile" and not hasattr(torch, "compile"):
+        state.skip(f"torch {torch.__version__} has no torch.compile: pip install --upgrade torch")
+    torch.set_num_threads(state.threads)
+    return torch
+
+
+def _implementation(torch: Any, state: State, function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function`, or what torch.compile makes of it, as the benchmark calls it."""
+    if state.backend == "torch":
+        return function
+    torch._dynamo.reset()
+    compiled: Callable[..., Any] = torch.compile(function, mode="max-autotune" if torch.cuda.is_available() else None)
+    return compiled
+
+
+def _exact_product(torch: Any, weights: Any, x: Any) -> Any:
+    """weights @ x in float64, some rows at a time."""
+    exact = x.double()
+    return torch.cat([rows.double() @ exact for rows in weights.split(512)])
+
+
+def _copies(first: Any, count: int) -> list[Any]:
+    return [first, *(first.clone() for _ in range(count - 1))]
+
+
+def _item_bytes(state: State) -> int:
+    return 1 if state["dtype"] == "int8" else 2
+
+
+def _measure(state: State, call: Callable[[int], Any], expected: Any, rtol: float, sums_in: str | None = None) -> None:
+    state.verify(lambda: call(0), expected, rtol=rtol, sums_in=sums_in)
+    state.measure(call)
+
+
+@experiment(axes={"D": _SIZES, "dtype": ("int8", "bf16")}, backends=BACKENDS, metric="memory_bandwidth(GB/s)")
+def gemv(state: State) -> None:
+    """matrix times vector: y = W.to(bf16) @ x, W[D,D]"""
+    torch, size, dtype = _torch(state), state["D"], state["dtype"]
+    weight_bytes = size * size * _item_bytes(state)
+    count = state.rotate(weight_bytes)
+    state.require_memory(weight_bytes * count)
+    weights = state.shared(("gemv", size, dtype, count), lambda: _copies(state.random((size, size), dtype, like="torch"), count))
+    x = state.random(size, "bf16", state.seed + 1, like="torch")
+    state.work(flops=2.0 * size * size, bytes=weight_bytes, dtype="bf16")
+    state.input("W", f"{dtype}[{size},{size}]")
+    state.input("x", f"bf16[{size}] normal(0,1)")
+
+    def product(matrix: Any, vector: Any) -> Any:
+        return torch.matmul(matrix.to(torch.bfloat16), vector)
+
+    run = _implementation(torch, state, product)
+    _measure(state, lambda copy: run(weights[copy], x), _exact_product(torch, weights[0], x), *_sums(torch, state))
+
+
+@experiment(axes={"D": _SIZES, "dtype": ("int8", "bf16")}, backends=BACKENDS, metric="memory_bandwidth(GB/s)")
+def gather_gemv(state: State) -> None:
+    """two of eight matrices times a vector: y = W[[3,5]].to(bf16) @ x, W[8,D,D]"""
+    torch, size, dtype = _torch(state), state["D"], state["dtype"]
+    chosen_bytes = 2 * size * size * _item_bytes(state)
+    count = -(-state.rotate(chosen_bytes) // len(_PAIRS))
+    state.require_memory(4 * chosen_bytes * count)
+    stacks = state.shared(("gather", size, dtype, count),
+                          lambda: _copies(state.random((_EXPERTS, size, size), dtype, like="torch"), count))
+    x = state.random(size, "bf16", state.seed + 1, like="torch")
+    turns = [(stack, torch.tensor(pair)) for stack in stacks for pair in _PAIRS]
+    state.work(flops=4.0 * size * size, bytes=chosen_bytes, dtype="bf16")
+    state.input("W", f"{dtype}[{_EXPERTS},{size},{size}]")
+
+    def product(matrices: Any, chosen: Any, vector: Any) -> Any:
+        return torch.matmul(matrices[chosen].to(torch.bfloat16), vector)
+
+    run = _implementation(torch, state, product)
+    expected = torch.cat([_exact_product(torch, stacks[0][expert], x) for expert in _PAIRS[0]])
+    _measure(state, lambda copy: run(*turns[copy % len(turns)], x), expected, *_sums(torch, state))
+
+
+@experiment(axes={"D": _SIZES, "BS": (4096,), "dtype": ("bf16",)}, backends=BACKENDS, metric="memory_bandwidth(GB/s)")
+def layer_norm(state: State) -> None:
+    """LayerNorm over the rows of x[BS,D]"""
+    torch, size, rows = _torch(state), state["D"], state["BS"]
+    one = 2 * rows * size
+    count = state.rotate(2 * one)
+    state.require_memory(one * (count + 1))
+    inputs = state.shared(("norm", rows, size, count), lambda: _copies(state.random((rows, size), "bf16", like="torch"), count))
+    gamma, beta = (state.random(size, "f32", state.seed + place, like="torch").bfloat16() for place in (1, 2))
+    state.work(bytes=2 * one, bytes_written=one)
+    state.input("x", f"bf16[{rows},{size}] normal(0,1)")
+
+    def norm(x: Any) -> Any:
+        return torch.nn.functional.layer_norm(x, (size,), gamma, beta)
+
+    run = _implementation(torch, state, norm)
+
+    def exact() -> Any:
+        return torch.cat([torch.nn.functional.layer_norm(part.double(), (size,), gamma.double(), beta.double()).float()
+                          for part in inputs[0].split(256)])
+
+    _measure(state, lambda copy: run(inputs[copy]), exact, 6 * 2**-8)
+
+
+@experiment(axes={"D": _SIZES, "hidden": (14336,), "dtype": ("bf16",)}, backends=BACKENDS, metric="flops_utilization")
+def mlp_layer_norm_gelu(state: State) -> None:
+    """Linear, LayerNorm, Linear, LayerNorm of one vector of D, with `hidden` in between"""
+    torch, size, hidden = _torch(state), state["D"], state["hidden"]
+    layer_bytes = 2 * size * hidden
+    count = state.rotate(layer_bytes)
+    state.require_memory(2 * layer_bytes * count)
+
+    def layer(outputs: int, inputs: int, seed: int) -> Any:
+        return (_copies(state.random((outputs, inputs), "bf16", seed, like="torch"), count),
+                *(state.random(outputs, "bf16", seed + place, like="torch") for place in (1, 2, 3)))
+
+    up, down = state.shared(("mlp", size, hidden, count),
+                            lambda: (layer(hidden, size, state.seed + 1), layer(size, hidden, state.seed + 5)))
+    x = state.random(size, "bf16", like="torch")
+    state.work(flops=4.0 * size * hidden, bytes=2 * layer_bytes, dtype="bf16")
+    state.input("x", f"bf16[{size}] normal(0,1)")
+
+    def forward(vector: Any, first: Any, second: Any) -> Any:
+        functional = torch.nn.functional
+        inner = functional.layer_norm(functional.linear(vector, first, up[1]), (hidden,), up[2], up[3])
+        return functional.layer_norm(functional.linear(inner, second, down[1]), (size,), down[2], down[3])
+
+    def exact() -> Any:
+        vector = x
+        for weights, bias, gamma, beta in (up, down):
+            sums = _exact_product(torch, weights[0], vector) + bias.double()
+            vector = torch.nn.functional.layer_norm(sums, sums.shape, gamma.double(), beta.double())
+            vector = vector.bfloat16() if weights is up[0] else vector
+        return vector
+
+    run = _implementation(torch, state, forward)
+    rtol, sums_in = _sums(torch, state)
+    _measure(state, lambda copy: run(x, up[0][copy], down[0][copy]), exact, max(12 * 2**-8, rtol), sums_in)
+
+
+def _sums(torch: Any, state: State) -> tuple[float, str]:
+    """What a product may be off by, and the precision that torch adds in here: that of a matrix of ones by a vector tells it.
+
+    Each sum in bf16 is rounded by up to 2^-9: a walk of as many steps as there are terms, with room for the largest of many.
+    """
+    size = max(int(value) for name, value in state.axes.items() if name in ("D", "hidden"))
+    ones = torch.ones(16, 4096, dtype=torch.bfloat16)
+    if float((ones @ ones[0])[0].item()) < 4096:
+        return 6 * float(size)**0.5 * 2**-9, "bf16"
+    return _ROUNDED, "f32"
+
+
+def _declare(name: str) -> None:
+    config = CONFIGS[name]
+
+    def decode(state: State) -> None:
+        measure_decoding(_torch(state), state, config)
+
+    decode.__doc__ = f"decoding of {config.model}, one sequence, one token an iteration"
+    experiment(axes={"layers": (config.layers,), "prompt_len": (6,), "max_new_tokens": (200,), "dtype": (config.dtype,)},
+               backends=BACKENDS, metric="token_per_sec", name=name, model=config.model, on_request=True)(decode)
+
+
+for _name in CONFIGS:
+    _declare(_name)
