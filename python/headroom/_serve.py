@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m headroom._serve FILE | -m MODULE`: how `headroom run` starts experiments in Python. Not for people."""
+"""`python -m headroom._serve (FILE | -m MODULE) [ARGUMENT...]`: how `headroom run` starts experiments in Python. Not for people."""
 from __future__ import annotations
 
 import importlib
@@ -13,25 +13,23 @@ from . import _errors, experiments
 _VARIABLE = "HEADROOM_FD"
 
 
-def _run_file(path: str) -> None:
-    sys.argv = [path]
+def _run_file(path: str, arguments: list[str]) -> None:
+    sys.argv = [path, *arguments]
     sys.path[0] = os.path.dirname(os.path.abspath(path))
     runpy.run_path(path, run_name="__main__")
 
 
-def _run_module(name: str) -> None:
+def _run_module(name: str, arguments: list[str]) -> None:
     own = f"headroom.{name}"
-    sys.argv = [name]
+    sys.argv = [name, *arguments]
     sys.path[0] = os.getcwd()
     importlib.import_module(own if importlib.util.find_spec(own) is not None else name)
 
 
-def _declare(arguments: list[str]) -> str | None:
+def _declare(is_module: bool, what: str, arguments: list[str]) -> str | None:
     """Runs what declares the experiments; why there are none, where there are none."""
-    is_module = arguments[0] == "-m"
-    what = arguments[-1]
     try:
-        (_run_module if is_module else _run_file)(what)
+        (_run_module if is_module else _run_file)(what, arguments)
     except SystemExit as end:
         if end.code not in (None, 0):
             return _errors.describe(end)
@@ -50,8 +48,10 @@ def main() -> None:
     descriptor = int(text)
     os.set_inheritable(descriptor, False)
     experiments.begin_serving()
-    refusal = _declare(arguments)
-    name = arguments[-1] if arguments[0] == "-m" else os.path.splitext(os.path.basename(arguments[-1]))[0]
+    is_module = arguments[0] == "-m"
+    what, *others = arguments[1:] if is_module else arguments
+    refusal = _declare(is_module, what, others)
+    name = what if is_module else os.path.splitext(os.path.basename(what))[0]
     experiments.serve_declared(name, descriptor, refusal)
     sys.stdout.flush()
     sys.stderr.flush()

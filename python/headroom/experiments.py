@@ -119,25 +119,27 @@ def experiment(function: Function) -> Function: ...
 @overload
 def experiment(*, axes: Mapping[str, Sequence[object]] | None = None, backends: Sequence[str] = ("python",),
                metric: str | None = None, variants: Mapping[str, Sequence[str]] | None = None, threads: Sequence[int] = (),
-               device: str = "cpu", name: str | None = None, model: str | None = None,
-               on_request: bool = False) -> Callable[[Function], Function]: ...
+               device: str = "cpu", name: str | None = None, model: str | None = None, on_request: bool = False,
+               also_metrics: Sequence[str] = ()) -> Callable[[Function], Function]: ...
 def experiment(function: Function | None = None, *, axes: Mapping[str, Sequence[object]] | None = None,
                backends: Sequence[str] = ("python",), metric: str | None = None,
                variants: Mapping[str, Sequence[str]] | None = None, threads: Sequence[int] = (), device: str = "cpu",
-               name: str | None = None, model: str | None = None, on_request: bool = False) -> Any:
+               name: str | None = None, model: str | None = None, on_request: bool = False,
+               also_metrics: Sequence[str] = ()) -> Any:
     """Declares a function of a State as an experiment, as HEADROOM_EXPERIMENT does in C++.
 
     axes: {name: values}; positive integers make an axis of integers, of which others may be asked for, anything else one of texts.
     backends: implementations to compare, which state.backend tells apart; metric: what tables show and targets are about; variants:
     {backend: ways to do the same}, of which the fastest is taken; threads: how many threads its cases take, compared; device: where
-    the work happens ("cpu", "cuda", "xpu", "mps"); model: that it runs; on_request: measured only where it is named.
+    the work happens ("cpu", "cuda", "xpu", "mps"); model: that it runs; on_request: measured only where it is named;
+    also_metrics: what stands beside the metric.
     What cannot be declared is a failed row of the table that says why; the others go on.
     """
     def declare(made: Function) -> Function:
         summary = (inspect.getdoc(made) or "").strip().partition("\n")[0]
         declared.add(made, name or made.__name__, axes or {}, {
             "summary": summary, "backends": backends, "metric": metric, "variants": variants, "threads": threads,
-            "device": device, "model": model, "on_request": on_request})
+            "device": device, "model": model, "on_request": on_request, "also_metrics": also_metrics})
         return made
 
     return declare if function is None else declare(function)
@@ -167,6 +169,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def serve_declared(name: str, descriptor: int, refusal: str | None) -> None:
     """Answers headroom at `descriptor` with what was declared, until it asks to end."""
     _door.serve(declared.registry, name, descriptor, refusal, True)
+
+
+def is_served() -> bool:
+    """Whether headroom started this process for its experiments."""
+    return _is_served
 
 
 def begin_serving() -> None:

@@ -125,7 +125,7 @@ def layer_norm(state: State) -> None:
         return torch.cat([torch.nn.functional.layer_norm(part.double(), (size,), gamma.double(), beta.double()).float()
                           for part in inputs[0].split(256)])
 
-    _measure(state, lambda copy: run(inputs[copy]), exact, 6 * 2**-8)
+    _measure(state, lambda copy: run(inputs[copy]), exact, 8 * 2**-8)
 
 
 @experiment(axes={"D": _SIZES, "hidden": (14336,), "dtype": ("bf16",)}, backends=BACKENDS, metric="flops_utilization")
@@ -184,7 +184,8 @@ def _declare(name: str) -> None:
 
     decode.__doc__ = f"decoding of {config.model}, one sequence, one token an iteration"
     experiment(axes={"layers": (config.layers,), "prompt_len": (6,), "max_new_tokens": (200,), "dtype": (config.dtype,)},
-               backends=BACKENDS, metric="token_per_sec", name=name, model=config.model, on_request=True)(decode)
+               backends=BACKENDS, metric="token_per_sec", name=name, model=config.model, on_request=True,
+               also_metrics=("memory_bandwidth(GB/s)", "compilation_time(s)"))(decode)
 
 
 for _name in CONFIGS:

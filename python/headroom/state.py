@@ -43,6 +43,7 @@ class State:
         self.axes: dict[str, Any] = {name: int(text) if name in integers else text for name, text in texts.items()}
         self.copies = 1
         self._compiled = _compilation.Watch()
+        self._reported: set[str] = set()
 
     def __getitem__(self, axis: str) -> Any:
         """The value of an axis, an int where it is one of integers. Raises KeyError, saying which there are."""
@@ -94,6 +95,7 @@ class State:
     def value(self, name: str, value: float, unit: str = "1", higher_is_better: bool = True) -> None:
         """Reports a value that does not depend on time."""
         self._case.value(name, value, unit, higher_is_better)
+        self._reported.add(name)
 
     def column(self, name: str, unit: str, higher_is_better: bool = False) -> Column:
         """A number that the body measures itself in each iteration, with samples and an interval as the time has."""
@@ -205,7 +207,8 @@ class State:
         if self._compiled.frames == 0:
             return None
         breaks = self._compiled.breaks
-        self.value("compilation_time(s)", self._compiled.seconds, "s", higher_is_better=False)
+        if "compilation_time(s)" not in self._reported:
+            self.value("compilation_time(s)", self._compiled.seconds, "s", higher_is_better=False)
         self.value("graph breaks", sum(breaks.values()), "1", higher_is_better=False)
         if breaks:
             self.note("graph breaks", "; ".join(f"{why} ({count})" for why, count in breaks.items()))

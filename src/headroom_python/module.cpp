@@ -119,6 +119,7 @@ PyObject* add(PyObject*, PyObject* arguments) {
     for_each(member(about, "threads"),
              [&](PyObject* item) { threads.push_back(static_cast<int>(to_unsigned(item))); });
     made.threads(std::move(threads));
+    if (PyObject* metrics = member(about, "also_metrics")) made.also_metrics(to_texts(metrics));
     if (const std::string metric = text_member(about, "metric"); !metric.empty()) made.metric(metric);
     if (const std::string device = text_member(about, "device"); !device.empty()) made.device(device);
     if (const std::string model = text_member(about, "model"); !model.empty()) made.model(model);

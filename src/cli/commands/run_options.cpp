@@ -182,7 +182,9 @@ std::vector<FoundRunner> runners_of(const RawRunOptions& raw, const Selection& s
   if (all_of_ranks(selection.names)) return {};
   std::vector<FoundRunner> named;
   for (const std::string& path : raw.runners) named.push_back({path, true});
-  if (named.empty() && !raw.modules.modules.empty()) named.push_back({runner_of_modules(), true});
+  const bool has_modules = !raw.modules.modules.empty();
+  if (named.empty() && has_modules && !names_python(raw)) named.push_back({runner_of_modules(), true});
+  if (has_modules && names_python(raw)) return named;
   if (!named.empty() || !raw.socket.empty()) return named;
   if (names_python(raw)) return known_runners_of_backends(selection.backends);
   return runners_of_backends(selection.backends);
@@ -211,7 +213,8 @@ std::vector<RunnerCommand> runner_commands(const RawRunOptions& raw, const Selec
     commands.push_back(std::move(command));
   }
   // The first backend that is asked for is the baseline, whose ever it is.
-  const std::vector<RunnerCommand> python = python_commands(raw);
+  std::vector<RunnerCommand> python = python_commands(raw);
+  for (RunnerCommand& command : python) command.arguments = arguments;
   const bool known_first =
       !selection.backends.empty() && !known_runners_of_backends({selection.backends.front()}).empty();
   commands.insert(known_first ? commands.end() : commands.begin(), python.begin(), python.end());

@@ -45,8 +45,8 @@ Experiment& Experiment::metric(std::string name) {
   return *this;
 }
 
-Experiment& Experiment::also_metrics(std::initializer_list<const char*> names) {
-  also_metrics_.assign(names.begin(), names.end());
+Experiment& Experiment::also_metrics(std::vector<std::string> names) {
+  also_metrics_ = std::move(names);
   return *this;
 }
 

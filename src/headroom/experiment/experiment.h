@@ -41,7 +41,7 @@ class Experiment {
   /// has bytes, else GFLOP/s where it has FLOPs, else latency.
   Experiment& metric(std::string name);
   /// Metrics that stand beside it: each is reported, and held against its target, like it.
-  Experiment& also_metrics(std::initializer_list<const char*> names);
+  Experiment& also_metrics(std::vector<std::string> names);
   /// The model that it runs, as its publisher calls it: the result is one of a model, not of a kernel.
   Experiment& model(std::string name);
   /// Not run by default, only where it is named: for what takes long to load or much memory.

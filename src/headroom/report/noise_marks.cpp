@@ -49,6 +49,10 @@ bool has_modes(const Record& record) {
   return !record.modes.groups.empty();
 }
 
+bool recompiled(const Record& record) {
+  return record.model.extra_info.contains("recompiled");
+}
+
 bool is_wrong(const Record& record) {
   return record.kept_wrong;
 }
@@ -59,7 +63,7 @@ struct Mark {
   const char* meaning;
 };
 
-constexpr std::array<Mark, 11> kMarks{{
+constexpr std::array<Mark, 12> kMarks{{
     {'X', is_wrong, "the answer is wrong: timed for --keep-wrong, and neither compared nor counted"},
     {'A', is_above_limit,
      "above its limit, which is no success: the accounting of bytes or FLOPs is wrong or, beside B, S or U, "
@@ -72,6 +76,7 @@ constexpr std::array<Mark, 11> kMarks{{
     {'T', capped, "stopped by the cap on time or samples before the precision goal"},
     {'W', warmed_up, "the first samples were warm-up; they are kept but not in the estimate"},
     {'M', has_modes, "the times fall into several groups (modes), and the median tells of one at most"},
+    {'C', recompiled, "torch.compile compiled anew while it was sampled: the record says why"},
     {'I', interrupted, "interrupted; what had been measured is shown"},
     {'L', runner_lost, "the runner was lost; what it had measured is shown"},
 }};

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What stands on a torch 2 of Python: that of HEADROOM_TORCH_PYTHON, else this one; without it, what is said of its absence."""
+import os
+import subprocess
+import sys
+import unittest
+
+from scratch import ScratchTest
+
+PYTHON = os.environ.get("HEADROOM_TORCH_PYTHON") or sys.executable
+BRIEF = ("--num-samples", "3", "--processes", "1")
+
+
+class WithTorch(ScratchTest):
+    def measure(self, *arguments, **options):
+        options.setdefault("environment", {})["HEADROOM_PYTHON"] = PYTHON
+        options.setdefault("timeout", 280)
+        return super().measure(*arguments, *BRIEF, **options)
+
+    def assert_all_measured(self, records, said):
+        self.assertTrue(records, said)
+        for record in records:
+            self.assertEqual(record["outcome"], {"kind": "measured", "reason": ""}, record["model"])
+
+    def test_the_experiments_of_gpt_fast(self):
+        code, records, said = self.measure("--python", "gpt_fast", "--backend", "native,torch", "-a", "D=64", "-a", "hidden=128",
+                                           "-a", "BS=8")
+        self.assertEqual(code, 0, said)
+        self.assert_all_measured(records, said)
+        latency = [record for record in records if record["metric"]["name"] == "latency"]
+        self.assertEqual({(record["model"]["name"], record["model"]["backend"]) for record in latency},
+                         {(name, backend) for name in ("gemv", "gather_gemv", "layer_norm", "mlp_layer_norm_gelu")
+                          for backend in ("native", "torch")})
+        self.assertTrue(all(record["verified"] for record in latency))
+
+    def test_what_torch_compile_compiled_is_told(self):
+        code, records, said = self.measure("--python", "gpt_fast", "layer_norm", "--backend", "torch_compile", "-a", "D=64", "-a", "BS=8")
+        self.assertEqual(code, 0, said)
+        self.assertGreater(self.one(records, "torch_compile", "compilation_time(s)")["metric"]["value"], 0)
+        self.assertEqual(self.one(records, "torch_compile", "graph breaks")["metric"]["value"], 0)
+
+    def test_compiling_within_samples_is_marked(self):
+        self.write("bench.py", """
+            import torch, headroom as hr
+            @hr.experiment
+            def case(state):
+                @torch.compile(backend="eager")
+                def f(x):
+                    torch._dynamo.graph_break()
+                    return x + 1
+                f(torch.ones(2))
+                calls = []
+                def body():
+                    calls.append(1)
+                    f(torch.ones(2, dtype=torch.float64) if len(calls) == 50 else torch.ones(2))
+                state.measure(body)
+            """)
+        _, records, said = self.measure("bench.py")
+        told = self.one(records, metric="latency")["model"]["extra_info"]
+        self.assertIn("times while it was sampled", told["recompiled"])
+        self.assertIn("graph_break", told["graph breaks"])
+        self.assertIn("compiled anew while it was sampled", said)
+
+    def test_the_models(self):
+        code, records, said = self.measure("--python", "gpt_fast", "llama2_7b_int8", "--backend", "torch", "--layers", "1",
+                                           "-a", "max_new_tokens=4", "--timeout", "250s")
+        self.assertEqual(code, 0, said)
+        tokens = self.one(records, "torch", "token_per_sec")
+        self.assertTrue(tokens["verified"])
+        self.assertIn("Llama-2", tokens["model"]["extra_info"]["model"])
+
+    def test_modules_in_experiments_have_flops(self):
+        self.write("bench.py", """
+            import torch, headroom as hr
+            from headroom import modules
+            @hr.experiment
+            def case(state):
+                modules.measure(state, torch.nn.Linear(16, 32), (torch.randn(4, 16),))
+            @hr.experiment
+            def random(state):
+                modules.measure(state, torch.nn.Sequential(torch.nn.Linear(16, 32), torch.nn.Dropout()), (torch.randn(4, 16),))
+            """)
+        _, records, said = self.measure("bench.py")
+        flops = [record for record in records if record["model"]["name"] == "case" and record["metric"]["name"] == "GFLOP/s"]
+        latency = self.one(records, metric="latency")
+        self.assertAlmostEqual(flops[0]["metric"]["value"] * latency["metric"]["value"] * 1e3 / (2 * 4 * 16 * 32), 1, delta=.5)
+        wrong = next(record for record in records if record["model"]["name"] == "random")
+        self.assertIn("wrong answer", wrong["outcome"]["reason"])
+
+    def test_programs_from_files(self):
+        self.write("make.py", """
+            import torch
+            model, x = torch.nn.Sequential(torch.nn.Linear(8, 4), torch.nn.ReLU()).eval(), torch.randn(2, 8)
+            torch.jit.trace(model, x).save("script.pt")
+            torch.export.save(torch.export.export(model, (x,)), "exported.pt2")
+            """)
+        made = self.call(PYTHON, "make.py")
+        self.assertEqual(made.returncode, 0, made.stderr)
+        files = ("--module", "exported.pt2", "--module", "script.pt")
+        code, records, said = self.measure("--python", "modules", *files, "--input", "f32[2,8]")
+        self.assertEqual(code, 0, said)
+        self.assert_all_measured(records, said)
+        self.assertEqual({record["model"]["backend"] for record in records}, {"exported", "script"})
+        self.assertTrue(self.one(records, "script")["verified"])
+        code, records, _ = self.measure("--python", "modules", *files, "--input", "f32[2,9]")
+        self.assertEqual(code, 1)
+        self.write("no.pt2", "nothing")
+        code, records, _ = self.measure("--python", "modules", "--module", "no.pt2", "--input", "f32[2,8]")
+        self.assertIn("is no program of PyTorch", records[0]["outcome"]["reason"])
+
+
+class WithoutTorch(ScratchTest):
+    def test_its_absence_is_a_reason(self):
+        # -S: without site-packages, and so without torch
+        self.write("python", '#!/bin/sh\nexec ' + sys.executable + ' -S "$@"\n').chmod(0o755)
+        code, records, said = self.measure("--python", "gpt_fast", "gemv", "-a", "D=64", "-a", "dtype=bf16",
+                                           environment={"HEADROOM_PYTHON": str(self.folder / "python")})
+        self.assertEqual(code, 0, said)
+        self.assertIn("pip install torch", records[0]["outcome"]["reason"])
+
+
+if __name__ == "__main__":
+    probe = "import torch, sys; sys.exit(not hasattr(torch, 'compile'))"
+    if subprocess.run([PYTHON, "-c", probe], capture_output=True, check=False).returncode != 0:
+        print(f"skipped but for its absence: {PYTHON} has no torch 2 (pip install torch; HEADROOM_TORCH_PYTHON names another Python)")
+        unittest.main(defaultTest="WithoutTorch")
+    unittest.main()
