@@ -99,6 +99,7 @@ def _about(axes: Mapping[str, Sequence[object]], about: Mapping[str, Any]) -> di
         raise TypeError(f"axes is {axes!r}: expected {{name: values}}")
     told = dict(about)
     told["axes"] = [_axis(name, values) for name, values in axes.items()]
+    told["axes"] += [(name, "free", values) for name, values in (about.get("free_axes") or {}).items()]
     told["backends"] = _texts("backends", about["backends"])
     if not told["backends"]:
         raise ValueError("backends is empty: expected at least one name")

@@ -8,9 +8,11 @@
 #include <span>
 
 #include "headroom/base/error.h"
+#include "headroom/base/json.h"
 #include "headroom/experiment/random.h"
 #include "headroom/experiment/registry.h"
 #include "headroom/process/channel.h"
+#include "headroom/runner/registry_server.h"
 #include "headroom/runner/serve.h"
 #include "headroom_python/case.h"
 #include "headroom_python/python.h"
@@ -153,6 +155,51 @@ PyObject* serve_at(PyObject*, PyObject* arguments) {
   });
 }
 
+/// One conversation about the experiments of a registry, which lives as long.
+struct Conversation {
+  Ref registry;
+  std::unique_ptr<RegistryServer> server;
+};
+
+constexpr const char* kConversationName = "headroom._door.Conversation";
+
+/// conversation(registry) -> what answers requests of the protocol, where somebody else has the line
+PyObject* make_conversation(PyObject*, PyObject* capsule) {
+  return guarded([&] {
+    auto made = std::make_unique<Conversation>();
+    made->server = std::make_unique<RegistryServer>(registry_of(capsule));
+    made->registry = Ref::borrowed(capsule);
+    Ref held = Ref::owned(PyCapsule_New(made.get(), kConversationName, [](PyObject* object) {
+      auto* ended = static_cast<Conversation*>(PyCapsule_GetPointer(object, kConversationName));
+      {
+        const LockReleased released;  // its cases end in Python
+        ended->server.reset();
+      }
+      delete ended;
+    }));
+    made.release();
+    return held;
+  });
+}
+
+/// answer(conversation, request) -> reply, JSON both. What it does not understand is a ValueError.
+PyObject* answer(PyObject*, PyObject* arguments) {
+  return guarded([&] {
+    PyObject* capsule = nullptr;
+    const char* text = nullptr;
+    if (PyArg_ParseTuple(arguments, "Os", &capsule, &text) == 0) throw PythonError{};
+    auto* conversation = static_cast<Conversation*>(PyCapsule_GetPointer(capsule, kConversationName));
+    if (conversation == nullptr) throw PythonError{};
+    const std::string request = text;
+    std::string reply;
+    {
+      const LockReleased released;
+      reply = dump_json(conversation->server->answer(parse_json(request, "request")));
+    }
+    return to_python(reply);
+  });
+}
+
 template <typename T>
 void fill_at(std::uint64_t address, std::uint64_t count, std::uint64_t seed) {
   fill_random(std::span<T>(reinterpret_cast<T*>(static_cast<std::uintptr_t>(address)), count), seed);
@@ -177,6 +224,8 @@ PyObject* fill_random_at(PyObject*, PyObject* arguments) {
 PyMethodDef kFunctions[] = {{"registry", make_registry, METH_NOARGS, nullptr},
                             {"add", add, METH_VARARGS, nullptr},
                             {"serve", serve_at, METH_VARARGS, nullptr},
+                            {"conversation", make_conversation, METH_O, nullptr},
+                            {"answer", answer, METH_VARARGS, nullptr},
                             {"fill_random", fill_random_at, METH_VARARGS, nullptr},
                             {nullptr, nullptr, 0, nullptr}};
 

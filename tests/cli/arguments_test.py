@@ -18,7 +18,8 @@ class ArgumentsTest(CommandLineTest):
     def test_a_value_that_is_not_there(self):
         self.assert_refused(headroom("time", "true", "--max-time"), "--max-time needs a value: most time of measuring")
         self.assert_refused(headroom("time", "true", "--export", "hyperfine"), "--export needs 2 values: FORMAT FILE: hyperfine")
-        self.assert_refused(headroom("run", "--threads", "0"), "headroom: --threads: Value 0 not in range 1 to 4096")
+        self.assert_refused(headroom("run", "--processes", "0"), "headroom: --processes: Value 0 not in range 1 to 1000")
+        self.assert_refused(headroom("run", "--threads", "0"), "headroom: --threads 0: expected numbers from 1 to 4096")
         self.assert_refused(headroom("diff", "a"), "headroom: BASELINE TEST: At least 2 required", "headroom diff --help")
 
     def test_those_who_look_for_warm_up_find_why_there_is_none(self):
@@ -29,7 +30,7 @@ class ArgumentsTest(CommandLineTest):
         for command in ("run", "ab", "cache", "dispatch", "ddp", "machine", "history"):
             shown = headroom(command, "--help").stdout
             self.assertNotRegex(shown, r"in \[\d|\bU?INT\b|TEXT:", command)
-        self.assertRegex(headroom("run", "--help").stdout, r"--threads N +threads of a case")
+        self.assertRegex(headroom("run", "--help").stdout, r"--layers N +layers of a model")
         self.assertRegex(headroom("ddp", "--help").stdout, r"--backend \{gloo,nccl\} +gloo")
 
     def test_the_last_of_an_option_given_twice_counts(self):

@@ -22,21 +22,27 @@ std::string variable(const char* name) {
   return text == nullptr ? "" : text;
 }
 
-/// `python -m headroom._serve`, which ends with what it serves. In a tree that was built and not installed
-/// the package lies beside the programs.
 RunnerCommand serving() {
   RunnerCommand command;
-  command.interpreter = {find_python(), "-m", "headroom._serve"};
-  const fs::path beside = this_executable().parent_path().parent_path() / "python";
-  if (fs::is_regular_file(beside / "headroom" / "__init__.py")) {
-    const std::string others = variable("PYTHONPATH");
-    command.environment.emplace_back("PYTHONPATH",
-                                     others.empty() ? beside.string() : beside.string() + ":" + others);
-  }
+  PythonProgram program = python_program("_serve");
+  command.interpreter = std::move(program.words);
+  command.environment = std::move(program.environment);
   return command;
 }
 
 }  // namespace
+
+PythonProgram python_program(const std::string& module) {
+  PythonProgram program{{find_python(), "-m", "headroom." + module}, {}};
+  // In a tree that was built and not installed the package lies beside the programs.
+  const fs::path beside = this_executable().parent_path().parent_path() / "python";
+  if (fs::is_regular_file(beside / "headroom" / "__init__.py")) {
+    const std::string others = variable("PYTHONPATH");
+    program.environment.emplace_back("PYTHONPATH",
+                                     others.empty() ? beside.string() : beside.string() + ":" + others);
+  }
+  return program;
+}
 
 std::string find_python() {
   if (const std::string named = variable("HEADROOM_PYTHON"); !named.empty()) {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "headroom/schedule/runner.h"
 
@@ -10,6 +12,14 @@ namespace headroom::cli {
 /// The Python that experiments run in: HEADROOM_PYTHON; that of the active virtual environment
 /// (VIRTUAL_ENV); the one beside this program; the first python3 in PATH. Throws Error where there is none.
 std::string find_python();
+
+/// A program in a module of ours: the words that start it, and its environment beside ours.
+struct PythonProgram {
+  std::vector<std::string> words;
+  std::vector<std::pair<std::string, std::string>> environment;
+};
+/// `python3 -m headroom.NAME`. Throws Error where there is no Python.
+PythonProgram python_program(const std::string& module);
 
 /// A runner of the experiments in a file of Python, or in a module ("gpt_fast": headroom's own of that name,
 /// else the one that Python finds). Throws Error where there is no such file, or no Python.

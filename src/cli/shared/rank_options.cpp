@@ -24,7 +24,8 @@ void declare_ranks(OptionTable& table, RawRankOptions& raw, RankOptions& options
       .range(1, 65535);
   table
       .add_option("--runner", start.runners,
-                  "the program of a rank (default: headroom-torch-rank); repeat it to compare")
+                  "the program of a rank, or pytorch for that of Python (default: headroom-torch-rank); repeat it to "
+                  "compare")
       .repeated()
       .completed_by(Completes::kFile);
 }

@@ -5,6 +5,7 @@
 
 #include "cli/shared/interrupt.h"
 #include "cli/shared/known_runners.h"
+#include "cli/shared/python_runner.h"
 #include "headroom/base/error.h"
 #include "headroom/ranks/rank_hello.h"
 #include "headroom/runner/protocol.h"
@@ -13,14 +14,25 @@
 namespace headroom::cli {
 namespace {
 
+/// The runner of ranks that is Python with PyTorch.
+constexpr const char* kPytorch = "pytorch";
+
 /// OpenBLAS, where that is the machine's BLAS, takes a thread for each CPU unless told before it is loaded:
 /// libtorch, when told of threads, does not tell it.
 constexpr const char* kBlasThreads = "OPENBLAS_NUM_THREADS";
 
 RankCommand command_of(const RankStart& start, const std::string& runner) {
   RankCommand command;
-  command.arguments = {runner};
-  command.environment = {{kRankArgumentsVariable, start.arguments}};
+  if (runner == kPytorch) {
+    PythonProgram python = python_program("pytorch_ranks");
+    command.arguments = std::move(python.words);
+    command.environment = std::move(python.environment);
+  } else {
+    // One of ours by its name alone lies beside this program.
+    const std::string ours = runner.find('/') == std::string::npos ? find_runner(runner) : "";
+    command.arguments = {ours.empty() ? runner : ours};
+  }
+  command.environment.emplace_back(kRankArgumentsVariable, start.arguments);
   if (!environment_variable(kBlasThreads)) {
     command.environment.emplace_back(kBlasThreads, std::to_string(start.threads));
   }

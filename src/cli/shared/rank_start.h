@@ -17,9 +17,10 @@ namespace headroom::cli {
 struct RankStart {
   std::optional<RankPlace> place;  ///< what a launcher gave us; nothing: the ranks are started here
   int ranks = 1;
-  std::uint16_t port = 0;            ///< where they meet; 0: any
-  std::vector<std::string> runners;  ///< the programs of a rank; each of them is a job of its own
-  int threads = 1;                   ///< that an operator may use in each
+  std::uint16_t port = 0;  ///< where they meet; 0: any
+  /// The programs of a rank, each of them a job of its own; "pytorch" is Python with PyTorch.
+  std::vector<std::string> runners;
+  int threads = 1;        ///< that an operator may use in each
   std::string arguments;  ///< what all ranks of a launcher must have been asked alike; they greet with it
   std::chrono::milliseconds timeout{60'000};  ///< for them to come
 };

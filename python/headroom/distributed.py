@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Distributed code of one's own, under torchrun: what DTensor adds to calls, and what DDP's and FSDP's communication costs.
+
+Every rank calls the same in the same order. Rank 0 has headroom decide when to sample; a sample is as long as that of the slowest rank.
+"""
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import random
+import time
+from typing import Any, Callable, Mapping, Sequence
+
+from ._dtensor import clear_propagation
+from ._program import CommandFailed
+from .experiments import Declarations
+from .reading import Records
+from .state import State
+from .table import Table
+from .timing import measure_here
+
+_CALLS = 9
+_TRACED = 10
+_COMMUNICATION = ("_c10d_functional", "c10d", "_dtensor")
+Batch = Callable[[int, Callable[[str, float], None]], float]
+
+
+class Measured:
+    """What was measured, the same on every rank. records: as headroom.read gives them; text: the tables of headroom.
+
+    operators: a table of the operators of a call: operator, calls, us (host time of a call of all of them), share.
+    """
+
+    def __init__(self, told: Mapping[str, Any], text: str, operators: Table) -> None:
+        self.records = Records(told["records"], told["environments"])
+        self.text = text
+        self.operators = operators
+
+    def __getitem__(self, metric: str) -> float:
+        """The estimate of a metric ("hit", "miss", "exposed communication"). Raises KeyError, saying which there are."""
+        for row in self.records.rows():
+            if row["metric"] == metric and row["value"] is not None:
+                return float(row["value"])
+        raise KeyError(f"no metric {metric!r}: there are {', '.join(dict.fromkeys(self.records['metric']))}")
+
+    def __repr__(self) -> str:
+        lines = []
+        for row in self.records.rows():
+            spread = "" if row["low"] is None else f"  ({row['low']:.4g} to {row['high']:.4g})"
+            lines.append(f"{row['metric']}: {row['value']:.4g} {row['unit']}{spread}" if row["value"] is not None
+                         else f"{row['experiment']}: {row['reason']}")
+        return "\n".join([*lines, "", repr(self.operators)])
+
+
+def _torch_distributed() -> tuple[Any, Any]:
+    try:
+        torch: Any = importlib.import_module("torch")
+    except ImportError:
+        raise RuntimeError("distributed code needs torch in this Python: pip install torch") from None
+    if not torch.distributed.is_available() or not torch.distributed.is_initialized():
+        raise RuntimeError("no process group: start the script by torchrun and call torch.distributed.init_process_group() first")
+    return torch, torch.distributed
+
+
+def _operators(torch: Any, call: Callable[[], object], synchronize: Callable[[], object]) -> Table:
+    """Host time of each operator that a call dispatches, without what it dispatches itself."""
+    mode_module: Any = importlib.import_module("torch.utils._python_dispatch")
+    times: dict[str, list[float]] = {}
+
+    class Times(mode_module.TorchDispatchMode):  # type: ignore[misc]
+        def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            begin = time.perf_counter_ns()
+            result = function(*args, **(kwargs or {}))
+            times.setdefault(str(function), []).append(time.perf_counter_ns() - begin)
+            return result
+
+    call()
+    synchronize()
+    with Times():
+        for _ in range(_TRACED):
+            call()
+    total = sum(sum(of) for of in times.values()) or 1.0
+    rows = [{"operator": name, "calls": len(of) / _TRACED, "us": sum(of) / _TRACED / 1e3, "share": sum(of) / total,
+             "communicates": name.partition(".")[0] in _COMMUNICATION or "::" in name and name.partition("::")[0] in _COMMUNICATION}
+            for name, of in times.items()]
+    return Table.of_rows(sorted(rows, key=lambda row: -float(str(row["us"]))), {"us": "us", "share": "1"})
+
+
+def _measure(name: str, columns: Mapping[str, str], batch: Batch, options: Sequence[str]) -> tuple[Mapping[str, Any], str]:
+    """Rank 0 is asked for samples by headroom, and asks the others for theirs; all get what came of it."""
+    torch, distributed = _torch_distributed()
+    group = distributed.new_group(backend="gloo")
+    order = torch.zeros(1, dtype=torch.int64)
+
+    def run(iterations: int) -> tuple[float, float, dict[str, float]]:
+        """The nanoseconds of the slowest rank, how many more than the fastest, and the means of what the ranks measured."""
+        sums = dict.fromkeys(columns, 0.0)
+
+        def tell(column: str, amount: float) -> None:
+            sums[column] += amount
+        own = batch(iterations, tell)
+        slowest, fastest = (torch.tensor([sign * own], dtype=torch.float64) for sign in (1.0, -1.0))
+        distributed.all_reduce(slowest, distributed.ReduceOp.MAX, group=group)
+        distributed.all_reduce(fastest, distributed.ReduceOp.MAX, group=group)
+        means = torch.tensor(list(sums.values()) or [0.0], dtype=torch.float64)
+        distributed.all_reduce(means, group=group)
+        means /= distributed.get_world_size(group)
+        return slowest.item(), slowest.item() + fastest.item(), dict(zip(sums, means.tolist()))
+
+    if distributed.get_rank() != 0:
+        while True:
+            distributed.broadcast(order, 0, group=group)
+            if order.item() == 0:
+                break
+            run(int(order.item()))
+        told: list[Any] = [None]
+        distributed.broadcast_object_list(told, 0, group=group)
+        return _unpacked(told[0])
+
+    def experiment(state: State) -> None:
+        state.note("ranks", distributed.get_world_size())
+        state.note("library", f"PyTorch {torch.__version__}")
+        told = {column: state.column(column, unit) for column, unit in columns.items()}
+        skew = state.column("skew", "us")
+
+        def sample(iterations: int) -> float:
+            order.fill_(iterations)
+            distributed.broadcast(order, 0, group=group)
+            slowest, more, means = run(iterations)
+            skew.add(more / 1e3)
+            for column, amount in means.items():
+                told[column].add(amount)
+            return slowest
+
+        state.measure_batches(sample)
+
+    declarations = Declarations()
+    declarations.add(experiment, name, {"ranks": [distributed.get_world_size()]}, {"backends": ["pytorch"], "places_itself": True})
+    try:
+        answer: tuple[str, Any] = ("measured", measure_here(declarations, [*options, "--no-limits", "--threads", "1"], "torchrun"))
+    except CommandFailed as error:
+        answer = ("failed", (str(error), error.exit_code))
+    order.fill_(0)
+    distributed.broadcast(order, 0, group=group)
+    packed = [json.dumps(answer)]
+    distributed.broadcast_object_list(packed, 0, group=group)
+    return _unpacked(packed[0])
+
+
+def _unpacked(text: str) -> tuple[Mapping[str, Any], str]:
+    kind, (first, second) = json.loads(text)
+    if kind == "failed":
+        raise CommandFailed(first, second)
+    return first, second
+
+
+def _options(precision: str | None, max_time: str, samples: int | None) -> list[str]:
+    options = ["--no-store", "--max-time", max_time]
+    if precision:
+        options += ["--precision", precision]
+    if samples:
+        options += ["--num-samples", str(samples)]
+    return options
+
+
+def dispatch(function: Callable[..., Any], *operands: Any, local: Callable[..., Any] | None = None, name: str | None = None,
+             precision: str | None = None, max_time: str = "5s", samples: int | None = None) -> Measured:
+    """What PyTorch's DTensor adds to function(*operands), under torchrun: the metrics "latency" (a hit: what was propagated is found),
+    "miss" (DTensor's caches of sharding propagation are empty) and "propagation" (their difference), in us; with `local`, the same on
+    this rank's parts (default: `function`, where operands are DTensors), "local" and "hit over local".
+
+    Returns the same on every rank; `.operators` has the host time of each operator of a call. Raises RuntimeError without a process
+    group, headroom.CommandFailed where nothing could be measured.
+    """
+    torch, _ = _torch_distributed()
+    tensor: Any = importlib.import_module("torch.distributed.tensor")
+    parts = [operand.to_local() if isinstance(operand, tensor.DTensor) else operand for operand in operands]
+    plain = local or (function if any(isinstance(operand, tensor.DTensor) for operand in operands) else None)
+    shuffled = random.Random(1)
+    columns = {"miss": "us", "propagation": "us", **({"local": "us", "hit over local": "us"} if plain else {})}
+
+    def once(call: Callable[..., Any], given: Sequence[Any]) -> float:
+        begin = time.perf_counter_ns()
+        result = call(*given)
+        end = time.perf_counter_ns()
+        del result
+        return end - begin
+
+    def typical(call: Callable[..., Any], given: Sequence[Any]) -> float:
+        return sorted(once(call, given) for _ in range(_CALLS))[_CALLS // 2]
+
+    def batch(cycles: int, tell: Callable[[str, float], None]) -> float:
+        hits = 0.0
+        with torch.no_grad():
+            for _ in range(cycles):
+                own = typical(plain, parts) if plain and shuffled.random() < 0.5 else None
+                function(*operands)
+                clear_propagation()
+                miss, hit = once(function, operands), typical(function, operands)
+                if plain and own is None:
+                    own = typical(plain, parts)
+                hits += hit
+                tell("miss", miss / 1e3)
+                tell("propagation", (miss - hit) / 1e3)
+                if own is not None:
+                    tell("local", own / 1e3)
+                    tell("hit over local", (hit - own) / 1e3)
+        return hits
+
+    called = name or getattr(function, "__name__", "function")
+    told, text = _measure(f"dispatch.{called}", columns, batch, _options(precision, max_time, samples))
+    with torch.no_grad():
+        operators = _operators(torch, lambda: function(*operands), lambda: None)
+    return Measured(told, text, operators)
+
+
+def _quiet(module: Any) -> Callable[[], contextlib.AbstractContextManager[Any]]:
+    """A context in which iterations of `module` reduce no gradients: DDP's no_sync, FSDP2's set_requires_gradient_sync."""
+    if hasattr(module, "no_sync"):
+        no_sync: Callable[[], contextlib.AbstractContextManager[Any]] = module.no_sync
+        return no_sync
+    if hasattr(module, "set_requires_gradient_sync"):
+        @contextlib.contextmanager
+        def without() -> Any:
+            module.set_requires_gradient_sync(False)
+            try:
+                yield
+            finally:
+                module.set_requires_gradient_sync(True)
+        return without
+    raise TypeError(f"{type(module).__name__} reduces no gradients: wrap it by DistributedDataParallel or fully_shard")
+
+
+def ddp(module: Any, step: Callable[[], object], name: str | None = None, precision: str | None = None, max_time: str = "10s",
+        samples: int | None = None) -> Measured:
+    """What communication costs an iteration of training, under torchrun: the metrics "latency" (step() as it is), "without reduction"
+    (the same with no gradients reduced) and "exposed communication" (their difference, in the same round), in us.
+
+    module: a DistributedDataParallel or a module under fully_shard (FSDP2); step: one iteration, which calls it: forward, backward,
+    optimizer. Returns the same on every rank. Raises TypeError for another module; else as dispatch().
+    """
+    torch, distributed = _torch_distributed()
+    without = _quiet(module)
+    is_alone = distributed.get_world_size() == 1
+    order = random.Random(1)
+
+    def timed() -> float:
+        distributed.barrier()
+        begin = time.perf_counter_ns()
+        step()
+        return time.perf_counter_ns() - begin
+
+    def quiet() -> float:
+        with without():
+            return timed()
+
+    def batch(iterations: int, tell: Callable[[str, float], None]) -> float:
+        total = 0.0
+        for _ in range(iterations):
+            if is_alone:
+                total += timed()
+                continue
+            first = order.random() < 0.5
+            alone = quiet() if first else 0.0
+            whole = timed()
+            alone = alone if first else quiet()
+            total += whole
+            tell("without reduction", alone / 1e3)
+            tell("exposed communication", (whole - alone) / 1e3)
+        return total
+
+    columns = {} if is_alone else {"without reduction": "us", "exposed communication": "us"}
+    told, text = _measure(f"ddp.{name or type(getattr(module, 'module', module)).__name__}", columns, batch,
+                          _options(precision, max_time, samples))
+    return Measured(told, text, _operators(torch, step, distributed.barrier))

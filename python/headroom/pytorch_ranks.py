@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`python -m headroom.pytorch_ranks`: the process of one rank with PyTorch's own DTensor and DistributedDataParallel.
+
+`headroom dispatch --runner headroom-torch-rank --runner pytorch` starts it, and `headroom ddp` does: what both have is measured by the
+same engine and stands in one table. Not for people.
+"""
+from __future__ import annotations
+
+import datetime
+import importlib
+import json
+import os
+import socket
+import sys
+from typing import Any
+
+from . import _ddp, _door, _dtensor, _errors
+from .experiments import Declarations
+from .state import State
+
+
+class Rank:
+    """Where this process stands, and what all its cases share."""
+
+    def __init__(self, torch: Any) -> None:
+        self.torch = torch
+        self.rank, self.size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+        self.local_rank = int(os.environ.get("LOCAL_RANK", self.rank))
+        self._meshes: dict[str, Any] = {}
+        self._groups: dict[int, Any] = {}
+
+    def meet(self, timeout_s: float) -> None:
+        self.torch.distributed.init_process_group("gloo", rank=self.rank, world_size=self.size,
+                                                  timeout=datetime.timedelta(seconds=timeout_s))
+
+    def keep_to_cpus(self, threads: int) -> None:
+        """The threads of this rank to CPUs of its own, where there are enough for all ranks of the machine."""
+        allowed = sorted(os.sched_getaffinity(0))
+        here = int(os.environ.get("LOCAL_WORLD_SIZE", self.size))
+        if len(allowed) >= here * threads:
+            os.sched_setaffinity(0, set(allowed[self.local_rank * threads:(self.local_rank + 1) * threads]))
+        self.torch.set_num_threads(threads)
+
+    def mesh(self, shape: str) -> Any:
+        """A mesh of "2x2" ranks, made once. Raises ValueError where it is not that of all ranks."""
+        if shape not in self._meshes:
+            sizes = tuple(int(size) for size in shape.split("x"))
+            count = 1
+            for size in sizes:
+                count *= size
+            if count != self.size:
+                raise ValueError(f"a mesh of {shape} holds {count} ranks, and there are {self.size}")
+            device_mesh: Any = importlib.import_module("torch.distributed.device_mesh")
+            self._meshes[shape] = device_mesh.init_device_mesh("cpu", sizes)
+        return self._meshes[shape]
+
+    def first(self, ranks: int) -> Any:
+        """The group of the first so many ranks. Every rank calls it."""
+        if ranks not in self._groups:
+            self._groups[ranks] = self.torch.distributed.new_group(list(range(ranks)))
+        return self._groups[ranks]
+
+
+def _declare_dispatch(declarations: Declarations, rank: Rank) -> None:
+    for name, (summary, by_default, _) in _dtensor.PANEL.items():
+        def measure(state: State, name: str = name) -> None:
+            rank.keep_to_cpus(state.threads)
+            _dtensor.measure_operator(state, name, rank.mesh(state["mesh"]))
+        declarations.add(measure, f"dispatch.{name}", {}, {
+            "summary": summary, "backends": ["gloo"], "metric": "latency", "each_rank_counts": True, "places_itself": True,
+            "on_request": not by_default, "free_axes": _dtensor.AXES})
+
+
+def _declare_training(declarations: Declarations, rank: Rank) -> None:
+    for name, (summary, takes_images, _) in _ddp.MODELS.items():
+        def measure(state: State, name: str = name) -> None:
+            _train(state, name, rank)
+        axes: dict[str, Any] = {axis: _ddp.AXES[axis] for axis in ("batch_size", "ranks", "ddp")}
+        if takes_images:
+            axes["image_size"] = [64]
+        declarations.add(measure, f"ddp.{name}", {**axes, "bucket_size": _ddp.AXES["bucket_size"]}, {
+            "summary": summary, "backends": ["headroom", "c10d"], "metric": "latency", "each_rank_counts": True, "places_itself": True,
+            "on_request": name != "resnet18", "free_axes": {"transport": ["gloo"]}})
+
+
+def _train(state: State, name: str, rank: Rank) -> None:
+    ranks = state["ranks"]
+    if ranks > rank.size:
+        raise ValueError(f"{ranks} ranks in a world of {rank.size}")
+    if state["transport"] != "gloo":
+        state.skip(f"PyTorch's ranks of headroom use gloo, not {state['transport']}")
+    group = rank.first(ranks)
+    if rank.rank >= ranks:
+        state.measure_batches(lambda rounds: 0.0)
+        return
+    if state["ddp"] == "no" and ranks > 1:
+        state.skip("without ddp the ranks would train models of their own: it is measured on one")
+    rank.keep_to_cpus(state.threads)
+    training = _ddp.Training(rank.torch, name, state, ranks, group)
+    state.note("library", f"PyTorch {rank.torch.__version__}")
+    state.note("parameters", training.parameters)
+    state.rate("throughput", state["batch_size"] * ranks, "examples/s")
+    columns = {column: state.column(column, "s") for column in _ddp.columns_of(training.is_reducing)}
+
+    def batch(rounds: int) -> float:
+        elapsed = 0.0
+        for _ in range(rounds):
+            times = training.round()
+            elapsed += times["iteration"]
+            for column, told in columns.items():
+                told.add(times[column])
+        return elapsed * 1e9
+
+    state.measure_batches(batch)
+
+
+def _answer(request: dict[str, Any], text: str, rank: Rank, conversation: _door.Conversation) -> str:
+    what = request.get("do")
+    if what == "meet":
+        rank.meet(float(request["timeout_s"]))
+        return json.dumps({"met": rank.size})
+    if what == "backend":
+        if request.get("backend") != "gloo":
+            raise ValueError(f"PyTorch's ranks of headroom use gloo, not {request.get('backend')}")
+        return json.dumps({"backend": "gloo"})
+    return _door.answer(conversation, text)
+
+
+def main() -> None:
+    text = os.environ.pop("HEADROOM_FD", None)
+    if text is None or "RANK" not in os.environ:
+        sys.exit("this is the process of a rank, which `headroom dispatch --runner pytorch` and `headroom ddp` start")
+    line = socket.socket(fileno=int(text))
+    os.set_inheritable(line.fileno(), False)
+    lines = line.makefile("rw", encoding="utf-8", newline="\n")
+
+    def say(message: str) -> None:
+        lines.write(message + "\n")
+        lines.flush()
+
+    try:
+        torch: Any = importlib.import_module("torch")
+        importlib.import_module("torch.distributed.tensor")
+        if not torch.distributed.is_available():
+            raise ImportError("it is built without torch.distributed")
+    except ImportError as error:
+        say(json.dumps({"error": f"{sys.executable} has no PyTorch with DTensor ({error}): pip install torch, "
+                                 "or name another Python in HEADROOM_PYTHON"}))
+        return
+    rank = Rank(torch)
+    declarations = Declarations()
+    _declare_dispatch(declarations, rank)
+    _declare_training(declarations, rank)
+    conversation = _door.conversation(declarations.registry)
+    say(json.dumps({"rank": rank.rank, "size": rank.size, "pid": os.getpid(), "library": f"PyTorch {torch.__version__}",
+                    "no_counters": "PyTorch's ranks count none", "arguments": os.environ.get("HEADROOM_RANK_ARGUMENTS", ""),
+                    "host": socket.gethostname(), "cores": []}))
+    for request in lines:
+        try:
+            reply = _answer(json.loads(request), request, rank, conversation)
+        except Exception as error:  # pylint: disable=broad-exception-caught
+            reply = json.dumps({"error": _errors.describe(error)})
+        try:
+            say(reply)
+        except BrokenPipeError:
+            break
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()
