@@ -13,6 +13,7 @@ import time
 from typing import Any, Callable, Mapping, Sequence
 
 from ._dtensor import clear_propagation
+from ._errors import describe
 from ._program import CommandFailed
 from .experiments import Declarations
 from .reading import Records
@@ -26,10 +27,14 @@ _COMMUNICATION = ("_c10d_functional", "c10d", "_dtensor")
 Batch = Callable[[int, Callable[[str, float], None]], float]
 
 
+class RankFailed(RuntimeError):
+    """What was measured raised on a rank."""
+
+
 class Measured:
     """What was measured, the same on every rank. records: as headroom.read gives them; text: the tables of headroom.
 
-    operators: a table of the operators of a call: operator, calls, us (host time of a call of all of them), share.
+    operators: a table of the operators of a call: operator, calls, time (on the host, of all of these calls, in us), share, communicates.
     """
 
     def __init__(self, told: Mapping[str, Any], text: str, operators: Table) -> None:
@@ -81,10 +86,10 @@ def _operators(torch: Any, call: Callable[[], object], synchronize: Callable[[],
         for _ in range(_TRACED):
             call()
     total = sum(sum(of) for of in times.values()) or 1.0
-    rows = [{"operator": name, "calls": len(of) / _TRACED, "us": sum(of) / _TRACED / 1e3, "share": sum(of) / total,
+    rows = [{"operator": name, "calls": len(of) / _TRACED, "time": sum(of) / _TRACED / 1e3, "share": sum(of) / total,
              "communicates": name.partition(".")[0] in _COMMUNICATION or "::" in name and name.partition("::")[0] in _COMMUNICATION}
             for name, of in times.items()]
-    return Table.of_rows(sorted(rows, key=lambda row: -float(str(row["us"]))), {"us": "us", "share": "1"})
+    return Table.of_rows(sorted(rows, key=lambda row: -float(str(row["time"]))), {"time": "us", "share": "1"})
 
 
 def _measure(name: str, columns: Mapping[str, str], batch: Batch, options: Sequence[str]) -> tuple[Mapping[str, Any], str]:
@@ -99,7 +104,15 @@ def _measure(name: str, columns: Mapping[str, str], batch: Batch, options: Seque
 
         def tell(column: str, amount: float) -> None:
             sums[column] += amount
-        own = batch(iterations, tell)
+        own, failure = 0.0, ""
+        try:
+            own = batch(iterations, tell)
+        except Exception as error:  # pylint: disable=broad-exception-caught
+            failure = f"rank {distributed.get_rank()}: {describe(error)}"
+        failures: list[Any] = [None] * distributed.get_world_size(group)
+        distributed.all_gather_object(failures, failure, group=group)
+        if any(failures):
+            raise RankFailed(next(filter(None, failures)))
         slowest, fastest = (torch.tensor([sign * own], dtype=torch.float64) for sign in (1.0, -1.0))
         distributed.all_reduce(slowest, distributed.ReduceOp.MAX, group=group)
         distributed.all_reduce(fastest, distributed.ReduceOp.MAX, group=group)
@@ -113,7 +126,8 @@ def _measure(name: str, columns: Mapping[str, str], batch: Batch, options: Seque
             distributed.broadcast(order, 0, group=group)
             if order.item() == 0:
                 break
-            run(int(order.item()))
+            with contextlib.suppress(RankFailed):  # rank 0 tells it
+                run(int(order.item()))
         told: list[Any] = [None]
         distributed.broadcast_object_list(told, 0, group=group)
         return _unpacked(told[0])
@@ -152,6 +166,9 @@ def _unpacked(text: str) -> tuple[Mapping[str, Any], str]:
     kind, (first, second) = json.loads(text)
     if kind == "failed":
         raise CommandFailed(first, second)
+    outcomes = [record["outcome"] for record in first["records"]]
+    if outcomes and all(outcome["kind"] != "measured" for outcome in outcomes):
+        raise CommandFailed(outcomes[0]["reason"], 1)
     return first, second
 
 

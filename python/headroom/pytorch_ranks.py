@@ -14,7 +14,7 @@ import socket
 import sys
 from typing import Any
 
-from . import _ddp, _door, _dtensor, _errors
+from . import _collectives, _ddp, _door, _dtensor, _errors
 from .experiments import Declarations
 from .state import State
 
@@ -114,6 +114,25 @@ def _train(state: State, name: str, rank: Rank) -> None:
     state.measure_batches(batch)
 
 
+def _declare_collectives(declarations: Declarations, rank: Rank) -> None:
+    for name in _collectives.NAMES:
+        def measure(state: State, name: str = name) -> None:
+            ranks = state["ranks"]
+            if ranks < 2:
+                state.skip(f"{name} of {ranks} rank: nobody to talk to")
+            if ranks > rank.size:
+                raise ValueError(f"{name} of {ranks} ranks in a world of {rank.size}")
+            group = rank.first(ranks)
+            if rank.rank >= ranks:
+                state.measure_batches(lambda calls: 0.0)
+                return
+            rank.keep_to_cpus(1)
+            _collectives.measure(rank.torch, name, state, group)
+        declarations.add(measure, name, _collectives.AXES, {
+            "summary": "a collective of torch.distributed, from a barrier until the slowest rank has it", "backends": ["gloo"],
+            "metric": "latency", "places_itself": True, "free_axes": {"dtype": ["f32"]}})
+
+
 def _answer(request: dict[str, Any], text: str, rank: Rank, conversation: _door.Conversation) -> str:
     what = request.get("do")
     if what == "meet":
@@ -151,6 +170,7 @@ def main() -> None:
     declarations = Declarations()
     _declare_dispatch(declarations, rank)
     _declare_training(declarations, rank)
+    _declare_collectives(declarations, rank)
     conversation = _door.conversation(declarations.registry)
     say(json.dumps({"rank": rank.rank, "size": rank.size, "pid": os.getpid(), "library": f"PyTorch {torch.__version__}",
                     "no_counters": "PyTorch's ranks count none", "arguments": os.environ.get("HEADROOM_RANK_ARGUMENTS", ""),

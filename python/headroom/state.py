@@ -105,6 +105,10 @@ class State:
         """Numbers of the iterations whose names were not known before they ran: after measure(), where is_concluding."""
         self._case.series(name, unit, list(values), dict(info or {}))
 
+    def verifies_samples(self) -> None:
+        """For what checks its results in every sample, outside of what is timed: wrong_answer() ends it there."""
+        self._case.verifies_samples()
+
     @property
     def is_concluding(self) -> bool:
         """After measure(): whether the case has all its samples, and what it says now is heard."""

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PyTorch's own ranks beside headroom's, and headroom.dispatch and ddp under torchrun, with a torch 2 (HEADROOM_TORCH_PYTHON, else
+this Python's); without one, what is said of its absence."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import unittest
+
+from scratch import HEADROOM, ScratchTest
+
+PYTHON = os.environ.get("HEADROOM_TORCH_PYTHON") or sys.executable
+RANK_PROGRAM = pathlib.Path(HEADROOM).parent / "headroom-torch-rank"
+RUNNERS = ("--runner", "headroom-torch-rank", "--runner", "pytorch") if RANK_PROGRAM.exists() else ("--runner", "pytorch")
+BRIEF = ("--no-store", "--max-time", "300ms", "--timeout", "120s")
+SCRIPT = """
+import torch, torch.distributed as dist
+from torch.distributed.tensor import distribute_tensor, Shard
+from torch.distributed.device_mesh import init_device_mesh
+import headroom as hr
+try:
+    hr.ddp(None, None)
+except RuntimeError as error:
+    assert "torchrun" in str(error), error
+dist.init_process_group("gloo")
+torch.set_num_threads(1)
+mesh = init_device_mesh("cpu", (dist.get_world_size(),))
+x = distribute_tensor(torch.rand(64, 64), mesh, [Shard(0)])
+told = hr.dispatch(lambda a: (a + a).relu(), x, max_time="200ms", name="mine")
+assert told["miss"] > told["latency"] > 0 and told["hit over local"] is not None, told
+assert set(told.operators["operator"]) == {"aten.add.Tensor", "aten.relu.default"}, told.operators
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(64, 64))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+def step():
+    optimizer.zero_grad()
+    model(torch.ones(4, 64)).sum().backward()
+    optimizer.step()
+trained = hr.ddp(model, step, max_time="200ms")
+assert trained["without reduction"] > 0 and trained["exposed communication"] is not None
+assert any(trained.operators["communicates"])
+try:
+    hr.ddp(torch.nn.Linear(4, 4), step)
+    raise SystemExit("a module that reduces nothing was taken")
+except TypeError as error:
+    assert "fully_shard" in str(error)
+def sometimes(a):
+    if dist.get_rank() == 1: raise ValueError("no")
+    return a + a
+try:
+    hr.dispatch(sometimes, x, max_time="200ms")
+    raise SystemExit("a rank that raises was taken")
+except hr.CommandFailed as error:
+    assert "rank 1: ValueError: no" in str(error), error
+print("rank", dist.get_rank(), "of", told.records["axis ranks"][0], "is done", flush=True)
+dist.barrier()
+dist.destroy_process_group()
+"""
+
+
+class WithTorch(ScratchTest):
+    def measure(self, *arguments):
+        form = "--json" if arguments[0] == "dispatch" or "--collectives" in arguments else "--records"
+        result = self.call(HEADROOM, *arguments, *BRIEF, form, "-", environment={"HEADROOM_PYTHON": PYTHON}, timeout=280)
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        return json.loads(result.stdout)["records"], result.stderr
+
+    def test_operators_beside_headrooms_own(self):
+        records, said = self.measure("dispatch", *RUNNERS, "--ranks", "2", "--op", "add", "--op", "redistribute", "--shape", "16x16")
+        for op in ("add", "redistribute"):
+            for metric in ("hit", "miss"):
+                found = {record["runner"] for record in records if record["model"]["name"] == op and record["metric"]["name"] == metric and
+                         record["outcome"]["kind"] == "measured"}
+                self.assertEqual(len(found), len(RUNNERS) // 2, (op, metric))
+        self.assertIn("(pytorch)" if len(RUNNERS) > 2 else "add", said)
+        mine = [record for record in records if record["runner"] == "pytorch" or len(RUNNERS) == 2]
+        self.assertIn("PyTorch", mine[0]["model"]["extra_info"]["library"])
+
+    def test_collectives_are_right(self):
+        records, _ = self.measure("ddp", "--collectives", "--runner", "pytorch", "--ranks", "2", "--min-bytes", "1K", "--max-bytes", "1K")
+        names = {record["model"]["name"] for record in records if record["outcome"]["kind"] == "measured"}
+        self.assertEqual(names, {"all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_to_all"})
+        self.assertTrue(all(record["verified"] for record in records))
+
+    def test_training(self):
+        records, _ = self.measure("ddp", "--runner", "pytorch", "--model", "mlp", "--ranks", "2", "--batch-size", "2")
+        parts = {record["metric"]["name"] for record in records if record["model"]["name"] == "mlp"}
+        self.assertLessEqual({"without reduction", "exposed communication", "forward", "backward", "step"}, parts)
+
+    def test_code_of_ones_own_under_torchrun(self):
+        self.write("script.py", SCRIPT)
+        result = self.call(PYTHON, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--log-dir", self.folder / "logs", "script.py",
+                           timeout=200)
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        for rank in (0, 1):
+            self.assertIn(f"rank {rank} of 2 is done", result.stdout)
+
+
+class WithoutTorch(ScratchTest):
+    def test_its_absence_is_told(self):
+        self.write("python", '#!/bin/sh\nexec ' + sys.executable + ' -S "$@"\n').chmod(0o755)
+        result = self.call(HEADROOM, "dispatch", "--runner", "pytorch", "--ranks", "1", "--op", "add", "--no-store",
+                           environment={"HEADROOM_PYTHON": str(self.folder / "python")})
+        self.assertEqual(result.returncode, 2, result.stdout)
+        self.assertIn("has no PyTorch with DTensor", result.stderr)
+        self.assertIn("pip install torch", result.stderr)
+
+
+if __name__ == "__main__":
+    probe = "import torch.distributed.tensor"
+    if subprocess.run([PYTHON, "-c", probe], capture_output=True, check=False).returncode != 0:
+        print(f"skipped but for its absence: {PYTHON} has no torch 2 (pip install torch; HEADROOM_TORCH_PYTHON names another Python)")
+        unittest.main(defaultTest="WithoutTorch")
+    unittest.main()
