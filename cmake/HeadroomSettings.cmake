@@ -41,26 +41,19 @@ set(HEADROOM_LIBRARY_HEADERS
   <algorithm> <array> <chrono> <cmath> <cstdint> <filesystem> <functional> <map> <memory> <optional> <set> <span> <string>
   <string_view> <utility> <variant> <vector> <fmt/format.h>)
 
-# Precompiles them, once for all, and once more for what becomes part of a shared library: headroom_precompile(TARGET), after
-# its POSITION_INDEPENDENT_CODE is set. headroom_torch and unit tests have their own.
+# Precompiles them, once for all: headroom_precompile(TARGET). headroom_torch and unit tests have their own.
 function(headroom_precompile target)
   if(NOT HEADROOM_PRECOMPILE)
     return()
   endif()
-  get_target_property(independent ${target} POSITION_INDEPENDENT_CODE)
-  set(precompiled headroom_precompiled)
-  if(independent)
-    set(precompiled headroom_precompiled_independent)
+  if(NOT TARGET headroom_precompiled)
+    file(WRITE ${PROJECT_BINARY_DIR}/precompiled.cpp "")
+    add_library(headroom_precompiled OBJECT ${PROJECT_BINARY_DIR}/precompiled.cpp)
+    target_compile_features(headroom_precompiled PRIVATE cxx_std_20)
+    target_link_libraries(headroom_precompiled PRIVATE headroom_warnings headroom_fmt Threads::Threads)
+    target_precompile_headers(headroom_precompiled PRIVATE ${HEADROOM_LIBRARY_HEADERS})
   endif()
-  if(NOT TARGET ${precompiled})
-    file(WRITE ${PROJECT_BINARY_DIR}/${precompiled}.cpp "")
-    add_library(${precompiled} OBJECT ${PROJECT_BINARY_DIR}/${precompiled}.cpp)
-    set_target_properties(${precompiled} PROPERTIES POSITION_INDEPENDENT_CODE "${independent}")
-    target_compile_features(${precompiled} PRIVATE cxx_std_20)
-    target_link_libraries(${precompiled} PRIVATE headroom_warnings headroom_fmt Threads::Threads)
-    target_precompile_headers(${precompiled} PRIVATE ${HEADROOM_LIBRARY_HEADERS})
-  endif()
-  target_precompile_headers(${target} REUSE_FROM ${precompiled})
+  target_precompile_headers(${target} REUSE_FROM headroom_precompiled)
 endfunction()
 
 # Programs of ours start fast: no library that is not needed, none bound before use.

@@ -7,6 +7,7 @@ of the machine; `time` and `compare` at a prompt and in a notebook. `python -m h
 from ._arrays import random
 from ._door import version as __version__
 from ._program import CommandFailed
+from .caching import Cached, cache
 from .distributed import Measured, ddp, dispatch
 from .experiments import experiment, main
 from .reading import Analysis, History, Records, Trace, history, read, trace
@@ -14,5 +15,5 @@ from .state import Column, State
 from .table import Table
 from .timing import Comparison, Measurement, compare, time
 
-__all__ = ["Analysis", "Column", "CommandFailed", "Comparison", "History", "Measured", "Measurement", "Records", "State", "Table", "Trace", "__version__",
-           "compare", "ddp", "dispatch", "experiment", "history", "main", "random", "read", "time", "trace"]
+__all__ = ["Analysis", "Cached", "Column", "CommandFailed", "Comparison", "History", "Measured", "Measurement", "Records", "State", "Table", "Trace", "__version__",
+           "cache", "compare", "ddp", "dispatch", "experiment", "history", "main", "random", "read", "time", "trace"]

@@ -59,6 +59,7 @@ CacheRequest request_of(const CacheOptions& options) {
   request.places = suite_places(suite, options.pytorch);
   request.repeat = options.repeat > 0 ? static_cast<std::size_t>(options.repeat) : suite.repeat;
   request.warm_twice = options.warm_twice;
+  request.each_layer = options.each_layer;
   request.seed = options.seed;
   request.journal = journal_folder();
   const std::vector<std::string> lacking = lacking_for(suite, request.places);

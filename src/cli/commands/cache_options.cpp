@@ -53,6 +53,8 @@ void declare_subject(OptionTable& table, RawCacheOptions& raw, CacheOptions& opt
   table.add_option("--metric", options.metric,
                    "what is measured of that command: wall (default), cpu, rss, csv:COLUMN, json:/POINTER, "
                    "output:EXPRESSION");
+  table.add_option("--name", options.name,
+                   "what the command after -- is called in results (default: the command)");
   table.add_option("--unit", options.unit, "unit of a metric that the command writes");
 }
 
@@ -62,6 +64,8 @@ void declare_measuring(OptionTable& table, RawCacheOptions& raw, CacheOptions& o
                   "pairs of a cold and a warm run for each model (default: the suite's, or 6)")
       .range(1, 100000);
   table.add_flag("--warm2", options.warm_twice, "a second warm run in each pair: is warm stable?");
+  table.add_flag("--each-layer", options.each_layer,
+                 "a run more in each pair for each cache, with that alone cold: what each saves");
   table.add_option("--order", options.order, "of the models: random (in each round) or listed")
       .one_of({"random", "listed"});
   table.add_option("--seed", options.seed, "of the random order (default 1)");
@@ -91,8 +95,8 @@ void check_subject(const RawCacheOptions& raw, const CacheOptions& options) {
   if (subjects != 1)
     throw Error("give one of --suite NAME, --benchmark NAME, or a command after --; see --help");
   if (options.command.empty() &&
-      !(options.layers.empty() && options.metric.empty() && options.unit.empty())) {
-    throw Error("--layer, --metric and --unit are for a command after --; a suite has its own");
+      !(options.layers.empty() && options.metric.empty() && options.unit.empty() && options.name.empty())) {
+    throw Error("--layer, --metric, --name and --unit are for a command after --; a suite has its own");
   }
   if (!options.command.empty() && !(options.models.empty() && options.set.empty())) {
     throw Error("--model, --mode, --device, --dynamic and --set are for suites");

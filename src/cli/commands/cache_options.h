@@ -20,6 +20,8 @@ struct CacheOptions {
   OptionValues set;
   int repeat = 0;  ///< 0: the suite's
   bool warm_twice = false;
+  bool each_layer = false;
+  std::string name;  ///< of a command that is measured
   std::uint64_t seed = 1;
   std::string output;     ///< the file of PyTorch's cachebench.py
   std::string json, oss;  ///< records

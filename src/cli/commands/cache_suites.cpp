@@ -84,7 +84,7 @@ Suite suite_of_command(const CacheOptions& options) {
   for (const std::string& argument : options.command) {
     suite.command.push_back(escape_unknown_placeholders(argument, known));
   }
-  suite.models = {join(options.command, " ")};
+  suite.models = {options.name.empty() ? join(options.command, " ") : options.name};
   suite.needs.programs = {suite.command.front()};
   return suite;
 }

@@ -79,6 +79,12 @@ std::optional<CacheEstimate> settling(const ModelRun& model, Direction direction
   });
 }
 
+std::optional<CacheEstimate> worth_of_part(const ModelRun& model, std::size_t part, Direction direction) {
+  return estimate_of_pairs(model, [&](const CachePair& pair) {
+    return part < pair.without.size() ? log_gain(pair.without[part], pair.warm, direction) : std::nullopt;
+  });
+}
+
 std::optional<CacheEstimate> suite_speed_up(const CacheRun& run, Direction direction) {
   std::size_t rounds = SIZE_MAX;
   for (const ModelRun& model : run.models) {

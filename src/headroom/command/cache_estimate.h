@@ -32,6 +32,10 @@ std::optional<CacheEstimate> speed_up(const ModelRun& model, Direction direction
 /// The first warm run over the second, likewise: 1 where warm is stable.
 std::optional<CacheEstimate> settling(const ModelRun& model, Direction direction);
 
+/// How many times as long (or as poor) a run is with one of the caches alone made cold as the warm run of its
+/// pair: `part` of CacheRun::parts. Nothing without such a pair.
+std::optional<CacheEstimate> worth_of_part(const ModelRun& model, std::size_t part, Direction direction);
+
 /// The geometric mean of the speed-ups of all models that did not fail, in each round in which they have one;
 /// its interval is about these models, measured again, and not about other models. Nothing where none of
 /// them has a speed-up.

@@ -26,6 +26,10 @@ class CacheLayer {
   /// Makes it cold. Throws Error.
   virtual void clear() = 0;
   virtual LayerContent content() const = 0;
+  /// The caches in it that can be made cold by themselves, by name.
+  virtual std::vector<std::string> parts() const = 0;
+  /// Makes one of parts() cold, the folder of the layer staying where it is. Throws Error.
+  virtual void clear_part(std::size_t part) = 0;
   /// What has to be in the environment of a command for it to use this layer.
   virtual std::vector<std::pair<std::string, std::string>> environment() const { return {}; }
   /// The folder that the command finds; empty for page caches.
@@ -38,9 +42,11 @@ class CacheLayer {
   virtual void put_back() {}
 };
 
-/// `folder` is where fresh folders are made, and `journal` the folder that remembers what was set aside.
-/// Throws Error when the layer cannot be made cold here, saying what would do instead.
+/// `temporary` is the TMPDIR of the commands; `folder` is where fresh folders are made, and `journal` the
+/// folder that remembers what was set aside. Throws Error when the layer cannot be made cold here, saying
+/// what would do instead.
 std::unique_ptr<CacheLayer> open_layer(const LayerSpec& spec, const std::filesystem::path& folder,
+                                       const std::filesystem::path& temporary,
                                        const std::filesystem::path& journal);
 
 /// Files of a folder, at any depth, and their bytes. What cannot be read is not counted.

@@ -51,6 +51,14 @@ class RecordMaker {
       for (const CachePair& pair : model.pairs) again.push_back(pair.warm_again.value_or(pair.warm));
       add_phase(model, "Second warm", again, records);
     }
+    for (std::size_t part = 0; part < run_.parts.size(); ++part) {
+      std::vector<double> without;
+      for (const CachePair& pair : model.pairs) {
+        if (part < pair.without.size()) without.push_back(pair.without[part]);
+      }
+      const std::string phase = "Without " + run_.parts[part];
+      if (without.size() == model.pairs.size()) add_phase(model, phase.c_str(), without, records);
+    }
     const auto gain = speed_up(model, metric.direction);
     if (!gain || gain->count != model.pairs.size()) return;
     std::vector<double> ratios;

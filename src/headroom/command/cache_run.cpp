@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 #include <sys/statvfs.h>
 
+#include <algorithm>
 #include <memory>
+#include <numeric>
 #include <random>
 #include <utility>
 
@@ -36,12 +38,40 @@ struct PairInterrupted {};
 /// The layers of one request, opened; put back when it ends.
 class Layers {
  public:
-  Layers(const CacheRequest& request, const fs::path& folder) {
+  Layers(const CacheRequest& request, const fs::path& folder, const fs::path& temporary) {
     for (const LayerSpec& spec : request.suite.layers) {
       names_.push_back(spec.name);
       layers_.push_back(with_context("cache layer " + in_quotes(spec.name),
-                                     [&] { return open_layer(spec, folder, request.journal); }));
+                                     [&] { return open_layer(spec, folder, temporary, request.journal); }));
     }
+  }
+
+  std::vector<std::string> parts() const {
+    std::vector<std::string> all;
+    for (const auto& layer : layers_) {
+      for (std::string& part : layer->parts()) all.push_back(std::move(part));
+    }
+    return all;
+  }
+  /// Makes one of parts() cold.
+  void clear_part(std::size_t part) {
+    for (const auto& layer : layers_) {
+      const std::size_t own = layer->parts().size();
+      if (part < own) return layer->clear_part(part);
+      part -= own;
+    }
+  }
+  /// What they hold of what lies below `folder`.
+  LayerContent within(const fs::path& folder) const {
+    LayerContent sum;
+    for (const auto& layer : layers_) {
+      const LayerContent all = layer->content();
+      const LayerContent own = layer->folder().empty() ? all : content_of(layer->folder());
+      const bool is_inside = !layer->folder().lexically_relative(folder).string().starts_with("..");
+      sum.files += is_inside ? all.files : all.files - std::min(all.files, own.files);
+      sum.bytes += is_inside ? all.bytes : all.bytes - std::min(all.bytes, own.bytes);
+    }
+    return sum;
   }
 
   std::vector<LayerReading> clear() {
@@ -96,7 +126,11 @@ class PairRunner {
       : request_(request),
         observer_(observer),
         is_interrupted_(is_interrupted),
-        layers_(request, folder_.path()) {}
+        temporary_(folder_.path() / "tmp"),
+        layers_(request, folder_.path(), temporary_),
+        order_(request.seed) {}
+
+  std::vector<std::string> parts() const { return layers_.parts(); }
 
   /// Throws Error where the model fails, PairInterrupted on Ctrl-C.
   CachePair run(const std::string& model, std::uint32_t round, CacheStep step) {
@@ -107,6 +141,9 @@ class PairRunner {
     work_ = folder_.path() / "work";
     remove_tree(work_);
     fs::create_directory(work_);
+    // Whatever a program keeps there that no layer names is cold, too.
+    remove_tree(temporary_);
+    fs::create_directory(temporary_);
     pair.layers = layers_.clear();
     pair.cold = measure("cold", step);
     layers_.read(pair.layers, &LayerReading::after_cold);
@@ -114,12 +151,32 @@ class PairRunner {
     pair.warm = measure("warm", step);
     if (request_.warm_twice) pair.warm_again = measure("warm again", step);
     layers_.read(pair.layers, &LayerReading::after_warm);
+    pair.elsewhere = elsewhere();
+    if (request_.each_layer) pair.without = measure_without_each(step);
     return pair;
   }
 
   void put_back() { layers_.put_back(); }
 
  private:
+  LayerContent elsewhere() const {
+    const LayerContent all = content_of(temporary_), known = layers_.within(temporary_);
+    return {all.files - std::min(all.files, known.files), all.bytes - std::min(all.bytes, known.bytes)};
+  }
+
+  /// In a new random order for each pair. Each run fills again what was cleared for it.
+  std::vector<double> measure_without_each(const CacheStep& step) {
+    std::vector<std::size_t> order(layers_.parts().size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[order_() % i]);
+    std::vector<double> values(order.size());
+    for (const std::size_t part : order) {
+      layers_.clear_part(part);
+      values[part] = measure("one cold", step);
+    }
+    return values;
+  }
+
   double measure(const char* phase, CacheStep step) {
     step.phase = phase;
     if (observer_.on_step) observer_.on_step(step);
@@ -144,6 +201,7 @@ class PairRunner {
     CommandSpec spec;
     spec.arguments = command_of(suite, request_.options, values);
     spec.folder = fill_placeholders(suite.folder, values);
+    spec.environment.emplace_back("TMPDIR", temporary_.string());
     for (const auto& [name, value] : suite.environment)
       spec.environment.emplace_back(name, fill_placeholders(value, values));
     layers_.add_environment(spec.environment);
@@ -177,7 +235,9 @@ class PairRunner {
   const CacheObserver& observer_;
   const std::function<bool()>& is_interrupted_;
   TemporaryFolder folder_;
+  fs::path temporary_;
   Layers layers_;
+  std::mt19937_64 order_;
   fs::path work_;
   int runs_ = 0;
 };
@@ -206,6 +266,7 @@ CacheRun run_cache(const CacheRequest& request, const CacheObserver& observer,
   CacheRun run;
   for (const std::string& model : request.models) run.models.push_back({model, {}, ""});
   PairRunner runner(request, observer, is_interrupted);
+  if (request.each_layer) run.parts = runner.parts();
   const std::vector<std::size_t> order =
       pair_order(request.models.size(), request.repeat, request.suite.random_order, request.seed);
   for (std::size_t i = 0; i < order.size() && !run.interrupted; ++i) {

@@ -22,6 +22,7 @@ struct CacheRequest {
   Placeholders places;              ///< python, here, bin, suite_dir
   std::size_t repeat = 1;           ///< pairs a model
   bool warm_twice = false;          ///< a second warm run in each pair
+  bool each_layer = false;          ///< a run more in each pair for each cache, with that alone made cold
   std::uint64_t seed = 1;           ///< of the order of the models
   std::filesystem::path journal;    ///< that remembers what was set aside
 };
@@ -38,6 +39,11 @@ struct CachePair {
   double cold = 0, warm = 0;
   std::optional<double> warm_again;
   std::vector<LayerReading> layers;  ///< in the order of the suite's
+  /// By CacheRun::parts, with CacheRequest::each_layer: a run for which that one was made cold, and the
+  /// others were warm.
+  std::vector<double> without;
+  /// What the runs left in the TMPDIR of the pair that is of no layer, and so was cold, too.
+  LayerContent elsewhere;
 };
 
 struct ModelRun {
@@ -47,7 +53,8 @@ struct ModelRun {
 };
 
 struct CacheRun {
-  std::vector<ModelRun> models;  ///< in the order asked for
+  std::vector<ModelRun> models;      ///< in the order asked for
+  std::vector<std::string> parts{};  ///< the caches that can be made cold one by one, with each_layer
   bool interrupted = false;
 };
 

@@ -11,6 +11,7 @@
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
 #include "headroom/command/cache_estimate.h"
+#include "headroom/stats/quantile.h"
 
 namespace headroom {
 namespace {
@@ -141,6 +142,31 @@ Table layer_table(const CacheRequest& request, const CacheRun& run) {
   return table;
 }
 
+/// What each cache is worth: runs with that one alone made cold, against the warm run of their pair.
+Table part_table(const CacheRequest& request, const CacheRun& run) {
+  const MetricSource& metric = request.suite.metric;
+  Table table({{"model"},
+               {"cold alone"},
+               {metric.name, Align::kRight},
+               {"over warm", Align::kRight},
+               {"95 % interval", Align::kRight},
+               {"saves", Align::kRight}});
+  for (const ModelRun& model : run.models) {
+    for (std::size_t part = 0; part < run.parts.size(); ++part) {
+      const auto worth = worth_of_part(model, part, metric.direction);
+      if (!worth || !model.failure.empty()) continue;
+      std::vector<double> values, differences;
+      for (const CachePair& pair : model.pairs) {
+        values.push_back(pair.without[part]);
+        differences.push_back(pair.without[part] - pair.warm);
+      }
+      table.row({shortened(model.model), run.parts[part], with_unit(median(values), metric.unit),
+                 factor(worth->value), range(worth->interval), with_unit(median(differences), metric.unit)});
+    }
+  }
+  return table;
+}
+
 /// Whether any pair shows `holds` for the layer.
 bool any_pair(const CacheRun& run, std::size_t layer, const std::function<bool(const LayerReading&)>& holds) {
   return std::ranges::any_of(run.models, [&](const ModelRun& model) {
@@ -178,6 +204,18 @@ std::string proof(const CacheRequest& request, const CacheRun& run) {
     text += fmt::format("NOT COLD: {}: {}; name it with --layer, or pages where it is the page cache\n",
                         shortened(model.model), unnamed);
   }
+  LayerContent elsewhere;
+  for (const ModelRun& model : run.models) {
+    for (const CachePair& pair : model.pairs) {
+      if (pair.elsewhere.bytes > elsewhere.bytes) elsewhere = pair.elsewhere;
+    }
+  }
+  if (elsewhere.files > 0) {
+    text += fmt::format(
+        "in no layer: commands left {} files, {}, in their TMPDIR, which was empty before each cold run, "
+        "too\n",
+        elsewhere.files, format_bytes(static_cast<double>(elsewhere.bytes)));
+  }
   const bool drops_pages = std::ranges::any_of(request.suite.layers, [](const LayerSpec& layer) {
     return layer.kind == LayerSpec::Kind::kPages && layer.path.empty();
   });
@@ -202,6 +240,11 @@ std::string cache_report(const CacheRequest& request, const CacheRun& run, std::
         run.models, [](const ModelRun& model) { return model.pairs.size() > 1 && model.pairs.size() < 6; });
     if (few) text += "  fewer than 6 pairs: intervals are Student's t of the logarithms\n";
     if (request.repeat == 1) text += "  one pair says nothing about its spread: --repeat 6 gives intervals\n";
+    if (!run.parts.empty()) {
+      text += "\n" + part_table(request, run).text(width) +
+              "  each is a run with that cache alone made cold; what one loses another may have: they do not "
+              "add up\n";
+    }
     text += "\n" + layer_table(request, run).text(width) + proof(request, run);
   }
   for (const ModelRun& model : run.models) {

@@ -12,15 +12,25 @@ namespace headroom {
 namespace {
 
 LayerSpec in_variable(std::string name, std::string variable,
-                      std::vector<std::pair<std::string, std::string>> settings = {}) {
-  return {std::move(name), LayerSpec::Kind::kVariable, std::move(variable), std::move(settings), ""};
+                      std::vector<std::pair<std::string, std::string>> settings = {},
+                      std::vector<LayerPart> parts = {}) {
+  return {std::move(name),     LayerSpec::Kind::kVariable, std::move(variable),
+          std::move(settings), std::move(parts),           ""};
+}
+
+/// As torch/_inductor has them: precompiled headers of C++ lie below TMPDIR whatever the variable says.
+std::vector<LayerPart> inductor_parts() {
+  return {{"inductor.fx_graph", "fxgraph"},
+          {"inductor.aot_autograd", "aotautograd"},
+          {"inductor.headers", "precompiled_headers", true},
+          {"inductor.code"}};
 }
 
 /// To add a layer that an environment variable places: a line here. The settings make the cache keep what a
 /// benchmark compiles, where its defaults would not.
 const std::vector<LayerSpec>& table() {
   static const std::vector<LayerSpec> layers{
-      in_variable("inductor", "TORCHINDUCTOR_CACHE_DIR"),
+      in_variable("inductor", "TORCHINDUCTOR_CACHE_DIR", {}, inductor_parts()),
       in_variable("triton", "TRITON_CACHE_DIR"),
       in_variable("cuda", "CUDA_CACHE_PATH"),
       in_variable("pocl", "POCL_CACHE_DIR"),
@@ -48,7 +58,7 @@ bool is_variable_name(std::string_view text) {
 
 LayerSpec layer_at(const std::string& text, LayerSpec::Kind kind, std::string_view path) {
   if (path.empty()) throw Error("no path in the cache layer " + in_quotes(text));
-  return {text, kind, "", {}, expanded(path)};
+  return {text, kind, "", {}, {}, expanded(path)};
 }
 
 }  // namespace
@@ -66,7 +76,7 @@ std::span<const LayerSpec> named_layers() {
 LayerSpec parse_layer(std::string_view asked) {
   const std::string text(asked);
   const auto after = [&](std::string_view prefix) { return std::string_view(asked).substr(prefix.size()); };
-  if (text == "pages") return {text, LayerSpec::Kind::kPages, "", {}, ""};
+  if (text == "pages") return {text, LayerSpec::Kind::kPages, "", {}, {}, ""};
   if (text.starts_with("pages:")) return layer_at(text, LayerSpec::Kind::kPages, after("pages:"));
   if (text.starts_with("folder:")) return layer_at(text, LayerSpec::Kind::kFolder, after("folder:"));
   if (text.starts_with("env:")) {

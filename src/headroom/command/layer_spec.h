@@ -9,6 +9,14 @@
 
 namespace headroom {
 
+/// A cache of its own within a layer: files and folders by name, in the folder of the layer or, for programs
+/// that do not heed it, anywhere below TMPDIR.
+struct LayerPart {
+  std::string name;     ///< "fx_graph"
+  std::string entry{};  ///< name of a file or folder; empty: all of the layer's folder that no other part has
+  bool in_temporary = false;
+};
+
 /// One place where a command finds again what an earlier run of it left.
 struct LayerSpec {
   enum class Kind {
@@ -20,7 +28,8 @@ struct LayerSpec {
   Kind kind = Kind::kVariable;
   std::string variable;                                       ///< kVariable
   std::vector<std::pair<std::string, std::string>> settings;  ///< without which it would not be used
-  std::string path;  ///< kFolder: the folder; kPages: a file or folder, empty for the whole page cache
+  std::vector<LayerPart> parts{};  ///< kVariable: what can be made cold by itself; empty: all of it alone
+  std::string path{};  ///< kFolder: the folder; kPages: a file or folder, empty for the whole page cache
 
   /// How it is made cold: "fresh folder in CCACHE_DIR".
   std::string method() const;

@@ -47,8 +47,46 @@ class Layer : public testing::Test {
   fs::path cache_ = folder_.path() / "home/cache";
 };
 
+TEST_F(Layer, PartsOfInductorAreMadeColdOneByOneAlsoThoseBelowTheTemporaryFolder) {
+  const fs::path temporary = folder_.path() / "tmp";
+  const fs::path headers = temporary / "torchinductor_me/precompiled_headers";
+  const auto layer = open_layer(parse_layer("inductor"), folder_.path(), temporary, journal_);
+  layer->clear();
+  fs::create_directories(headers);
+  write(headers / "big.gch");
+  write(temporary / "torchinductor_me/other");
+  for (const char* part : {"fxgraph", "aotautograd", "ab"}) {
+    fs::create_directory(layer->folder() / part);
+    write(layer->folder() / part / "x");
+  }
+  EXPECT_EQ(layer->content().files, 4U);  // of those below TMPDIR the header alone is the layer's
+  EXPECT_THAT(layer->parts(), testing::ElementsAre("inductor.fx_graph", "inductor.aot_autograd",
+                                                   "inductor.headers", "inductor.code"));
+  layer->clear_part(2);
+  EXPECT_FALSE(fs::exists(headers));
+  EXPECT_EQ(layer->content().files, 3U);
+  layer->clear_part(3);
+  EXPECT_FALSE(fs::exists(layer->folder() / "ab"));
+  EXPECT_TRUE(fs::exists(layer->folder() / "fxgraph/x"));
+  layer->clear_part(0);
+  EXPECT_FALSE(fs::exists(layer->folder() / "fxgraph"));
+  EXPECT_TRUE(fs::exists(layer->folder() / "aotautograd/x"));
+  EXPECT_EQ(layer->damage(), "");
+}
+
+TEST_F(Layer, WithoutPartsAllOfALayerIsOne) {
+  const auto layer = open_layer(parse_layer("jax"), folder_.path(), folder_.path() / "tmp", journal_);
+  layer->clear();
+  write(layer->folder() / "a");
+  const fs::path folder = layer->folder();
+  EXPECT_THAT(layer->parts(), testing::ElementsAre("jax"));
+  layer->clear_part(0);
+  EXPECT_EQ(layer->folder(), folder);
+  EXPECT_EQ(layer->content().files, 0U);
+}
+
 TEST_F(Layer, FreshFoldersAreNewAndEmptyEachTime) {
-  const auto layer = open_layer(parse_layer("jax"), folder_.path(), journal_);
+  const auto layer = open_layer(parse_layer("jax"), folder_.path(), folder_.path() / "tmp", journal_);
   layer->clear();
   const fs::path first = layer->folder();
   EXPECT_THAT(layer->environment(),
@@ -74,7 +112,7 @@ TEST_F(Layer, FreshFoldersAreNewAndEmptyEachTime) {
 TEST_F(Layer, AFolderIsSetAsideAndPutBack) {
   fs::permissions(cache_, fs::perms::owner_all);
   {
-    const auto layer = open_layer(parse_layer("folder:" + cache_.string()), folder_.path(), journal_);
+    const auto layer = open_layer(parse_layer("folder:" + cache_.string()), folder_.path(), folder_.path() / "tmp", journal_);
     EXPECT_EQ(fs::status(cache_).permissions(), fs::perms::owner_all);
     EXPECT_EQ(layer->content().files, 0U);
     write(cache_ / "new");
@@ -176,7 +214,7 @@ TEST_F(Layer, PagesOfAFileLeaveThePageCache) {
   ASSERT_EQ(::statfs(folder_.path().c_str(), &system), 0);
   const fs::path file = folder_.path() / "data";
   write_file_atomically(file, std::string(1 << 20, 'x'));
-  const auto layer = open_layer(parse_layer("pages:" + file.string()), folder_.path(), journal_);
+  const auto layer = open_layer(parse_layer("pages:" + file.string()), folder_.path(), folder_.path() / "tmp", journal_);
   read_file(file);
   EXPECT_EQ(layer->content().bytes, 1U << 20);
   layer->clear();
@@ -193,7 +231,7 @@ TEST_F(Layer, PagesOfAFileLeaveThePageCache) {
 TEST_F(Layer, PagesOfAFolderAreThoseOfItsFiles) {
   write(cache_ / "a");
   EXPECT_EQ(resident_pages_of(cache_).files, 2U);
-  EXPECT_THROW(open_layer(parse_layer("pages:" + (cache_ / "none").string()), folder_.path(), journal_),
+  EXPECT_THROW(open_layer(parse_layer("pages:" + (cache_ / "none").string()), folder_.path(), folder_.path() / "tmp", journal_),
                Error);
   EXPECT_GT(all_cached_bytes(), 0U);
 }
