@@ -42,11 +42,14 @@ class Readme(CommandLineTest):
         if TRACE.exists():
             shutil.copy(TRACE, self.folder / "alexnet.json.gz")
         environment = {**os.environ, "PATH": f"{command_line.BIN}:{os.environ['PATH']}", "HEADROOM_STORE": str(self.folder / "history.db")}
+        (self.folder / "text.py").write_text(blocks("python")[0])
         ran = 0
         for command, shown in commands():
             with self.subTest(command):
                 if "alexnet" in command and not TRACE.exists():
                     self.skipTest(f"needs {TRACE}")
+                if ".py" in command and not (command_line.BIN.parent / "python/headroom/_door.abi3.so").exists():
+                    self.skipTest("needs the package of Python")
                 if "aten" in command and not (command_line.BIN / "headroom-torch").exists():
                     self.skipTest("needs headroom-torch")
                 result = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=200, cwd=self.folder,
@@ -59,21 +62,22 @@ class Readme(CommandLineTest):
         self.assertGreaterEqual(ran, 2)
 
     def test_its_code_is_that_of_an_example(self):
-        code = "".join(path.read_text() for path in (ROOT / "examples").glob("*.cpp"))
-        for block in blocks("cpp"):
-            self.assertIn(block, code)
-        self.assertGreater(len(blocks("cpp")), 0)
+        for language, ending in (("cpp", "cpp"), ("python", "py")):
+            code = "".join(path.read_text() for path in (ROOT / "examples").glob(f"*.{ending}"))
+            for block in blocks(language):
+                self.assertIn(block, code)
+            self.assertGreater(len(blocks(language)), 0)
 
     def test_what_it_installs_with_is_there(self):
         makefile = (ROOT / "Makefile").read_text()
         for target in re.findall(r"^(?:\$ )?make (\w+)", README, re.M):
             self.assertRegex(makefile, rf"(?m)^{target}:")
         for language in set(re.findall(r"^```(\w*)$", README, re.M)) - {""}:
-            self.assertIn(language, ("console", "cpp", "sh"), "a block that no test runs")
+            self.assertIn(language, ("console", "cpp", "python", "sh"), "a block that no test runs")
         self.assertEqual(len(re.findall(r"^```$", README, re.M)), len(re.findall(r"^```\w+$", README, re.M)))
 
     def test_it_is_short_and_its_links_lead_somewhere(self):
-        self.assertLessEqual(len(README.splitlines()), 150)
+        self.assertLessEqual(len(README.splitlines()), 175)
         for target in re.findall(r"\]\(([^)#:]+)\)", README):
             self.assertTrue((ROOT / target).exists(), target)
 
