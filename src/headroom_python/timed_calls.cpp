@@ -74,8 +74,8 @@ double TimedCalls::time(std::uint64_t iterations) {
 }
 
 double TimedCalls::overhead(std::uint64_t iterations) {
-  constexpr std::uint64_t kEnough = 4096;
-  const std::uint64_t calls = std::min(iterations, kEnough);
+  constexpr std::uint64_t kFewest = 64, kEnough = 4096;
+  const std::uint64_t calls = std::clamp(iterations, kFewest, kEnough);
   const std::size_t copy = copy_;
   const double ns = time_of(nothing_, setup_ == nullptr ? nullptr : nothing_, calls);
   copy_ = copy;
