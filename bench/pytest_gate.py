@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether `pytest --headroom --headroom-gate 3%` fails where a test became 10 % slower, and only there.
 
-    PYTHONPATH=build/release/python bench/pytest_gate.py [--python PYTHON] [--runs 40] [--planted 10] [--base 6]
+    PYTHONPATH=build/release/python bench/pytest_gate.py [--python PYTHON] [--runs 40] [--planted 10] [--base 1]
 
-A folder of --base runs is the baseline, from which the gate learns how far runs lie apart. Then --runs runs of the same tests, each
+A folder of --base runs is the baseline: one, as a run of the history is. Then --runs runs of the same tests, each
 held against it: none should fail. Then --planted runs in which one test of five does 10 % more: each should fail, and name it.
 """
 import argparse
@@ -44,8 +44,9 @@ def main():
     parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--runs", type=int, default=40)
     parser.add_argument("--planted", type=int, default=10)
-    parser.add_argument("--base", type=int, default=6)
+    parser.add_argument("--base", type=int, default=1)
     parser.add_argument("--max-time", default="300ms")
+    parser.add_argument("--run-spread", default="1%", help="how far quiet runs lie apart here")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
@@ -55,7 +56,7 @@ def main():
             made = run(options, folder, 0, "--headroom-json", f"base/{number}.json")
             if made.returncode != 0:
                 sys.exit(made.stdout + made.stderr)
-        gate = ("--headroom-gate", "3%", "--headroom-baseline", "base")
+        gate = ("--headroom-gate", "3%", "--headroom-baseline", "base", "--headroom-run-spread", options.run_spread)
         alarms = []
         for _ in range(options.runs):
             told = run(options, folder, 0, *gate)

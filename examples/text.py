@@ -5,20 +5,17 @@ import headroom as hr
 @hr.experiment(axes={"n": [1000, 100000]}, backends=["join", "add"])
 def text(state):
     """a text of n numbers"""
-    n = state["n"]
-
-    def join():
-        return "".join([str(i) for i in range(n)])
+    numbers = range(state["n"])
 
     def add():
         made = ""
-        for i in range(n):
-            made += str(i)
+        for number in numbers:
+            made += str(number)
         return made
 
-    run = join if state.backend == "join" else add
-    state.verify(lambda: [len(run())], reference=lambda: [len(join())])
-    state.rate("numbers", n, "numbers/s")
+    run = add if state.backend == "add" else lambda: "".join(map(str, numbers))
+    state.verify(lambda: [len(run())], reference=[len(add())])
+    state.rate("numbers", len(numbers), "numbers/s")
     state.measure(run)
 
 

@@ -185,13 +185,16 @@ def dispatch(function: Callable[..., Any], *operands: Any, local: Callable[..., 
              precision: str | None = None, max_time: str = "5s", samples: int | None = None) -> Measured:
     """What PyTorch's DTensor adds to function(*operands), under torchrun: the metrics "latency" (a hit: what was propagated is found),
     "miss" (DTensor's caches of sharding propagation are empty) and "propagation" (their difference), in us; with `local`, the same on
-    this rank's parts (default: `function`, where operands are DTensors), "local" and "hit over local".
+    this rank's parts (default: `function`, where operands are DTensors), "local" and "hit over local". dispatch(function, mesh) measures
+    function(), which has its DTensors itself.
 
     Returns the same on every rank; `.operators` has the host time of each operator of a call. Raises RuntimeError without a process
     group, headroom.CommandFailed where nothing could be measured.
     """
     torch, _ = _torch_distributed()
     tensor: Any = importlib.import_module("torch.distributed.tensor")
+    device_mesh: Any = importlib.import_module("torch.distributed.device_mesh")
+    operands = tuple(operand for operand in operands if not isinstance(operand, device_mesh.DeviceMesh))
     parts = [operand.to_local() if isinstance(operand, tensor.DTensor) else operand for operand in operands]
     plain = local or (function if any(isinstance(operand, tensor.DTensor) for operand in operands) else None)
     shuffled = random.Random(1)

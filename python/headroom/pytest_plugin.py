@@ -24,7 +24,7 @@ from .timing import measure_here
 
 _MARKS = ("headroom", "benchmark")
 _FAILED, _UNDECIDED = 1, 3
-_CONFIRMATIONS, _PAUSE_S = 3, 2.0
+_CONFIRMATIONS, _PAUSE_S = 5, 1.0
 
 
 Hook = TypeVar("Hook", bound=Callable[..., Any])

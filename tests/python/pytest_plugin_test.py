@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import sys
+import time
 import unittest
 
 from scratch import HEADROOM, ScratchTest
@@ -115,13 +116,22 @@ class Plugin(ScratchTest):
         self.assertIn("FAILED test_bad.py::test_fades", result.stdout)
         self.assertNotIn("FAILED test_bad.py::test_two", result.stdout)
 
+    def quietly(self, nap, *arguments):
+        """A run of the tests; where other programs were at work, which no gate believes, once more."""
+        for _ in range(10):
+            result = self.call(sys.executable, "-m", "pytest", "-q", "-p", "headroom.pytest_plugin", "-p", "no:cacheprovider", "--headroom",
+                               "--headroom-no-store", *arguments, environment={"NAP": nap})
+            if "busy" not in result.stdout:
+                return result
+            time.sleep(2)
+        self.skipTest("other programs are at work on these CPUs all the time")
+
     def test_the_gate(self):
         self.write("test_it.py", "import os, time\ndef test_nap(headroom):\n    headroom(time.sleep, float(os.environ['NAP']))\n")
         gate = ("--headroom-gate", "20%", "--headroom-run-spread", "2%", "--headroom-baseline", "base.json")
         for nap, more, code in (("0.002", ("--headroom-json", "base.json"), 0), ("0.002", gate, 0), ("0.004", gate, 1)):
             with self.subTest(nap=nap, gate=more):
-                result = self.call(sys.executable, "-m", "pytest", "-q", "-p", "headroom.pytest_plugin", "-p", "no:cacheprovider",
-                                   "--headroom", "--headroom-no-store", *more, environment={"NAP": nap})
+                result = self.quietly(nap, *more)
                 self.assertEqual(result.returncode, code, result.stdout + result.stderr)
         self.assertIn("test_it.py::test_nap: slower than base.json: latency", result.stdout)
         self.assertIn("beyond the margin of 20 %", result.stdout)

@@ -31,7 +31,7 @@ class Timing(unittest.TestCase):
         self.assertEqual(set(seen), {(1, "two")})
 
     def test_functions_against_each_other(self):
-        compared = hr.compare({"nap": lambda: time.sleep(.001), "sleep": lambda: time.sleep(.004)}, samples=8, threads=1)
+        compared = hr.compare({"nap": lambda: time.sleep(.001), "sleep": lambda: time.sleep(.004)}, samples=24, threads=1)
         self.assertEqual([one.name for one in compared], ["nap", "sleep"])
         ratio, low, high = compared["sleep"].ratio
         self.assertTrue(2 < low <= ratio <= high, compared["sleep"].ratio)
