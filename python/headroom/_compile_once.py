@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python _compile_once.py MODULE:FUNCTION | FILE.py:FUNCTION`: calls it once and prints {"compile_s": seconds}. Not for people."""
+"""`python _compile_once.py MODULE:FUNCTION|FILE.py:FUNCTION [sys.path...]`: calls it once and prints {"compile_s": seconds}. Not for people.
+
+What is loaded and called prints to standard error, so that the line is all that stands on standard output.
+"""
 from __future__ import annotations
 
 import importlib
@@ -12,19 +15,33 @@ from typing import Any
 
 
 def load(target: str) -> Any:
-    """The function that `target` names."""
+    """The function that `target` names. Exits, saying so, where there is none."""
     place, _, name = target.rpartition(":")
-    if place.endswith(".py"):
-        return runpy.run_path(place, run_name="headroom_cache")[name]
-    found = importlib.import_module(place)
-    for part in name.split("."):
-        found = getattr(found, part)
+    try:
+        if place.endswith(".py"):
+            return runpy.run_path(place, run_name="headroom_cache")[name]
+        found = importlib.import_module(place)
+        for part in name.split("."):
+            found = getattr(found, part)
+    except (AttributeError, KeyError):
+        sys.exit(f"{place} has no function {name}")
     return found
 
 
+def finish() -> None:
+    """Waits for what the call gave a GPU to do."""
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_initialized():
+        torch.cuda.synchronize()
+
+
 if __name__ == "__main__":
-    sys.path[0] = os.getcwd()
+    result = os.dup(1)
+    os.dup2(2, 1)
+    sys.path[:] = sys.argv[2:] or sys.path
     function = load(sys.argv[1])
     start = time.perf_counter()
     function()
-    print(json.dumps({"compile_s": time.perf_counter() - start}))
+    finish()
+    took = time.perf_counter() - start
+    os.write(result, (json.dumps({"compile_s": took}) + "\n").encode())

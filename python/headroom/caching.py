@@ -16,8 +16,9 @@ _COMPILE_ONCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_compi
 class Cached:
     """Pairs of a cold and a warm run. records: as headroom.read gives them.
 
-    cold_s, warm_s: medians in seconds; speed_up and its 95 % interval (None for one pair); without_s: {cache: seconds of a run with
-    that cache alone cold}, with each_layer. They need not add up: what one cache loses another may have.
+    cold_s, warm_s: medians in seconds; speed_up and its 95 % interval (None for one pair). With each_layer also without_s: {cache:
+    seconds of a run with that cache alone taken away}, and saved_s: {cache: seconds by which that is longer}. They need not add up:
+    what one cache loses another may have. A cache that held nothing is not there.
     """
 
     def __init__(self, told: Any) -> None:
@@ -26,15 +27,19 @@ class Cached:
 
         def value(beginning: str) -> float:
             return next((float(row["value"]) for row in rows if str(row["metric"]).startswith(beginning)), float("nan"))
-        self.cold_s, self.warm_s, self.speed_up = value("Cold "), value("Warm "), value("speedup")
+        self.cold_s, self.warm_s = value("Cold "), value("Warm ")
         gain = next((row for row in rows if row["metric"] == "speedup"), None)
+        self.speed_up = float("nan") if gain is None else float(gain["value"])
         self.interval = (gain["low"], gain["high"]) if gain is not None and gain["low"] is not None else None
-        self.without_s = {str(row["metric"]).split()[1]: float(row["value"]) for row in rows if str(row["metric"]).startswith("Without ")}
+        without = [record["metric"] for record in told["records"] if record["metric"]["name"].startswith("Without ")]
+        self.without_s = {metric["extra_info"]["cache"]: float(metric["value"]) for metric in without}
+        self.saved_s = {metric["extra_info"]["cache"]: float(metric["extra_info"]["saves"]) for metric in without}
 
     def __repr__(self) -> str:
         spread = "" if self.interval is None else f" ({self.interval[0]:.3g} to {self.interval[1]:.3g})"
         lines = [f"cold {self.cold_s:.3g} s, warm {self.warm_s:.3g} s: {self.speed_up:.3g} x as fast{spread}"]
-        lines += [f"  with {name} alone cold: {seconds:.3g} s" for name, seconds in self.without_s.items()]
+        lines += [f"  {name} saves {self.saved_s[name]:.3g} s: without it alone {seconds:.3g} s"
+                  for name, seconds in self.without_s.items()]
         return "\n".join(lines)
 
 
@@ -51,13 +56,14 @@ def _target(function: Callable[[], Any]) -> str:
     return f"{os.path.abspath(file)}:{name}"
 
 
-def cache(what: Callable[[], Any] | Sequence[str], layers: Sequence[str] = ("inductor", "triton"), repeat: int = 6,
+def cache(what: Callable[[], Any] | str | Sequence[str], layers: Sequence[str] = ("inductor", "triton"), repeat: int = 6,
           each_layer: bool = False, name: str | None = None, timeout: str | None = None) -> Cached:
     """Measures `what` with cold caches and again with what the first run left: a function without arguments (which compiles and calls
-    what it compiled; its time is that of the call), or a command, whose wall time counts.
+    what it compiled; its time is that of the call), "module:function", which need not be loaded here, or a command as a list of
+    words, whose wall time counts.
 
     layers: as `headroom cache --layer` has them; repeat: pairs; each_layer: a run more for each cache of a layer, with that alone
-    cold; timeout: of a run ("2000s"). A script that is measured is imported under another name than "__main__" in each process.
+    taken away; timeout: of a run ("2000s"). A script that is measured is imported under another name than "__main__" in each process.
     Raises ValueError for a function that another process cannot find, headroom.CommandFailed where a run fails.
     """
     options = [word for layer in layers for word in ("--layer", layer)] + ["--repeat", str(repeat), "--no-store", "--json", "-"]
@@ -65,9 +71,12 @@ def cache(what: Callable[[], Any] | Sequence[str], layers: Sequence[str] = ("ind
         options.append("--each-layer")
     if timeout is not None:
         options += ["--timeout", timeout]
-    if callable(what):
-        command = [sys.executable, _COMPILE_ONCE, _target(what)]
-        options += ["--metric", "json:/compile_s", "--unit", "s", "--name", name or str(getattr(what, "__qualname__", "function"))]
+    if isinstance(what, str) and not all(what.rpartition(":")):
+        raise ValueError(f"{what!r} is no \"module:function\"; a command is a list of words")
+    if callable(what) or isinstance(what, str):
+        target = what if isinstance(what, str) else _target(what)
+        command = [sys.executable, _COMPILE_ONCE, target, os.getcwd(), *filter(None, sys.path)]
+        options += ["--metric", "json:/compile_s", "--unit", "s", "--name", name or target.rpartition(":")[2]]
     else:
         command = list(what)
         options += ["--name", name] if name else []

@@ -64,8 +64,10 @@ void declare_measuring(OptionTable& table, RawCacheOptions& raw, CacheOptions& o
                   "pairs of a cold and a warm run for each model (default: the suite's, or 6)")
       .range(1, 100000);
   table.add_flag("--warm2", options.warm_twice, "a second warm run in each pair: is warm stable?");
-  table.add_flag("--each-layer", options.each_layer,
-                 "a run more in each pair for each cache, with that alone cold: what each saves");
+  table.add_flag(
+      "--each-layer", options.each_layer,
+      "a run more in each pair for each cache, with that alone taken away, and --warm2 among them: "
+      "what each saves");
   table.add_option("--order", options.order, "of the models: random (in each round) or listed")
       .one_of({"random", "listed"});
   table.add_option("--seed", options.seed, "of the random order (default 1)");

@@ -81,8 +81,30 @@ std::optional<CacheEstimate> settling(const ModelRun& model, Direction direction
 
 std::optional<CacheEstimate> worth_of_part(const ModelRun& model, std::size_t part, Direction direction) {
   return estimate_of_pairs(model, [&](const CachePair& pair) {
-    return part < pair.without.size() ? log_gain(pair.without[part], pair.warm, direction) : std::nullopt;
+    if (part >= pair.without.size() || !pair.without[part].value) return std::optional<double>();
+    return log_gain(*pair.without[part].value, pair.warm_among_parts(), direction);
   });
+}
+
+PartSamples part_samples(const ModelRun& model, std::size_t part) {
+  PartSamples samples;
+  for (const CachePair& pair : model.pairs) {
+    if (part >= pair.without.size() || !pair.without[part].value) continue;
+    samples.without.push_back(*pair.without[part].value);
+    samples.warm.push_back(pair.warm_among_parts());
+    samples.rounds.push_back(pair.round);
+    if (pair.without[part].held.bytes >= samples.held.bytes) samples.held = pair.without[part].held;
+  }
+  return samples;
+}
+
+double saved_by_part(const PartSamples& samples, Direction direction) {
+  std::vector<double> saved;
+  for (std::size_t i = 0; i < samples.without.size(); ++i) {
+    const double more = samples.without[i] - samples.warm[i];
+    saved.push_back(direction == Direction::kLowerIsBetter ? more : -more);
+  }
+  return median(saved);
 }
 
 std::optional<CacheEstimate> suite_speed_up(const CacheRun& run, Direction direction) {

@@ -32,9 +32,21 @@ std::optional<CacheEstimate> speed_up(const ModelRun& model, Direction direction
 /// The first warm run over the second, likewise: 1 where warm is stable.
 std::optional<CacheEstimate> settling(const ModelRun& model, Direction direction);
 
-/// How many times as long (or as poor) a run is with one of the caches alone made cold as the warm run of its
-/// pair: `part` of CacheRun::parts. Nothing without such a pair.
+/// How many times as long (or as poor) a run is without one of the caches, `part` of CacheRun::parts, as
+/// CachePair::warm_among_parts() of its pair. Nothing without such a pair.
 std::optional<CacheEstimate> worth_of_part(const ModelRun& model, std::size_t part, Direction direction);
+
+/// What the runs without a part measured, pair by pair, and what they held it against.
+struct PartSamples {
+  std::vector<double> without, warm;
+  std::vector<std::uint32_t> rounds;
+  LayerContent held;  ///< by the part, where it was most
+};
+PartSamples part_samples(const ModelRun& model, std::size_t part);
+
+/// What a part saves of each run, in the metric's unit: the median of the differences of the pairs. At least
+/// one pair; std::invalid_argument otherwise.
+double saved_by_part(const PartSamples& samples, Direction direction);
 
 /// The geometric mean of the speed-ups of all models that did not fail, in each round in which they have one;
 /// its interval is about these models, measured again, and not about other models. Nothing where none of

@@ -51,14 +51,7 @@ class RecordMaker {
       for (const CachePair& pair : model.pairs) again.push_back(pair.warm_again.value_or(pair.warm));
       add_phase(model, "Second warm", again, records);
     }
-    for (std::size_t part = 0; part < run_.parts.size(); ++part) {
-      std::vector<double> without;
-      for (const CachePair& pair : model.pairs) {
-        if (part < pair.without.size()) without.push_back(pair.without[part]);
-      }
-      const std::string phase = "Without " + run_.parts[part];
-      if (without.size() == model.pairs.size()) add_phase(model, phase.c_str(), without, records);
-    }
+    for (std::size_t part = 0; part < run_.parts.size(); ++part) add_part(model, part, records);
     const auto gain = speed_up(model, metric.direction);
     if (!gain || gain->count != model.pairs.size()) return;
     std::vector<double> ratios;
@@ -129,11 +122,46 @@ class RecordMaker {
     records.push_back(std::move(record));
   }
 
+  /// The runs without a part, and how many times as long as the warm ones they are.
+  void add_part(const ModelRun& model, std::size_t part, std::vector<Record>& records) const {
+    const MetricSource& metric = request_.suite.metric;
+    const PartSamples of_part = part_samples(model, part);
+    if (of_part.without.empty()) return;
+    Record without = phase_record(model, ("Without " + run_.parts[part]).c_str());
+    set_samples(without, model, of_part.without, of_part.rounds);
+    set_estimate(without, estimate_of(of_part.without));
+    without.metric.extra_info["cache"] = run_.parts[part];
+    without.metric.extra_info["held"] =
+        fmt::format("files {}, bytes {}", of_part.held.files, of_part.held.bytes);
+    without.metric.extra_info["saves"] = fmt::format("{}", saved_by_part(of_part, metric.direction));
+    records.push_back(std::move(without));
+    const auto worth = worth_of_part(model, part, metric.direction);
+    if (!worth || worth->count != of_part.without.size()) return;
+    Record ratio = record_of(model.model, std::string(kSpeedUp) + " by " + run_.parts[part], "x",
+                             Direction::kHigherIsBetter);
+    std::vector<double> ratios;
+    for (std::size_t i = 0; i < of_part.without.size(); ++i) {
+      const double times = of_part.without[i] / of_part.warm[i];
+      ratios.push_back(metric.direction == Direction::kLowerIsBetter ? times : 1 / times);
+    }
+    set_samples(ratio, model, ratios, of_part.rounds);
+    set_estimate(ratio, *worth);
+    ratio.metric.extra_info["cache"] = run_.parts[part];
+    records.push_back(std::move(ratio));
+  }
+
   void set_values(Record& record, const ModelRun& model, const std::vector<double>& values) const {
+    std::vector<std::uint32_t> rounds;
+    for (const CachePair& pair : model.pairs) rounds.push_back(pair.round);
+    set_samples(record, model, values, std::move(rounds));
+  }
+
+  void set_samples(Record& record, const ModelRun& model, const std::vector<double>& values,
+                   std::vector<std::uint32_t> rounds) const {
     ProcessSamples samples;
     samples.iterations = 1;
     samples.values = values;
-    for (const CachePair& pair : model.pairs) samples.rounds.push_back(pair.round);
+    samples.rounds = std::move(rounds);
     record.samples = {std::move(samples)};
     record.metric.value = median(values);
     record.stop = stop_of(request_, run_, model.pairs.size());
@@ -145,8 +173,13 @@ class RecordMaker {
     record.interval = estimate.interval;
   }
 
+  /// What no layer has of TMPDIR, where that is anything, and what each layer held:
   /// "files 0 12 12, bytes 0 40960 40960" of the last pair: before, after the cold run, after the warm one.
   void add_layers(Record& record, const ModelRun& model) const {
+    if (const LeftOver& left = model.pairs.back().elsewhere; left.content.files > 0) {
+      record.metric.extra_info["in no layer"] =
+          fmt::format("files {}, bytes {}, in TMPDIR/{}", left.content.files, left.content.bytes, left.where);
+    }
     for (std::size_t i = 0; i < request_.suite.layers.size(); ++i) {
       const LayerReading& last = model.pairs.back().layers[i];
       record.metric.extra_info["layer." + request_.suite.layers[i].name] =

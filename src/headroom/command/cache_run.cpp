@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 #include <sys/statvfs.h>
 
-#include <algorithm>
 #include <memory>
 #include <numeric>
 #include <random>
+#include <stdexcept>
 #include <utility>
 
 #include "headroom/base/error.h"
@@ -53,25 +53,14 @@ class Layers {
     }
     return all;
   }
-  /// Makes one of parts() cold.
-  void clear_part(std::size_t part) {
+  /// The layer that one of parts() is of, and which of its own it is.
+  std::pair<CacheLayer*, std::size_t> part(std::size_t index) const {
     for (const auto& layer : layers_) {
       const std::size_t own = layer->parts().size();
-      if (part < own) return layer->clear_part(part);
-      part -= own;
+      if (index < own) return {layer.get(), index};
+      index -= own;
     }
-  }
-  /// What they hold of what lies below `folder`.
-  LayerContent within(const fs::path& folder) const {
-    LayerContent sum;
-    for (const auto& layer : layers_) {
-      const LayerContent all = layer->content();
-      const LayerContent own = layer->folder().empty() ? all : content_of(layer->folder());
-      const bool is_inside = !layer->folder().lexically_relative(folder).string().starts_with("..");
-      sum.files += is_inside ? all.files : all.files - std::min(all.files, own.files);
-      sum.bytes += is_inside ? all.bytes : all.bytes - std::min(all.bytes, own.bytes);
-    }
-    return sum;
+    throw std::out_of_range("a part of no layer");
   }
 
   std::vector<LayerReading> clear() {
@@ -92,6 +81,10 @@ class Layers {
     }
   }
   void add_environment(std::vector<std::pair<std::string, std::string>>& environment) const {
+    // Of a variable that is there twice the later one counts.
+    for (const auto& layer : layers_) {
+      for (auto& variable : layer->environment_of_parts()) environment.push_back(std::move(variable));
+    }
     for (const auto& layer : layers_) {
       for (auto& variable : layer->environment()) environment.push_back(std::move(variable));
     }
@@ -149,35 +142,39 @@ class PairRunner {
     layers_.read(pair.layers, &LayerReading::after_cold);
     layers_.require_intact();
     pair.warm = measure("warm", step);
-    if (request_.warm_twice) pair.warm_again = measure("warm again", step);
+    if (request_.warm_twice && !request_.each_layer) pair.warm_again = measure("warm again", step);
     layers_.read(pair.layers, &LayerReading::after_warm);
-    pair.elsewhere = elsewhere();
-    if (request_.each_layer) pair.without = measure_without_each(step);
+    pair.elsewhere = left_over(temporary_, request_.suite.layers);
+    if (request_.each_layer) measure_without_each(pair, step);
     return pair;
   }
 
   void put_back() { layers_.put_back(); }
 
  private:
-  LayerContent elsewhere() const {
-    const LayerContent all = content_of(temporary_), known = layers_.within(temporary_);
-    return {all.files - std::min(all.files, known.files), all.bytes - std::min(all.bytes, known.bytes)};
-  }
-
-  /// In a new random order for each pair. Each run fills again what was cleared for it.
-  std::vector<double> measure_without_each(const CacheStep& step) {
-    std::vector<std::size_t> order(layers_.parts().size());
+  /// In a new random order for each pair, the second warm run among them.
+  void measure_without_each(CachePair& pair, const CacheStep& step) {
+    const std::vector<std::string> names = layers_.parts();
+    pair.without.resize(names.size());
+    std::vector<std::size_t> order(names.size() + (request_.warm_twice ? 1 : 0));
     std::iota(order.begin(), order.end(), std::size_t{0});
     for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[order_() % i]);
-    std::vector<double> values(order.size());
-    for (const std::size_t part : order) {
-      layers_.clear_part(part);
-      values[part] = measure("one cold", step);
+    for (const std::size_t index : order) {
+      if (index == names.size()) {
+        pair.warm_again = measure("warm again", step);
+        continue;
+      }
+      const auto [layer, part] = layers_.part(index);
+      PartRun& run = pair.without[index];
+      run.held = layer->part_content(part);
+      if (run.held.files == 0 && run.held.bytes == 0) continue;
+      layer->take_away(part);
+      run.value = measure(names[index] + " cold", step);
+      layer->bring_back(part);
     }
-    return values;
   }
 
-  double measure(const char* phase, CacheStep step) {
+  double measure(const std::string& phase, CacheStep step) {
     step.phase = phase;
     if (observer_.on_step) observer_.on_step(step);
     try {

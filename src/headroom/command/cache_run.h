@@ -22,9 +22,11 @@ struct CacheRequest {
   Placeholders places;              ///< python, here, bin, suite_dir
   std::size_t repeat = 1;           ///< pairs a model
   bool warm_twice = false;          ///< a second warm run in each pair
-  bool each_layer = false;          ///< a run more in each pair for each cache, with that alone made cold
-  std::uint64_t seed = 1;           ///< of the order of the models
-  std::filesystem::path journal;    ///< that remembers what was set aside
+  /// A run more in each pair for each cache that holds something, with that alone taken away. They, and the
+  /// second warm run, are in random order.
+  bool each_layer = false;
+  std::uint64_t seed = 1;         ///< of the order of the models
+  std::filesystem::path journal;  ///< that remembers what was set aside
 };
 
 /// A layer before the cold run, after it, and after the last warm one.
@@ -33,17 +35,24 @@ struct LayerReading {
   std::string warmth;  ///< why it was not cold before the cold run; empty where it was
 };
 
+/// A run for which one cache was taken away, and all others were as the warm run left them.
+struct PartRun {
+  LayerContent held;            ///< by that cache
+  std::optional<double> value;  ///< in the metric's unit; nothing where it held nothing, and nothing was run
+};
+
 /// A run with cold caches and one or two with what it left in them, in the metric's unit.
 struct CachePair {
   std::uint32_t round = 0;
   double cold = 0, warm = 0;
   std::optional<double> warm_again;
   std::vector<LayerReading> layers;  ///< in the order of the suite's
-  /// By CacheRun::parts, with CacheRequest::each_layer: a run for which that one was made cold, and the
-  /// others were warm.
-  std::vector<double> without;
-  /// What the runs left in the TMPDIR of the pair that is of no layer, and so was cold, too.
-  LayerContent elsewhere;
+  std::vector<PartRun> without;      ///< by CacheRun::parts, with CacheRequest::each_layer
+  LeftOver elsewhere;                ///< in the TMPDIR of the pair: of no layer, and cold before it, too
+
+  /// What runs without a part are held against: the warm run that was measured among them, where there is
+  /// one.
+  double warm_among_parts() const { return warm_again.value_or(warm); }
 };
 
 struct ModelRun {
@@ -54,14 +63,14 @@ struct ModelRun {
 
 struct CacheRun {
   std::vector<ModelRun> models;      ///< in the order asked for
-  std::vector<std::string> parts{};  ///< the caches that can be made cold one by one, with each_layer
+  std::vector<std::string> parts{};  ///< the caches that can be taken away one by one, with each_layer
   bool interrupted = false;
 };
 
 /// Where a run is.
 struct CacheStep {
   std::string model;
-  const char* phase = "";           ///< "cold", "warm", "warm again"
+  std::string phase;                ///< "cold", "warm", "warm again", "inductor.code cold"
   std::uint32_t round = 0;          ///< pairs of this model before it
   std::size_t pair = 0, pairs = 0;  ///< of all models together
 };

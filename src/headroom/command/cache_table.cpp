@@ -142,11 +142,12 @@ Table layer_table(const CacheRequest& request, const CacheRun& run) {
   return table;
 }
 
-/// What each cache is worth: runs with that one alone made cold, against the warm run of their pair.
+/// What each cache is worth: runs without that one alone, against the warm run among them.
 Table part_table(const CacheRequest& request, const CacheRun& run) {
   const MetricSource& metric = request.suite.metric;
   Table table({{"model"},
                {"cold alone"},
+               {"held", Align::kRight},
                {metric.name, Align::kRight},
                {"over warm", Align::kRight},
                {"95 % interval", Align::kRight},
@@ -155,16 +156,49 @@ Table part_table(const CacheRequest& request, const CacheRun& run) {
     for (std::size_t part = 0; part < run.parts.size(); ++part) {
       const auto worth = worth_of_part(model, part, metric.direction);
       if (!worth || !model.failure.empty()) continue;
-      std::vector<double> values, differences;
-      for (const CachePair& pair : model.pairs) {
-        values.push_back(pair.without[part]);
-        differences.push_back(pair.without[part] - pair.warm);
-      }
-      table.row({shortened(model.model), run.parts[part], with_unit(median(values), metric.unit),
-                 factor(worth->value), range(worth->interval), with_unit(median(differences), metric.unit)});
+      const PartSamples samples = part_samples(model, part);
+      table.row({shortened(model.model), run.parts[part],
+                 format_bytes(static_cast<double>(samples.held.bytes)),
+                 with_unit(median(samples.without), metric.unit), factor(worth->value),
+                 range(worth->interval), with_unit(saved_by_part(samples, metric.direction), metric.unit)});
     }
   }
   return table;
+}
+
+/// The same as text, with what has to be known to read it.
+std::string part_text(const CacheRequest& request, const CacheRun& run, std::size_t width) {
+  const Table table = part_table(request, run);
+  std::vector<std::string> empty;
+  for (std::size_t part = 0; part < run.parts.size(); ++part) {
+    const bool held = std::ranges::any_of(
+        run.models, [&](const ModelRun& model) { return !part_samples(model, part).without.empty(); });
+    if (!held) empty.push_back(run.parts[part]);
+  }
+  std::string text;
+  if (table.size() > 0) {
+    text += "\n" + table.text(width) +
+            "  each is a run with that cache alone taken away, put back after it; what one loses another may "
+            "have: they do not add up\n";
+  }
+  if (!empty.empty()) text += "  held nothing: " + join(empty, ", ") + "\n";
+  return text;
+}
+
+/// What is in TMPDIR that no layer has, of the pair that left most of it; empty where there is nothing.
+std::string left_over_text(const CacheRun& run) {
+  const LeftOver* most = nullptr;
+  for (const ModelRun& model : run.models) {
+    for (const CachePair& pair : model.pairs) {
+      if (most == nullptr || pair.elsewhere.content.bytes > most->content.bytes) most = &pair.elsewhere;
+    }
+  }
+  if (most == nullptr || most->content.files == 0) return "";
+  const std::string where = most->where.empty() ? "" : ", most of it in TMPDIR/" + most->where;
+  return fmt::format(
+      "in no layer: commands left {} file{}, {}, in their TMPDIR{}; it was empty before each cold run, too\n",
+      most->content.files, most->content.files == 1 ? "" : "s",
+      format_bytes(static_cast<double>(most->content.bytes)), where);
 }
 
 /// Whether any pair shows `holds` for the layer.
@@ -204,18 +238,7 @@ std::string proof(const CacheRequest& request, const CacheRun& run) {
     text += fmt::format("NOT COLD: {}: {}; name it with --layer, or pages where it is the page cache\n",
                         shortened(model.model), unnamed);
   }
-  LayerContent elsewhere;
-  for (const ModelRun& model : run.models) {
-    for (const CachePair& pair : model.pairs) {
-      if (pair.elsewhere.bytes > elsewhere.bytes) elsewhere = pair.elsewhere;
-    }
-  }
-  if (elsewhere.files > 0) {
-    text += fmt::format(
-        "in no layer: commands left {} files, {}, in their TMPDIR, which was empty before each cold run, "
-        "too\n",
-        elsewhere.files, format_bytes(static_cast<double>(elsewhere.bytes)));
-  }
+  text += left_over_text(run);
   const bool drops_pages = std::ranges::any_of(request.suite.layers, [](const LayerSpec& layer) {
     return layer.kind == LayerSpec::Kind::kPages && layer.path.empty();
   });
@@ -240,11 +263,7 @@ std::string cache_report(const CacheRequest& request, const CacheRun& run, std::
         run.models, [](const ModelRun& model) { return model.pairs.size() > 1 && model.pairs.size() < 6; });
     if (few) text += "  fewer than 6 pairs: intervals are Student's t of the logarithms\n";
     if (request.repeat == 1) text += "  one pair says nothing about its spread: --repeat 6 gives intervals\n";
-    if (!run.parts.empty()) {
-      text += "\n" + part_table(request, run).text(width) +
-              "  each is a run with that cache alone made cold; what one loses another may have: they do not "
-              "add up\n";
-    }
+    if (!run.parts.empty()) text += part_text(request, run, width);
     text += "\n" + layer_table(request, run).text(width) + proof(request, run);
   }
   for (const ModelRun& model : run.models) {

@@ -6,10 +6,13 @@
 #include <cstdlib>
 
 #include "headroom/base/error.h"
+#include "headroom/base/glob.h"
 #include "headroom/base/text.h"
 
 namespace headroom {
 namespace {
+
+namespace fs = std::filesystem;
 
 LayerSpec in_variable(std::string name, std::string variable,
                       std::vector<std::pair<std::string, std::string>> settings = {},
@@ -20,10 +23,19 @@ LayerSpec in_variable(std::string name, std::string variable,
 
 /// As torch/_inductor has them: precompiled headers of C++ lie below TMPDIR whatever the variable says.
 std::vector<LayerPart> inductor_parts() {
-  return {{"inductor.fx_graph", "fxgraph"},
-          {"inductor.aot_autograd", "aotautograd"},
-          {"inductor.headers", "precompiled_headers", true},
+  return {{"inductor.fx_graph", {"fxgraph"}},
+          {"inductor.aot_autograd", {"aotautograd"}},
+          {"inductor.headers", {"precompiled_headers"}, true},
+          {"inductor.triton", {"triton"}, false, "TRITON_CACHE_DIR"},
+          {"inductor.autotune", {"cache", "*.best_config"}},
           {"inductor.code"}};
+}
+
+bool fits_any(const std::vector<std::string>& globs, const fs::path& path) {
+  return std::ranges::any_of(path, [&](const fs::path& name) {
+    return std::ranges::any_of(globs,
+                               [&](const std::string& glob) { return fits_glob(glob, name.string()); });
+  });
 }
 
 /// To add a layer that an environment variable places: a line here. The settings make the cache keep what a
@@ -64,9 +76,23 @@ LayerSpec layer_at(const std::string& text, LayerSpec::Kind kind, std::string_vi
 }  // namespace
 
 std::string LayerSpec::method() const {
-  if (kind == Kind::kVariable) return "fresh folder in " + variable;
+  if (kind == Kind::kVariable) {
+    const bool in_both = std::ranges::any_of(parts, &LayerPart::in_temporary);
+    return "fresh folder in " + variable + (in_both ? ", and TMPDIR" : "");
+  }
   if (kind == Kind::kFolder) return path + " set aside";
   return path.empty() ? "all of the page cache dropped" : path + " dropped from the page cache";
+}
+
+std::optional<std::size_t> LayerSpec::part_of(const fs::path& file, bool in_temporary) const {
+  if (parts.empty()) return in_temporary ? std::nullopt : std::optional<std::size_t>(0);
+  std::optional<std::size_t> rest;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (parts[i].in_temporary != in_temporary) continue;
+    if (parts[i].entries.empty()) rest = i;
+    if (fits_any(parts[i].entries, file)) return i;
+  }
+  return rest;
 }
 
 std::span<const LayerSpec> named_layers() {

@@ -79,6 +79,11 @@ fs::path free_name_beside(const fs::path& folder, const std::string& what) {
   return name;
 }
 
+/// Where a stand-in is while another one takes its place.
+fs::path taken_stand_in(const fs::path& folder) {
+  return name_beside(folder, "headroom-warm");
+}
+
 /// Moves a folder back whose program was killed. `lock` holds its content.
 std::string recover(const fs::path& folder, const fs::path& aside) {
   std::string kept;
@@ -89,6 +94,7 @@ std::string recover(const fs::path& folder, const fs::path& aside) {
     kept = "; what was put in its place meanwhile is in " + left.string();
   }
   move(aside, folder);
+  remove_tree(taken_stand_in(folder));
   return fmt::format("{} is back at its place: a run that was killed had set it aside{}", folder.string(),
                      kept);
 }
@@ -139,6 +145,10 @@ SetAsideFolder::~SetAsideFolder() {
   }
 }
 
+void SetAsideFolder::require_stand_in() const {
+  if (is_back_already()) throw Error(in_quotes(folder_.string()) + " was moved back by another program");
+}
+
 void SetAsideFolder::make_stand_in() {
   std::error_code error;
   fs::create_directories(folder_, error);
@@ -154,9 +164,22 @@ bool SetAsideFolder::is_back_already() const {
 }
 
 void SetAsideFolder::empty_again() {
-  if (is_back_already()) throw Error(in_quotes(folder_.string()) + " was moved back by another program");
+  require_stand_in();
   remove_tree(folder_);
+  remove_tree(taken_stand_in(folder_));
   make_stand_in();
+}
+
+void SetAsideFolder::take_stand_in_away() {
+  require_stand_in();
+  move(folder_, taken_stand_in(folder_));
+  make_stand_in();
+}
+
+void SetAsideFolder::bring_stand_in_back() {
+  require_stand_in();
+  remove_tree(folder_);
+  move(taken_stand_in(folder_), folder_);
 }
 
 void SetAsideFolder::put_back() {
@@ -168,6 +191,7 @@ void SetAsideFolder::put_back() {
     return;
   }
   remove_tree(folder_);
+  remove_tree(taken_stand_in(folder_));
   if (!existed_) return;
   // Something may still be writing to it.
   if (fs::exists(folder_)) move(folder_, free_name_beside(folder_, "headroom-left"));

@@ -28,11 +28,16 @@ class SetAsideFolder {
   const std::filesystem::path& aside() const { return aside_; }
   /// Makes the stand-in empty again. Throws Error.
   void empty_again();
+  /// Moves the stand-in away as well, and puts an empty one in its place. Throws Error.
+  void take_stand_in_away();
+  /// Moves it back, in place of the empty one and what is in that by now. Throws Error.
+  void bring_stand_in_back();
   /// Throws Error when the folder could not be moved back, saying where it is.
   void put_back();
 
  private:
   void make_stand_in();
+  void require_stand_in() const;
   /// Whether somebody else has moved the folder back: then nothing there is ours to remove.
   bool is_back_already() const;
 

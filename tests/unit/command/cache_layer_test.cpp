@@ -47,7 +47,7 @@ class Layer : public testing::Test {
   fs::path cache_ = folder_.path() / "home/cache";
 };
 
-TEST_F(Layer, PartsOfInductorAreMadeColdOneByOneAlsoThoseBelowTheTemporaryFolder) {
+TEST_F(Layer, PartsOfInductorAreTakenAwayOneByOneAlsoThoseBelowTheTemporaryFolder) {
   const fs::path temporary = folder_.path() / "tmp";
   const fs::path headers = temporary / "torchinductor_me/precompiled_headers";
   const auto layer = open_layer(parse_layer("inductor"), folder_.path(), temporary, journal_);
@@ -55,34 +55,65 @@ TEST_F(Layer, PartsOfInductorAreMadeColdOneByOneAlsoThoseBelowTheTemporaryFolder
   fs::create_directories(headers);
   write(headers / "big.gch");
   write(temporary / "torchinductor_me/other");
-  for (const char* part : {"fxgraph", "aotautograd", "ab"}) {
-    fs::create_directory(layer->folder() / part);
+  for (const char* part : {"fxgraph", "aotautograd", "ab", "triton/0", "cache"}) {
+    fs::create_directories(layer->folder() / part);
     write(layer->folder() / part / "x");
   }
-  EXPECT_EQ(layer->content().files, 4U);  // of those below TMPDIR the header alone is the layer's
-  EXPECT_THAT(layer->parts(), testing::ElementsAre("inductor.fx_graph", "inductor.aot_autograd",
-                                                   "inductor.headers", "inductor.code"));
-  layer->clear_part(2);
-  EXPECT_FALSE(fs::exists(headers));
-  EXPECT_EQ(layer->content().files, 3U);
-  layer->clear_part(3);
-  EXPECT_FALSE(fs::exists(layer->folder() / "ab"));
-  EXPECT_TRUE(fs::exists(layer->folder() / "fxgraph/x"));
-  layer->clear_part(0);
-  EXPECT_FALSE(fs::exists(layer->folder() / "fxgraph"));
-  EXPECT_TRUE(fs::exists(layer->folder() / "aotautograd/x"));
-  EXPECT_EQ(layer->damage(), "");
+  write(layer->folder() / "ab/y.best_config");
+  EXPECT_EQ(layer->content().files, 7U);  // of those below TMPDIR the header alone is the layer's
+  const std::vector<std::string> names = layer->parts();
+  EXPECT_THAT(names, testing::ElementsAre("inductor.fx_graph", "inductor.aot_autograd", "inductor.headers",
+                                          "inductor.triton", "inductor.autotune", "inductor.code"));
+  const std::vector<std::vector<fs::path>> files{
+      {layer->folder() / "fxgraph/x"},
+      {layer->folder() / "aotautograd/x"},
+      {headers / "big.gch"},
+      {layer->folder() / "triton/0/x"},
+      {layer->folder() / "cache/x", layer->folder() / "ab/y.best_config"},
+      {layer->folder() / "ab/x"}};
+  const auto count = [](const std::vector<fs::path>& all) {
+    return std::ranges::count_if(all, [](const fs::path& file) { return fs::exists(file); });
+  };
+  for (std::size_t part = 0; part < names.size(); ++part) {
+    SCOPED_TRACE(names[part]);
+    EXPECT_EQ(layer->part_content(part).files, files[part].size());
+    layer->take_away(part);
+    for (std::size_t other = 0; other < names.size(); ++other)
+      EXPECT_EQ(count(files[other]), other == part ? 0 : std::ssize(files[other])) << names[other];
+    EXPECT_TRUE(fs::exists(temporary / "torchinductor_me/other"));
+    EXPECT_EQ(layer->damage(), "");
+    layer->bring_back(part);
+    EXPECT_EQ(layer->content().files, 7U);
+  }
+  const LayerSpec spec = parse_layer("inductor");
+  const LeftOver left = left_over(temporary, {&spec, 1});
+  EXPECT_EQ(left.content.files, 1U);
+  EXPECT_EQ(left.where, "torchinductor_me");
 }
 
-TEST_F(Layer, WithoutPartsAllOfALayerIsOne) {
-  const auto layer = open_layer(parse_layer("jax"), folder_.path(), folder_.path() / "tmp", journal_);
-  layer->clear();
-  write(layer->folder() / "a");
-  const fs::path folder = layer->folder();
-  EXPECT_THAT(layer->parts(), testing::ElementsAre("jax"));
-  layer->clear_part(0);
-  EXPECT_EQ(layer->folder(), folder);
-  EXPECT_EQ(layer->content().files, 0U);
+TEST_F(Layer, WhatIsBroughtBackIsAsItWasAndNothingElseIsThere) {
+  for (const std::string& name : {std::string("jax"), "folder:" + cache_.string()}) {
+    SCOPED_TRACE(name);
+    const auto layer = open_layer(parse_layer(name), folder_.path(), folder_.path() / "tmp", journal_);
+    layer->clear();
+    const fs::path folder = layer->folder();
+    fs::create_directory(folder / "sub");
+    write_file_atomically(folder / "sub/a", "as it was");
+    const auto time = fs::last_write_time(folder / "sub/a");
+    EXPECT_THAT(layer->parts(), testing::ElementsAre(name));
+    layer->take_away(0);
+    EXPECT_EQ(layer->folder(), folder);
+    EXPECT_EQ(layer->content().files, 0U);
+    fs::create_directories(folder / "sub");
+    write_file_atomically(folder / "sub/a", "made again");
+    write(folder / "new");
+    layer->bring_back(0);
+    EXPECT_EQ(read_file(folder / "sub/a"), "as it was");
+    EXPECT_EQ(fs::last_write_time(folder / "sub/a"), time);
+    EXPECT_FALSE(fs::exists(folder / "new"));
+  }
+  EXPECT_TRUE(fs::exists(cache_ / "deep/old"));
+  EXPECT_FALSE(fs::exists(folder_.path() / "home/.cache.headroom-warm"));
 }
 
 TEST_F(Layer, FreshFoldersAreNewAndEmptyEachTime) {
@@ -112,7 +143,8 @@ TEST_F(Layer, FreshFoldersAreNewAndEmptyEachTime) {
 TEST_F(Layer, AFolderIsSetAsideAndPutBack) {
   fs::permissions(cache_, fs::perms::owner_all);
   {
-    const auto layer = open_layer(parse_layer("folder:" + cache_.string()), folder_.path(), folder_.path() / "tmp", journal_);
+    const auto layer = open_layer(parse_layer("folder:" + cache_.string()), folder_.path(),
+                                  folder_.path() / "tmp", journal_);
     EXPECT_EQ(fs::status(cache_).permissions(), fs::perms::owner_all);
     EXPECT_EQ(layer->content().files, 0U);
     write(cache_ / "new");
@@ -214,7 +246,8 @@ TEST_F(Layer, PagesOfAFileLeaveThePageCache) {
   ASSERT_EQ(::statfs(folder_.path().c_str(), &system), 0);
   const fs::path file = folder_.path() / "data";
   write_file_atomically(file, std::string(1 << 20, 'x'));
-  const auto layer = open_layer(parse_layer("pages:" + file.string()), folder_.path(), folder_.path() / "tmp", journal_);
+  const auto layer =
+      open_layer(parse_layer("pages:" + file.string()), folder_.path(), folder_.path() / "tmp", journal_);
   read_file(file);
   EXPECT_EQ(layer->content().bytes, 1U << 20);
   layer->clear();
@@ -231,7 +264,8 @@ TEST_F(Layer, PagesOfAFileLeaveThePageCache) {
 TEST_F(Layer, PagesOfAFolderAreThoseOfItsFiles) {
   write(cache_ / "a");
   EXPECT_EQ(resident_pages_of(cache_).files, 2U);
-  EXPECT_THROW(open_layer(parse_layer("pages:" + (cache_ / "none").string()), folder_.path(), folder_.path() / "tmp", journal_),
+  EXPECT_THROW(open_layer(parse_layer("pages:" + (cache_ / "none").string()), folder_.path(),
+                          folder_.path() / "tmp", journal_),
                Error);
   EXPECT_GT(all_cached_bytes(), 0U);
 }
