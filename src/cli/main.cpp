@@ -6,6 +6,7 @@
 
 #include "cli/man_page.h"
 #include "cli/shared/command.h"
+#include "cli/shared/say.h"
 #include "cli/shared/standard_streams.h"
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
@@ -70,7 +71,7 @@ int main(int argc, char** argv) {
   try {
     return static_cast<int>(headroom::cli::after_output(headroom::cli::run_chosen({argv + 1, argv + argc})));
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "headroom: %s\n", error.what());
+    headroom::cli::say_sentence(error.what());
     return static_cast<int>(headroom::ExitCode::kCannot);
   }
 }

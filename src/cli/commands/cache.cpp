@@ -13,6 +13,7 @@
 #include "cli/shared/interrupt.h"
 #include "cli/shared/print_table.h"
 #include "cli/shared/record_files.h"
+#include "cli/shared/say.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/text.h"
@@ -32,7 +33,7 @@ std::filesystem::path journal_folder() {
 
 void recover() {
   for (const std::string& told : recover_set_aside(journal_folder())) {
-    std::fprintf(stderr, "headroom: %s\n", told.c_str());
+    say_sentence(told);
   }
 }
 
@@ -83,8 +84,8 @@ class ProgressLine {
  public:
   void draw(const CacheStep& step) {
     if (!is_terminal_) return;
-    std::fprintf(stderr, "\r\033[K[%zu/%zu] %s, %s", step.pair, step.pairs, step.model.c_str(),
-                 step.phase.c_str());
+    std::fprintf(stderr, "\r\033[K[%zu/%zu] %s, %s", step.pair, step.pairs, visible(step.model).c_str(),
+                 visible(step.phase).c_str());
     std::fflush(stderr);
   }
   ~ProgressLine() {
@@ -137,7 +138,7 @@ ExitCode measure(const Arguments& arguments, const CacheOptions& options) {
   const std::vector<Record> records = cache_records(request, run, environment);
   // Records on standard output are for a program to read: the table makes way.
   std::FILE* out = outputs.uses_stdout() ? stderr : stdout;
-  std::fputs(cache_report(request, run, terminal_width(out)).c_str(), out);
+  print_text(cache_report(request, run, terminal_width(out)), out);
   outputs.finish(records);
   append_to_history(records, options.store);
   if (run.interrupted) return tell_interrupted();
@@ -152,7 +153,7 @@ ExitCode cache(const Arguments& arguments) {
   const CacheOptions options = parse_cache_options(arguments);
   if (options.done) return *options.done;
   if (!options.ignored.empty()) {
-    std::fprintf(stderr, "headroom: not known here and ignored: %s\n", join(options.ignored, " ").c_str());
+    say("not known here and ignored: {}", join(options.ignored, " "));
   }
   recover();
   if (options.recover && options.suite.empty() && options.command.empty()) return ExitCode::kFine;

@@ -6,6 +6,7 @@
 
 #include "cli/commands/completion_candidates.h"
 #include "cli/shared/option_table.h"
+#include "cli/shared/say.h"
 #include "headroom/base/text.h"
 
 namespace headroom::cli {
@@ -43,7 +44,7 @@ ExitCode completion(const Arguments& arguments) {
   table.footer(kExamples);
   table.add_option("SHELL", shell, "bash, zsh or fish").required();
   if (const auto done = parse_arguments(table, arguments)) return *done;
-  std::fputs(completion_script(shell).c_str(), stdout);
+  print_text(completion_script(shell), stdout);
   return ExitCode::kFine;
 }
 

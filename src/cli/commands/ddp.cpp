@@ -14,6 +14,7 @@
 #include "cli/shared/known_runners.h"
 #include "cli/shared/rank_job.h"
 #include "cli/shared/rank_measurement.h"
+#include "cli/shared/say.h"
 #include "headroom/base/files.h"
 #include "headroom/ranks/collectives/collectives_records.h"
 #include "headroom/ranks/ddp/ddp_records.h"
@@ -116,9 +117,7 @@ class DdpMeasurement final : public RankMeasurement {
   void report_more(std::FILE* /*out*/, std::size_t /*width*/) override {
     if (options_.report == "-") std::fputs(seed_report().c_str(), stdout);
     if (options_.sweep.trace.empty()) return;
-    std::fprintf(stderr,
-                 "headroom: traces are in %s; headroom trace FOLDER reads those of a folder as one job\n",
-                 options_.sweep.trace.c_str());
+    say("traces are in {}; headroom trace FOLDER reads those of a folder as one job", options_.sweep.trace);
   }
 
   ExitCode verdict() const override {

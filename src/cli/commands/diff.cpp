@@ -14,6 +14,7 @@
 #include "cli/shared/diff_operand.h"
 #include "cli/shared/print_table.h"
 #include "cli/shared/run_spreads.h"
+#include "cli/shared/say.h"
 #include "headroom/base/error.h"
 #include "headroom/base/file_writer.h"
 #include "headroom/base/files.h"
@@ -29,7 +30,7 @@ namespace headroom::cli {
 namespace {
 
 void print(std::string_view text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);
+  print_text(text, stdout);
 }
 
 /// One operand, ready to be matched.
@@ -42,7 +43,7 @@ struct Side {
 Side read_side(const std::string& operand, const DiffOptions& options) {
   Side side{operand, {}, {}};
   OperandRecords found = records_of_operand(operand, options.store);
-  for (const std::string& warning : found.warnings) std::fprintf(stderr, "headroom: %s\n", warning.c_str());
+  for (const std::string& warning : found.warnings) say_sentence(warning);
   for (const Record& record : found.records) {
     if (std::ranges::find(side.metrics, record.metric.name) == side.metrics.end()) {
       side.metrics.push_back(record.metric.name);
@@ -50,8 +51,7 @@ Side read_side(const std::string& operand, const DiffOptions& options) {
   }
   JoinedRecords joined =
       with_context(operand, [&] { return join_duplicates(selected(std::move(found.records), options)); });
-  for (const std::string& note : joined.notes)
-    std::fprintf(stderr, "headroom: %s: %s\n", operand.c_str(), note.c_str());
+  for (const std::string& note : joined.notes) say("{}: {}", operand, note);
   side.records = std::move(joined.records);
   // What the kernel said about each sample is most of what large records weigh, and seldom of interest.
   for (Record& record : side.records) {
@@ -133,7 +133,7 @@ DiffReport make_report(const Side& baseline, const std::vector<Side>& tests, con
   if (!options.confirm.empty()) {
     for (const std::string& sentence :
          confirm_regressions(report.comparisons, options.judge, options.confirm)) {
-      std::fprintf(stderr, "headroom: %s\n", sentence.c_str());
+      say_sentence(sentence);
     }
   }
   judge_tails(report.comparisons, options.tails, options.judge.alpha);
@@ -147,7 +147,7 @@ void say_why_nothing_was_compared(const DiffReport& report) {
       std::ranges::find_if(report.comparisons, [](const Comparison& c) { return !c.problem.empty(); });
   const std::string why =
       first == report.comparisons.end() ? "" : ": " + case_name(*first->baseline) + ": " + first->problem;
-  std::fprintf(stderr, "headroom: gate: %s%s\n", report.gate->sentence.c_str(), why.c_str());
+  say("gate: {}{}", report.gate->sentence, why);
 }
 
 void print_report(const DiffReport& report, bool markdown) {

@@ -8,6 +8,7 @@
 #include "cli/commands/dispatch_options.h"
 #include "cli/shared/rank_job.h"
 #include "cli/shared/rank_measurement.h"
+#include "cli/shared/say.h"
 #include "headroom/base/files.h"
 #include "headroom/ranks/dispatch/dispatch_expectations.h"
 #include "headroom/ranks/dispatch/dispatch_records.h"
@@ -65,7 +66,7 @@ class DispatchMeasurement final : public RankMeasurement {
 
   void report_more(std::FILE* out, std::size_t width) override {
     verdicts_ = judge_expectations(expectations_, records());
-    if (!verdicts_.empty()) std::fprintf(out, "\n%s", expectation_report(verdicts_, width).c_str());
+    if (!verdicts_.empty()) print_text(fmt::format("\n{}", expectation_report(verdicts_, width)), out);
   }
 
   ExitCode verdict() const override {
@@ -74,7 +75,7 @@ class DispatchMeasurement final : public RankMeasurement {
     if (options_.update_expect) {
       write_file_atomically(options_.expect,
                             dispatch_expectations_toml(updated_expectations(expectations_, records())));
-      std::fprintf(stderr, "headroom: expectations written to %s\n", options_.expect.c_str());
+      say("expectations written to {}", options_.expect);
       return ExitCode::kFine;
     }
     const auto any = [&](ExpectationVerdict::Kind kind) {

@@ -13,6 +13,7 @@
 #include "cli/commands/history_transfer.h"
 #include "cli/shared/option_table.h"
 #include "cli/shared/print_table.h"
+#include "cli/shared/say.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/glob.h"
@@ -116,7 +117,7 @@ std::vector<SeriesStory> stories_of(Store& store, const std::vector<StoredSeries
 ExitCode answer(const std::vector<SeriesStory>& stories, const HistoryOptions& options, std::FILE* stream) {
   if (!options.newest) return ExitCode::kFine;
   const RegressionAnswer answer = regression_answer(stories, static_cast<std::size_t>(*options.newest));
-  std::fprintf(stream, "\n%s\n", answer.sentence.c_str());
+  print_text(fmt::format("\n{}\n", answer.sentence), stream);
   return answer.exit;
 }
 
@@ -128,9 +129,9 @@ ExitCode show_overview(Store& store, const HistoryOptions& options) {
                {{"store", store.name()}, {"runs", runs_json(runs)}, {"series", series_list_json(stories)}});
     if (options.json == "-") return answer(stories, options, stderr);
   }
-  std::printf("%s\n%s\n\nthe last runs\n", store.name().c_str(), changes_sentence(stories).c_str());
+  print_text(fmt::format("{}\n{}\n\nthe last runs\n", store.name(), changes_sentence(stories)), stdout);
   print_table(runs_table(runs), stdout);
-  std::fputs("\nseries\n", stdout);
+  print_text("\nseries\n", stdout);
   print_table(series_table(stories), stdout);
   return answer(stories, options, stdout);
 }
@@ -141,7 +142,7 @@ ExitCode show_series(Store& store, const HistoryOptions& options) {
   const bool listed = chosen.size() > kShownAtOnce && !options.all && options.json.empty();
   const std::vector<SeriesStory> stories = stories_of(store, chosen, options, !listed);
   if (listed) {
-    std::printf("%s\n", changes_sentence(stories).c_str());
+    print_text(changes_sentence(stories) + "\n", stdout);
     print_table(series_table(stories), stdout);
     std::printf("%zu series fit; name more of one, or give --series N, or --all for each with its plot\n",
                 chosen.size());
@@ -154,7 +155,7 @@ ExitCode show_series(Store& store, const HistoryOptions& options) {
     if (options.json != "-") text += (text.empty() ? "" : "\n") + series_text(story, terminal_width(stdout));
   }
   if (!options.json.empty()) write_json(options.json, {{"store", store.name()}, {"series", std::move(list)}});
-  std::fputs(text.c_str(), stdout);
+  print_text(text, stdout);
   return answer(stories, options, options.json == "-" ? stderr : stdout);
 }
 

@@ -11,6 +11,7 @@
 
 #include "cli/shared/option_table.h"
 #include "cli/shared/result_folder.h"
+#include "cli/shared/say.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/text.h"
@@ -70,15 +71,14 @@ std::vector<FileResults> results_of(const std::string& operand) {
   std::error_code error;
   if (!std::filesystem::is_directory(operand, error)) return {{operand, read_records(operand)}};
   FolderResults results = results_in_folder(operand);
-  for (const std::string& warning : results.warnings) std::fprintf(stderr, "headroom: %s\n", warning.c_str());
+  for (const std::string& warning : results.warnings) say_sentence(warning);
   return std::move(results.files);
 }
 
 void append_runs(FileResults file, std::vector<std::vector<Record>>& runs) {
   for (std::vector<Record>& run : runs_of(std::move(file.records))) {
     if (give_time(run, file.path)) {
-      std::fprintf(stderr, "headroom: %s does not say when it was measured; the time of the file is taken\n",
-                   file.path.c_str());
+      say("{} does not say when it was measured; the time of the file is taken", file.path.string());
     }
     runs.push_back(std::move(run));
   }
@@ -144,9 +144,8 @@ ExitCode history_export(const Arguments& arguments) {
     for (Record& record : store->records(run)) records.push_back(std::move(record));
   }
   write_file_atomically(file, to_json_text(records));
-  std::fputs(fmt::format("{} of {} written to {}\n", counted(records.size(), "result"),
-                         counted(runs.size(), "run"), file)
-                 .c_str(),
+  print_text(fmt::format("{} of {} written to {}\n", counted(records.size(), "result"),
+                         counted(runs.size(), "run"), file),
              stderr);
   return ExitCode::kFine;
 }
@@ -177,9 +176,8 @@ ExitCode history_import(const Arguments& arguments) {
   const auto store = open_store(place);
   std::size_t added = 0;
   for (const std::vector<Record>& run : runs) added += store->append_if_new(run).has_value() ? 1 : 0;
-  std::fputs(fmt::format("{} added to {}, {} already there\n", counted(added, "run"), store->name(),
-                         runs.size() - added)
-                 .c_str(),
+  print_text(fmt::format("{} added to {}, {} already there\n", counted(added, "run"), store->name(),
+                         runs.size() - added),
              stdout);
   return ExitCode::kFine;
 }
@@ -209,9 +207,8 @@ ExitCode history_prune(const Arguments& arguments) {
   open_store(place, StoreAccess::kRead);
   const auto store = open_store(place);
   const PruneResult result = store->prune(rule);
-  std::fputs(fmt::format("{} removed from {}, and {} with nothing left\n", counted(result.records, "result"),
-                         store->name(), counted(result.runs, "run"))
-                 .c_str(),
+  print_text(fmt::format("{} removed from {}, and {} with nothing left\n", counted(result.records, "result"),
+                         store->name(), counted(result.runs, "run")),
              stdout);
   return ExitCode::kFine;
 }

@@ -16,6 +16,7 @@
 #include "cli/shared/machine_sweep.h"
 #include "cli/shared/option_table.h"
 #include "cli/shared/print_table.h"
+#include "cli/shared/say.h"
 #include "cli/shared/terminal_progress.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
@@ -111,10 +112,10 @@ ExitCode show(const MachineOptions& options, const Arguments& arguments) {
   std::FILE* const shown = json_alone ? stderr : stdout;
   if (!json.empty()) require_writable(json);
   const std::string fingerprint = machine_fingerprint();
-  std::fputs(topology_text(read_topology(), fingerprint).c_str(), shown);
+  print_text(topology_text(read_topology(), fingerprint), shown);
   const std::atomic<bool>& interrupted = interrupt_flag();
   const MachineDevices devices = find_devices(interrupted);
-  std::fputs(devices_text(devices).c_str(), shown);
+  print_text(devices_text(devices), shown);
   if (options.topology_only) return ExitCode::kFine;
 
   const std::filesystem::path path = stored_sweep(fingerprint);
@@ -130,12 +131,12 @@ ExitCode show(const MachineOptions& options, const Arguments& arguments) {
   }
   if (!json.empty()) write_records(json, format_named("headroom-json"), records);
   const std::string gpu = devices.devices.empty() ? "" : devices.devices.front().name;
-  std::fputs(sweep_text(sweep_points(records), gpu, terminal_width(shown)).c_str(), shown);
+  print_text(sweep_text(sweep_points(records), gpu, terminal_width(shown)), shown);
   if (interrupted) {
-    std::fputs("headroom: interrupted; what was stored before is kept\n", stderr);
+    say("interrupted; what was stored before is kept");
     return ExitCode::kInterrupted;
   }
-  if (!options.stored) std::fprintf(shown, "\nstored in %s\n", path.c_str());
+  if (!options.stored) print_text(fmt::format("\nstored in {}\n", path.string()), shown);
   return ExitCode::kFine;
 }
 
@@ -148,7 +149,7 @@ ExitCode machine(const Arguments& arguments) {
   try {
     return show(options, arguments);
   } catch (const Interrupted&) {
-    std::fputs("headroom: interrupted before anything was measured\n", stderr);
+    say("interrupted before anything was measured");
     return ExitCode::kInterrupted;
   }
 }

@@ -10,6 +10,7 @@
 #include "cli/shared/machine_sweep.h"
 #include "cli/shared/option_table.h"
 #include "cli/shared/print_table.h"
+#include "cli/shared/say.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/json.h"
@@ -55,7 +56,7 @@ std::string fingerprint_of(const std::vector<Record>& records, const std::string
 
 std::vector<Record> records_of(const std::string& operand, const std::string& store) {
   OperandRecords found = records_of_operand(operand, store);
-  for (const std::string& warning : found.warnings) std::fprintf(stderr, "headroom: %s\n", warning.c_str());
+  for (const std::string& warning : found.warnings) say_sentence(warning);
   return std::move(found.records);
 }
 
@@ -105,7 +106,7 @@ ExitCode show(const RooflineOptions& options) {
     write_file_atomically(options.json == "-" ? "/dev/stdout" : options.json,
                           dump_json_pretty(roofline_json(roofline)) + "\n");
   }
-  if (options.json != "-") std::fputs(roofline_text(roofline, terminal_width(stdout)).c_str(), stdout);
+  if (options.json != "-") print_text(roofline_text(roofline, terminal_width(stdout)), stdout);
   return ExitCode::kFine;
 }
 

@@ -21,6 +21,7 @@
 #include "cli/shared/print_table.h"
 #include "cli/shared/record_files.h"
 #include "cli/shared/run_spreads.h"
+#include "cli/shared/say.h"
 #include "cli/shared/terminal_progress.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
@@ -93,10 +94,8 @@ bool tell_miscounted(const std::vector<Record>& records) {
   const auto count = std::ranges::count_if(
       records, [](const Record& record) { return record.metric.headline && is_miscounted(record); });
   if (count == 0) return false;
-  std::fprintf(
-      stderr,
-      "headroom: %zd result%s above what this machine can do: the bytes or FLOPs that are declared are not "
-      "those of the program; neither ranked nor averaged\n",
+  say("{} result{} above what this machine can do: the bytes or FLOPs that are declared are not those of the "
+      "program; neither ranked nor averaged",
       count, count == 1 ? " lies" : "s lie");
   return true;
 }
@@ -118,18 +117,14 @@ ExitCode exit_code_of(const std::vector<Record>& records, bool fail_below_target
 ExitCode store_run_spreads(const std::vector<Record>& records) {
   const RunSpreads spreads = spreads_of(records, "");
   if (spreads.empty()) {
-    std::fputs("headroom: nothing was stored: no quantity was measured in two runs\n", stderr);
+    say("nothing was stored: no quantity was measured in two runs");
     return ExitCode::kInconclusive;
   }
   std::vector<double> shares;
   for (const auto& [name, known] : spreads) shares.push_back(known.values->log_sd);
   const std::string path = store_spreads(records.front().environment->fingerprint, spreads);
-  std::fprintf(
-      stderr,
-      "headroom: runs of the same lie %s apart (standard deviation; median of %zu quantities, at most %s); "
-      "stored in %s\n",
-      format_percent(median(shares)).c_str(), spreads.size(),
-      format_percent(std::ranges::max(shares)).c_str(), path.c_str());
+  say("runs of the same lie {} apart (standard deviation; median of {} quantities, at most {}); stored in {}",
+      format_percent(median(shares)), spreads.size(), format_percent(std::ranges::max(shares)), path);
   return ExitCode::kFine;
 }
 
@@ -138,8 +133,7 @@ void tell_missing_limits(const SessionRequest& request) {
   if (!request.limits) return;
   std::vector<std::string> runners;
   for (const RunnerCommand& command : request.runners) runners.push_back(command.path);
-  for (const std::string& sentence : missing_limits_of(runners))
-    std::fprintf(stderr, "headroom: %s\n", sentence.c_str());
+  for (const std::string& sentence : missing_limits_of(runners)) say_sentence(sentence);
 }
 
 /// Of several runners that are compared the first backend of each experiment is measured: says which others
@@ -157,10 +151,8 @@ void tell_left_out_backends(const SessionRequest& request, const std::vector<Gro
     }
   }
   if (left_out.empty()) return;
-  std::fprintf(stderr,
-               "headroom: only the first backend of each experiment; --backend takes others (%s), "
-               "--all-backends all\n",
-               join(std::vector<std::string>(left_out.begin(), left_out.end()), ", ").c_str());
+  say("only the first backend of each experiment; --backend takes others ({}), --all-backends all",
+      join(std::vector<std::string>(left_out.begin(), left_out.end()), ", "));
 }
 
 /// `--calibrate-noise`: the whole run several times, one after the other, each with runners of its own.
@@ -169,7 +161,7 @@ ExitCode calibrate(const Arguments& arguments, const RunOptions& options,
   constexpr int kRuns = 5;
   std::vector<Record> all;
   for (int run = 1; run <= kRuns && !interrupted; ++run) {
-    std::fprintf(stderr, "headroom: run %d of %d\n", run, kRuns);
+    say("run {} of {}", run, kRuns);
     const auto environment = environment_of(arguments, options);
     TunedVariants tuned(environment->fingerprint, false);
     SessionRequest request = options.request;
@@ -195,8 +187,8 @@ ExitCode measure(const Arguments& arguments, const RunOptions& options,
   SessionRequest request = options.request;
   request.tuning = &tuned;
   Session session(std::move(request), environment, interrupted);
-  for (const std::string& reason : session.left_out())
-    std::fprintf(stderr, "headroom: without %s\n", reason.c_str());
+  for (const std::string& reason : session.left_out()) say("without {}", reason);
+  for (const std::string& reason : session.unfit()) say("{}; the others are measured without it", reason);
   if (options.list) {
     list(session.offers(), options.json);
     return ExitCode::kFine;
@@ -211,8 +203,7 @@ ExitCode measure(const Arguments& arguments, const RunOptions& options,
   std::string lost;
   {
     TerminalProgress progress([&](std::vector<Record> finished) {
-      for (const std::string& problem : append_utilization(finished))
-        std::fprintf(stderr, "headroom: %s\n", problem.c_str());
+      for (const std::string& problem : append_utilization(finished)) say_sentence(problem);
       apply_targets(finished, targets);
       note_busy(finished, busy);
       std::ranges::move(finished, std::back_inserter(records));
@@ -232,7 +223,8 @@ ExitCode measure(const Arguments& arguments, const RunOptions& options,
     append_to_history(records, options.store);
   }
   if (!lost.empty()) throw Error(lost);
-  return interrupted ? tell_interrupted() : exit_code_of(records, options.fail_below_target);
+  if (interrupted) return tell_interrupted();
+  return session.unfit().empty() ? exit_code_of(records, options.fail_below_target) : ExitCode::kCannot;
 }
 
 }  // namespace
@@ -245,7 +237,7 @@ ExitCode run(const Arguments& arguments) {
     const bool calibrates = options.calibrate_noise && !options.list;
     return (calibrates ? calibrate : measure)(arguments, options, interrupt_flag());
   } catch (const Interrupted&) {
-    std::fputs("headroom: interrupted before anything was measured\n", stderr);
+    say("interrupted before anything was measured");
     return ExitCode::kInterrupted;
   }
 }

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <set>
 
+#include "cli/shared/say.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/text.h"
@@ -42,12 +43,11 @@ void report_traces(const std::string& folder, const std::vector<Record>& records
     if (untraced == extra.end()) continue;
     const std::string what = "no trace of " + case_name(record) + " by " + record.model.backend + " [" +
                              record.runner + "]: " + untraced->second;
-    if (said.insert(what).second) std::fprintf(stderr, "headroom: %s\n", what.c_str());
+    if (said.insert(what).second) say_sentence(what);
   }
   if (files.empty()) return;
-  std::fprintf(stderr, "headroom: %zu trace%s in %s; for example: headroom trace %s %s\n", files.size(),
-               files.size() == 1 ? "" : "s", folder.c_str(), of_gpu.empty() ? "ops" : "kernels",
-               in_quotes(of_gpu.empty() ? *files.begin() : of_gpu).c_str());
+  say("{} trace{} in {}; for example: headroom trace {} {}", files.size(), files.size() == 1 ? "" : "s",
+      folder, of_gpu.empty() ? "ops" : "kernels", in_quotes(of_gpu.empty() ? *files.begin() : of_gpu));
 }
 
 }  // namespace headroom::cli

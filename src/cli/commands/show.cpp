@@ -9,6 +9,7 @@
 #include "cli/shared/print_run_tables.h"
 #include "cli/shared/record_files.h"
 #include "cli/shared/record_options.h"
+#include "cli/shared/say.h"
 #include "headroom/history/store.h"
 
 namespace headroom::cli {
@@ -41,7 +42,7 @@ ExitCode show(const Arguments& arguments) {
   std::vector<Record> records;
   for (const std::string& operand : operands) {
     OperandRecords found = records_of_operand(operand, store);
-    for (const std::string& warning : found.warnings) std::fprintf(stderr, "headroom: %s\n", warning.c_str());
+    for (const std::string& warning : found.warnings) say_sentence(warning);
     std::ranges::move(found.records, std::back_inserter(records));
   }
   if (!files.uses_stdout()) print_run_tables(records, markdown, stdout);

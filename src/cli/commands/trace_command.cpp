@@ -14,6 +14,7 @@
 #include "cli/commands/trace_progress.h"
 #include "cli/commands/trace_warnings.h"
 #include "cli/shared/interrupt.h"
+#include "cli/shared/say.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/trace/columns/rank_numbers.h"
@@ -57,7 +58,7 @@ void sort_as(const Paths& files, std::vector<FileAnalysis>& analyses) {
 bool drop_failures(std::vector<FileAnalysis>& analyses) {
   std::set<std::string> said;
   for (const FileAnalysis& analysis : analyses) {
-    if (!analysis.error.empty() && said.insert(analysis.error).second) warn(analysis.error);
+    if (!analysis.error.empty() && said.insert(analysis.error).second) say_sentence(analysis.error);
   }
   return std::erase_if(analyses, [](const FileAnalysis& analysis) { return !analysis.error.empty(); }) > 0;
 }
@@ -75,7 +76,7 @@ TraceReport report_of(std::vector<FileAnalysis> analyses, const Paths& files, co
     return report;
   }
   const trace::RankNumbers numbers = trace::rank_numbers(report.files);
-  for (const std::string& note : numbers.notes) warn(note);
+  for (const std::string& note : numbers.notes) say_sentence(note);
   for (std::size_t i = 0; i < analyses.size(); ++i) {
     report.ranks.push_back({report.files[i].source, numbers.ranks[i], std::move(analyses[i].result)});
   }
@@ -110,11 +111,11 @@ ExitCode analyze_traces(const TraceOptions& options, const TraceCrew& crew) {
     throw Error("--pytorch-compat answers for one trace: give one file");
   std::vector<FileAnalysis> analyses = analyze_share(files.paths, options, crew);
   if (interrupt_flag()) {
-    if (crew.index == 0) std::fputs("headroom: interrupted; nothing was written\n", stderr);
+    if (crew.index == 0) say("interrupted; nothing was written");
     return ExitCode::kInterrupted;
   }
   if (crew.index != 0) return ExitCode::kFine;
-  for (const std::string& note : files.notes) warn(note);
+  for (const std::string& note : files.notes) say_sentence(note);
   sort_as(files.paths, analyses);
   const bool any_failed = drop_failures(analyses);
   if (analyses.empty()) return ExitCode::kCannot;

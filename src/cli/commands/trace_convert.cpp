@@ -9,6 +9,7 @@
 #include "cli/commands/trace_warnings.h"
 #include "cli/shared/interrupt.h"
 #include "cli/shared/option_table.h"
+#include "cli/shared/say.h"
 #include "headroom/base/error.h"
 #include "headroom/base/file_writer.h"
 #include "headroom/trace/readers/convert.h"
@@ -72,8 +73,8 @@ ExitCode convert(const ConvertOptions& options) {
   if (interrupt_flag()) throw Error("interrupted");
   file.finish();
   warn_of_problems({done.facts});
-  warn(fmt::format("{} of {} events written to {}", done.events_written, done.facts.events_seen,
-                   out == "/dev/stdout" ? "standard output" : out.string()));
+  say_sentence(fmt::format("{} of {} events written to {}", done.events_written, done.facts.events_seen,
+                           out == "/dev/stdout" ? "standard output" : out.string()));
   return ExitCode::kFine;
 }
 
@@ -97,7 +98,7 @@ ExitCode trace_convert(const Arguments& arguments) {
     return convert(options);
   } catch (const Error&) {
     if (!interrupt_flag()) throw;
-    warn("interrupted; nothing was written");
+    say_sentence("interrupted; nothing was written");
     return ExitCode::kInterrupted;
   }
 }

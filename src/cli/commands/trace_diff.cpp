@@ -10,6 +10,7 @@
 #include "cli/commands/trace_warnings.h"
 #include "cli/shared/interrupt.h"
 #include "cli/shared/option_table.h"
+#include "cli/shared/say.h"
 #include "headroom/base/error.h"
 #include "headroom/trace/report/trace_diff.h"
 
@@ -89,7 +90,7 @@ Side read_side(const std::string& operand, const TraceDiffOptions& options,
                                         });
   for (const std::string& error : errors) {
     if (error.empty() || interrupt_flag()) continue;
-    warn(error);
+    say_sentence(error);
     side.any_failed = true;
   }
   return side;
@@ -108,7 +109,7 @@ ExitCode trace_diff(const Arguments& arguments) {
   const Side before = read_side(options->operands[0], *options, report.files);
   const Side after = read_side(options->operands[1], *options, report.files);
   if (interrupt_flag()) {
-    warn("interrupted; nothing was written");
+    say_sentence("interrupted; nothing was written");
     return ExitCode::kInterrupted;
   }
   if (before.profile.traces == 0 || after.profile.traces == 0) return ExitCode::kCannot;

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "cli/shared/print_table.h"
+#include "cli/shared/say.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/json.h"
@@ -77,8 +78,9 @@ void write_and_print(const TraceReport& report, const TraceOutputOptions& output
   if (!outputs.csv.empty()) write_csv(report.result, outputs.csv);
   // What goes to standard output for a program to read stands there alone.
   if (outputs.json == kStdout || outputs.csv == kStdout) return;
-  print(trace_text(report.result,
-                   {outputs.markdown, outputs.whole_names, first_instant(report), terminal_width(stdout)}));
+  print_text(trace_text(report.result, {outputs.markdown, outputs.whole_names, first_instant(report),
+                                        terminal_width(stdout)}),
+             stdout);
 }
 
 }  // namespace
@@ -122,7 +124,7 @@ void keep_in_history(const TraceReport& report, const std::string& store) {
   try {
     open_store(store)->append_if_new(records);
   } catch (const Error& error) {
-    std::fprintf(stderr, "headroom: not kept in the history: %s\n", error.what());
+    say("not kept in the history: {}", error.what());
   }
 }
 

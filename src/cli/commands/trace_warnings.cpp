@@ -5,6 +5,8 @@
 
 #include <cstdio>
 
+#include "cli/shared/say.h"
+
 namespace headroom::cli {
 namespace {
 
@@ -27,18 +29,14 @@ std::string problems_text(const trace::TraceFacts& facts) {
 
 }  // namespace
 
-void warn(const std::string& sentence) {
-  std::fputs(("headroom: " + sentence + "\n").c_str(), stderr);
-}
-
 void warn_of_problems(const std::vector<trace::TraceFacts>& traces) {
   constexpr std::size_t kMost = 10;
   std::size_t files = 0;
   for (const trace::TraceFacts& facts : traces) {
     const std::string text = problems_text(facts);
-    if (!text.empty() && ++files <= kMost) warn(text);
+    if (!text.empty() && ++files <= kMost) say_sentence(text);
   }
-  if (files > kMost) warn(fmt::format("and {} more files with problems", files - kMost));
+  if (files > kMost) say_sentence(fmt::format("and {} more files with problems", files - kMost));
 }
 
 }  // namespace headroom::cli

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <thread>
 
+#include "cli/shared/say.h"
 #include "headroom/machine/cpu_load.h"
 #include "headroom/process/affinity.h"
 
@@ -21,7 +22,7 @@ double sleep_a_tenth_of_a_second() {
 
 std::optional<LoadWarning> warn_when_busy(int threads) {
   auto warning = load_warning(measure_cpu_load(allowed_cpus(), sleep_a_tenth_of_a_second), threads);
-  if (warning) std::fprintf(stderr, "headroom: %s; %s\n", warning->what.c_str(), warning->advice.c_str());
+  if (warning) say("{}; {}", warning->what, warning->advice);
   return warning;
 }
 

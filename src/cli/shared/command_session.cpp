@@ -11,6 +11,7 @@
 #include "cli/shared/interrupt.h"
 #include "cli/shared/print_table.h"
 #include "cli/shared/record_files.h"
+#include "cli/shared/say.h"
 #include "cli/shared/terminal_progress.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
@@ -189,8 +190,8 @@ std::size_t count_comparisons(const std::vector<std::vector<PlannedCommand>>& gr
 void print_results(const std::vector<Record>& records, const std::vector<Comparison>& comparisons,
                    const ChildCounters& counters, bool markdown, std::FILE* out) {
   print_table(command_table(records, comparisons), out, markdown);
-  std::fputs(command_legend(records).c_str(), out);
-  if (!counters.any()) std::fprintf(out, "  no hardware counters: %s\n", counters.absence().c_str());
+  print_text(command_legend(records), out);
+  if (!counters.any()) print_text(fmt::format("  no hardware counters: {}\n", counters.absence()), out);
   if (counters.any() && counters.of_user_space()) {
     std::fputs(
         "  hardware counters are of user space only; lower /proc/sys/kernel/perf_event_paranoid for all\n",

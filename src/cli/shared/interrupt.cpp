@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/shared/interrupt.h"
+#include "cli/shared/say.h"
 
 #include <unistd.h>
 
@@ -50,7 +51,7 @@ const std::atomic<int>& interrupt_count() {
 }
 
 ExitCode tell_interrupted() {
-  std::fputs("headroom: interrupted; what had been measured is above and in the files\n", stderr);
+  say("interrupted; what had been measured is above and in the files");
   return ExitCode::kInterrupted;
 }
 

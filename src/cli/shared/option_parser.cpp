@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cli/shared/option_table.h"
+#include "cli/shared/say.h"
 #include "headroom/base/text.h"
 
 namespace headroom::cli {
@@ -120,8 +121,7 @@ std::optional<ExitCode> parse_arguments(OptionTable& table, const Arguments& arg
       app.exit(error);
       return ExitCode::kFine;
     }
-    std::fprintf(stderr, "headroom: %s (%s --help shows all, with examples)\n", reason(app, error).c_str(),
-                 app.get_name().c_str());
+    say("{} ({} --help shows all, with examples)", reason(app, error), app.get_name());
     return ExitCode::kCannot;
   }
   for (std::size_t i = 0; i < declared.size(); ++i) table.options_[i].count = declared[i]->count();

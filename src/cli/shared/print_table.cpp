@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/shared/print_table.h"
+#include "cli/shared/say.h"
 
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -17,7 +18,7 @@ TableForm form_for(std::FILE* out, bool markdown) {
 }
 
 void print_table(const Table& table, std::FILE* out, bool markdown) {
-  std::fputs((table.as(form_for(out, markdown)) + (markdown ? "\n" : "")).c_str(), out);
+  print_text((table.as(form_for(out, markdown)) + (markdown ? "\n" : "")), out);
 }
 
 }  // namespace headroom::cli

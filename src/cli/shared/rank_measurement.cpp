@@ -12,6 +12,7 @@
 #include "cli/shared/interrupt.h"
 #include "cli/shared/print_table.h"
 #include "cli/shared/rank_job.h"
+#include "cli/shared/say.h"
 #include "cli/shared/terminal_progress.h"
 #include "headroom/base/error.h"
 #include "headroom/machine/fingerprint.h"
@@ -81,7 +82,7 @@ void RankMeasurement::measure() {
   ranks_ = session.offers().front();
   if (options_.list) return list(ranks_);
   const std::string shared = core_sharing(ranks_.ranks, options_.start.threads, allowed_cpus().size());
-  if (!shared.empty()) std::fprintf(stderr, "headroom: warning: %s\n", shared.c_str());
+  if (!shared.empty()) say("warning: {}", shared);
   TerminalProgress progress([&](const std::vector<Record>& finished) {
     for (Record& record : in_words(finished)) {
       if (!shared.empty() && record.metric.headline) record.notes.push_back(shared);
@@ -97,9 +98,9 @@ void RankMeasurement::report() {
   std::ranges::move(of_all(), std::back_inserter(records_));
   std::FILE* out = uses_stdout() ? stderr : stdout;
   const std::size_t width = terminal_width(out);
-  std::fputs(tables(width).c_str(), out);
-  if (options_.per_rank) std::fprintf(out, "\n%s", rank_table(width).c_str());
-  std::fputs(reference_blas_text(records_).c_str(), out);
+  print_text(tables(width), out);
+  if (options_.per_rank) print_text(fmt::format("\n{}", rank_table(width)), out);
+  print_text(reference_blas_text(records_), out);
   report_more(out, width);
   files_.finish(records_);
   append_to_history(records_, options_.store);

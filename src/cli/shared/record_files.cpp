@@ -3,6 +3,7 @@
 
 #include <cstdio>
 
+#include "cli/shared/say.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/text.h"
@@ -51,7 +52,7 @@ void append_to_history(const std::vector<Record>& records, const std::string& st
   try {
     open_store(store)->append(records);
   } catch (const Error& error) {
-    std::fprintf(stderr, "headroom: not kept in the history: %s\n", error.what());
+    say("not kept in the history: {}", error.what());
   }
 }
 

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "cli/shared/option_table.h"
+#include "cli/shared/say.h"
 #include "headroom/base/error.h"
 #include "headroom/history/store.h"
 
@@ -29,8 +30,7 @@ void settle_store(std::string& store, bool no_store) {
     try {
       store = default_store();
     } catch (const Error& error) {
-      std::fprintf(stderr, "headroom: no history is kept: %s, or give --store FILE or --no-store\n",
-                   error.what());
+      say("no history is kept: {}, or give --store FILE or --no-store", error.what());
     }
   }
 }

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <set>
 
+#include "cli/shared/say.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/json.h"
@@ -154,7 +155,7 @@ RunSpreads known_spreads(const std::vector<Record>& test, const std::string& sto
     const RunSpreads calibrated = environment ? calibrated_spreads(environment->fingerprint) : RunSpreads{};
     return merged(calibrated, historic_spreads(test, store));
   } catch (const Error& error) {
-    std::fprintf(stderr, "headroom: what earlier runs tell is left out: %s\n", error.what());
+    say("what earlier runs tell is left out: {}", error.what());
     return {};
   }
 }

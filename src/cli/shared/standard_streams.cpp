@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/shared/standard_streams.h"
+#include "cli/shared/say.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -25,8 +26,7 @@ ExitCode after_output(ExitCode code) {
   errno = 0;
   if (std::fflush(stdout) == 0 && !failed_before) return code;
   // Of an earlier failure the reason is gone; it was most likely the same.
-  std::fprintf(stderr, "headroom: cannot write to standard output%s%s\n", errno != 0 ? ": " : "",
-               errno != 0 ? std::strerror(errno) : "");
+  say("cannot write to standard output{}{}", errno != 0 ? ": " : "", errno != 0 ? std::strerror(errno) : "");
   return ExitCode::kCannot;
 }
 

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <string>
 
+#include "headroom/base/text.h"
 #include "headroom/base/units.h"
 
 namespace headroom::cli {
@@ -42,7 +43,7 @@ void TerminalProgress::progress(const Progress& progress) {
   if (!is_terminal_ || now - last_ < kRedraw) return;
   last_ = now;
   drawn_ = true;
-  std::fputs(("\r\x1b[2K" + line_of(progress)).c_str(), stderr);
+  std::fputs(("\r\x1b[2K" + visible(line_of(progress))).c_str(), stderr);
   std::fflush(stderr);
 }
 

@@ -19,11 +19,11 @@ std::string repeated(std::string_view text, std::size_t count) {
   return out;
 }
 
-/// A cell is one line: a line end or a tab in it would break the grid.
+/// A cell is one line: a line end or a tab in it would break the grid. What it says may be a stranger's.
 std::string one_line(std::string text) {
   std::replace_if(
       text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r' || c == '\t'; }, ' ');
-  return text;
+  return visible(text);
 }
 
 std::string padded(const std::string& text, std::size_t width, Align align) {

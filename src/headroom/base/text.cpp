@@ -7,6 +7,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "headroom/base/utf8.h"
+
 namespace headroom {
 namespace {
 
@@ -41,18 +43,53 @@ constexpr bool is_continuation(char c) {
   return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U;
 }
 
+/// Of ASCII, and shown as it is.
+constexpr bool is_plain(char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  return (byte >= 0x20 && byte < 0x7F) || c == '\n' || c == '\t';
+}
+
+/// Of a well-formed sequence of two to four bytes.
+std::uint32_t code_point(std::string_view sequence) {
+  std::uint32_t code = static_cast<unsigned char>(sequence.front()) & (0xFFU >> (sequence.size() + 1));
+  for (const char c : sequence.substr(1)) code = code << 6U | (static_cast<unsigned char>(c) & 0x3FU);
+  return code;
+}
+
+/// Marks, embeddings, overrides and isolates of UAX #9, and the line and paragraph separators.
+constexpr bool turns_writing(std::uint32_t code) {
+  return code == 0x061C || code == 0x200E || code == 0x200F || (code >= 0x2028 && code <= 0x202E) ||
+         (code >= 0x2066 && code <= 0x2069);
+}
+
 }  // namespace
+
+std::string visible(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    const auto plain = std::ranges::find_if_not(text, is_plain) - text.begin();
+    out.append(text.substr(0, plain));
+    text.remove_prefix(plain);
+    if (text.empty()) break;
+    const std::size_t length = utf8_length(text);
+    const std::uint32_t code = length > 1 ? code_point(text.substr(0, length)) : 0;
+    if (code >= 0xA0 && !turns_writing(code)) {
+      out.append(text.substr(0, length));
+    } else if (length > 1) {
+      out += fmt::format("\\u{:04X}", code);
+    } else {
+      out += fmt::format("\\x{:02X}", static_cast<unsigned char>(text.front()));
+    }
+    text.remove_prefix(std::max<std::size_t>(length, 1));
+  }
+  return out;
+}
 
 std::string in_quotes(std::string_view text) {
   std::string out = "'";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7F) {
-      out += fmt::format("\\x{:02X}", byte);
-    } else {
-      out += c;
-    }
-  }
+  for (const char c : visible(text))
+    out += c == '\n' || c == '\t' ? fmt::format("\\x{:02X}", c) : std::string(1, c);
   return out + "'";
 }
 

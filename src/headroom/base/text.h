@@ -10,7 +10,12 @@
 
 namespace headroom {
 
-/// `text` in single quotes, control characters shown as \xNN: for naming user input in messages.
+/// `text` as a terminal or a page may be given it: what would steer them (control characters of ASCII and of
+/// Unicode but line ends and tabs, marks that turn the direction of writing) and bytes that are no UTF-8 are
+/// spelled "\x1B", "\u202E". Text that has none of them is unchanged.
+std::string visible(std::string_view text);
+
+/// `text` in single quotes, visible, and in one line ("\x0A"): for naming user input in messages.
 std::string in_quotes(std::string_view text);
 
 std::vector<std::string> split(std::string_view text, char separator);

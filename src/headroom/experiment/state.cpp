@@ -10,6 +10,7 @@
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
 #include "headroom/experiment/scaled_error.h"
+#include "headroom/experiment/sound_numbers.h"
 #include "headroom/machine/last_level_cache.h"
 #include "headroom/machine/memory.h"
 
@@ -152,7 +153,8 @@ void State::check_values(std::span<const T> output, std::span<const double> expe
     const double actual = as_double(output[i]);
     const double difference = std::fabs(actual - expected[i]);
     const double error = scaled_error(actual, expected[i], errors.rms);
-    if (std::isfinite(error)) errors.largest = std::max(errors.largest, error);
+    if (std::isfinite(error) && difference > tolerance.absolute)
+      errors.largest = std::max(errors.largest, error);
     if (std::isfinite(difference)) errors.squares += difference * difference;
     const bool near = difference <= tolerance.absolute || error <= tolerance.relative;
     if (near || !errors.first.empty()) continue;
@@ -191,26 +193,9 @@ void State::check(std::span<const Bf16> actual, std::span<const double> expected
 void State::begin() {
   if (measured_) throw std::logic_error("experiment " + spec_.experiment + " measures twice");
   measured_ = true;
-  require_sound_numbers();
+  if (const std::string what = unsound(info_); !what.empty())
+    throw std::logic_error("experiment " + spec_.experiment + " " + what);
   source_.ready(info_);
-}
-
-void State::require_sound_numbers() const {
-  const Work& work = info_.work;
-  for (const double number : {work.flops, work.bytes, work.bytes_written, work.exchanged}) {
-    if (std::isfinite(number) && number >= 0) continue;
-    throw std::logic_error(fmt::format("experiment {} says a work of {}", spec_.experiment, number));
-  }
-  if (work.bytes_written > work.bytes) {
-    throw std::logic_error(
-        fmt::format("experiment {} writes {} bytes of {} bytes in all; bytes counts both reads and writes",
-                    spec_.experiment, work.bytes_written, work.bytes));
-  }
-  for (const ReportedMetric& metric : info_.metrics) {
-    if (std::isfinite(metric.amount)) continue;
-    throw std::logic_error(
-        fmt::format("experiment {} reports {} = {}", spec_.experiment, metric.name, metric.amount));
-  }
 }
 
 void State::surrounded(const SampleRequest& request, const std::function<void()>& run) {
@@ -230,19 +215,13 @@ void State::clear_columns() {
 
 std::vector<double> State::columns_of(std::uint64_t iterations) const {
   std::vector<double> columns;
-  for (const double sum : column_sums_) {
-    columns.push_back(sum / static_cast<double>(iterations));
-    if (std::isfinite(columns.back())) continue;
-    throw std::runtime_error(fmt::format("experiment {} measured {} in a column", spec_.experiment, sum));
-  }
+  for (const double sum : column_sums_) columns.push_back(sum / static_cast<double>(iterations));
   return columns;
 }
 
 void State::deliver(const Sample& sample) {
-  if (!std::isfinite(sample.elapsed_ns) || sample.elapsed_ns < 0) {
-    throw std::runtime_error(
-        fmt::format("experiment {} measured a time of {} ns", spec_.experiment, sample.elapsed_ns));
-  }
+  if (const std::string what = unsound(sample); !what.empty())
+    throw std::runtime_error("experiment " + spec_.experiment + " " + what);
   source_.deliver(sample);
 }
 

@@ -128,8 +128,9 @@ class State {
   /// Skips the case when `bytes` more cannot be had, saying both sizes.
   void require_memory(std::size_t bytes) const;
 
-  /// FLOPs and bytes of one iteration. measure() refuses (std::logic_error) what is negative or not finite,
-  /// and more bytes written than bytes in all; so it does for the numbers of rate() and value().
+  /// FLOPs and bytes of one iteration. measure() refuses (std::logic_error) what is negative, not finite
+  /// or above 1e100, and more bytes written than bytes in all; so it does for the numbers of rate() and
+  /// value().
   void work(Work work) { info_.work = std::move(work); }
   /// Describes an input: name, "bf16[1024,1024]", its distribution.
   void input(const std::string& name, const std::string& description) { info_.inputs[name] = description; }
@@ -295,7 +296,6 @@ class State {
   }
 
   void begin();
-  void require_sound_numbers() const;
   std::optional<SampleRequest> next() { return source_.next(); }
   void deliver(const Sample& sample);
   void clear_columns();

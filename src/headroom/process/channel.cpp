@@ -18,6 +18,7 @@ namespace headroom {
 namespace {
 
 constexpr std::size_t kMaxLineBytes = std::size_t{64} << 20;
+constexpr std::chrono::milliseconds kAskAgain{200};
 constexpr std::size_t kChunkBytes = std::size_t{64} << 10;
 
 void require_socket(int fd) {
@@ -39,14 +40,24 @@ bool wait_for(int fd, short event, const Deadline& deadline) {
   }
 }
 
+/// The same for writing, unless `gives_up` first.
+bool wait_to_write(int fd, const Deadline& deadline, const std::function<bool()>& gives_up) {
+  if (!gives_up) return wait_for(fd, POLLOUT, deadline);
+  while (!wait_for(fd, POLLOUT, Deadline(kAskAgain))) {
+    if (gives_up() || deadline.over()) return false;
+  }
+  return true;
+}
+
 /// Sends all of `bytes`. False when it cannot, or not in time.
-bool send_all(int fd, std::string_view bytes, const Deadline& deadline) {
+bool send_all(int fd, std::string_view bytes, const Deadline& deadline,
+              const std::function<bool()>& gives_up) {
   while (!bytes.empty()) {
     const ssize_t sent = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent >= 0) {
       bytes.remove_prefix(static_cast<std::size_t>(sent));
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-      if (!wait_for(fd, POLLOUT, deadline)) return false;
+      if (!wait_to_write(fd, deadline, gives_up)) return false;
     } else if (errno != EINTR) {
       return false;
     }
@@ -71,7 +82,8 @@ std::pair<Channel, Channel> Channel::pair() {
   return {Channel(ends[0]), Channel(ends[1])};
 }
 
-bool Channel::write_line(std::string_view line, std::chrono::milliseconds timeout) {
+bool Channel::write_line(std::string_view line, std::chrono::milliseconds timeout,
+                         const std::function<bool()>& gives_up) {
   if (line.find('\n') != std::string_view::npos) {
     throw std::invalid_argument("a line for a channel has a line end inside");
   }
@@ -79,7 +91,7 @@ bool Channel::write_line(std::string_view line, std::chrono::milliseconds timeou
   std::string message;
   message.reserve(line.size() + 1);
   message.append(line).push_back('\n');
-  write_failed_ = !send_all(fd(), message, Deadline(timeout));
+  write_failed_ = !send_all(fd(), message, Deadline(timeout), gives_up);
   return !write_failed_;
 }
 

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,10 +25,12 @@ class Channel {
 
   enum class Status { kLine, kClosed, kTimeout, kTooLong };
 
-  /// Writes `line` and "\n" whole. False when the other end is gone (no SIGPIPE) or took too long; a negative
-  /// time-out waits for ever. A line that was cut by the time-out makes the channel useless for writing:
-  /// later writes are false. A "\n" inside `line` is an std::invalid_argument.
-  bool write_line(std::string_view line, std::chrono::milliseconds timeout = std::chrono::milliseconds(-1));
+  /// Writes `line` and "\n" whole. False when the other end is gone (no SIGPIPE), took too long (a negative
+  /// time-out waits for ever), or `gives_up`, which is asked some times a second while it has to wait. A line
+  /// that was cut makes the channel useless for writing: later writes are false. A "\n" inside `line` is an
+  /// std::invalid_argument.
+  bool write_line(std::string_view line, std::chrono::milliseconds timeout = std::chrono::milliseconds(-1),
+                  const std::function<bool()>& gives_up = {});
   /// Waits for one line (without its "\n"). A negative timeout waits for ever. A line over 64 MiB is
   /// kTooLong, then and ever after. Lines that came before the other end closed are still read; a last one
   /// without its
@@ -37,6 +40,9 @@ class Channel {
   bool buffered_line(std::string& line);
   /// Reads once without blocking. kLine means that bytes came.
   Status receive();
+
+  /// Whether nothing came that was not read, part of a line included.
+  bool is_quiet() { return begin_ == buffer_.size() && receive() != Status::kLine; }
 
   int fd() const { return socket_.get(); }
   /// The errno by which reading found the connection broken (ETIMEDOUT: the other machine cannot be reached);

@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom/runner/protocol.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
 #include "headroom/base/error.h"
 #include "headroom/base/json_codec.h"
+#include "headroom/base/text.h"
+#include "headroom/experiment/sound_numbers.h"
 
 namespace headroom {
 
@@ -10,9 +17,9 @@ namespace headroom {
 
 template <>
 struct JsonMembers<Hello> {
-  static constexpr std::tuple kTable{required("headroom_runner", &Hello::name),
-                                     required("protocol", &Hello::protocol),
-                                     required("version", &Hello::version), sparse("traces", &Hello::traces)};
+  static constexpr std::tuple kTable{
+      required("headroom_runner", &Hello::name), required("protocol", &Hello::protocol),
+      required("version", &Hello::version), sparse("traces", &Hello::traces), sparse("ids", &Hello::ids)};
 };
 
 /// Two flags for three kinds: "free" came later, and who does not know it takes the axis for one of texts.
@@ -164,6 +171,24 @@ Message message_of(const Json& json, std::string_view where = "") {
   return json_to<Message>(json, JsonPath(where));
 }
 
+/// Throws Error for what it says that cannot be.
+template <typename Message>
+Message sound(Message message) {
+  if (const std::string what = unsound(message); !what.empty()) throw Error("it " + what);
+  return message;
+}
+
+void require_sound_axes(const ExperimentDescription& description) {
+  std::set<std::string> names;
+  double points = 1;
+  for (const Axis& axis : description.axes) {
+    if (!names.insert(axis.name).second) throw Error("it has the axis " + in_quotes(axis.name) + " twice");
+    points *= std::max<double>(1, static_cast<double>(axis.values.size()));
+  }
+  if (points > static_cast<double>(kMostPoints))
+    throw Error(fmt::format("its axes have {:.3g} points together, more than {}", points, kMostPoints));
+}
+
 }  // namespace
 
 ExperimentDescription describe(const Experiment& experiment) {
@@ -189,7 +214,22 @@ Json to_json(const ExperimentDescription& description) {
 ExperimentDescription description_from_json(const Json& json) {
   auto description = message_of<ExperimentDescription>(json);
   if (description.backends.empty()) throw Error("/backends: expected at least one");
+  with_context("experiment " + in_quotes(description.name), [&] { require_sound_axes(description); });
   return description;
+}
+
+std::vector<ExperimentDescription> descriptions_from_json(const Json& reply) {
+  const Json& list = json_array(reply, "experiments", "");
+  if (list.size() > kMostExperiments)
+    throw Error(fmt::format("/experiments: {} of them, more than {}", list.size(), kMostExperiments));
+  std::vector<ExperimentDescription> descriptions;
+  std::set<std::string> names;
+  for (const Json& description : list) {
+    descriptions.push_back(description_from_json(description));
+    const std::string& name = descriptions.back().name;
+    if (!names.insert(name).second) throw Error("/experiments: " + in_quotes(name) + " is there twice");
+  }
+  return descriptions;
 }
 
 Json to_json(const CaseSpec& spec) {
@@ -214,7 +254,7 @@ Json to_json(const PrepareReply& reply) {
 
 PrepareReply prepare_reply_from_json(const Json& json) {
   const std::string outcome = json_string(json, "outcome", "");
-  if (outcome == "ready") return {{}, json_member_as<CaseInfo>(json, "info", "")};
+  if (outcome == "ready") return {{}, sound(json_member_as<CaseInfo>(json, "info", ""))};
   const std::string reason = json_string(json, "reason", "");
   if (outcome == "skipped") return {{Outcome::Kind::kSkipped, reason}, {}};
   if (outcome == "failed") return {{Outcome::Kind::kFailed, reason}, {}};
@@ -231,7 +271,7 @@ SampleReply sample_reply_from_json(const Json& json) {
   if (json.contains("failed")) {
     reply.failure = json_string(json, "failed", "");
   } else {
-    reply.sample = message_of<Sample>(json);
+    reply.sample = sound(message_of<Sample>(json));
   }
   return reply;
 }

@@ -18,7 +18,8 @@ namespace headroom {
 /// The language between the command line and a runner: JSON, one message a line, over the socket whose number
 /// is in kSocketVariable. The runner speaks first (Hello, or {"error": "reason"} where the machine lacks what
 /// it needs, or it cannot do what its own command line asks: `headroom run --module FILE --input SPEC` starts
-/// the runner with these arguments); after that it answers each request with one reply.
+/// the runner with these arguments); after that it answers each request with one reply, and says nothing that
+/// it was not asked. A runner whose Hello has "ids" repeats the "id" of the request in its reply.
 ///
 ///   {"do": "describe"}                                        -> {"experiments": [...]}, and "devices":
 ///   [...]
@@ -52,6 +53,7 @@ struct Hello {
   std::string version;
   int protocol = kProtocolVersion;
   bool traces = false;  ///< understands "trace"; absent: it does not
+  bool ids = false;     ///< its replies repeat the "id" of their request; absent: they do not
 };
 
 /// What a runner tells of one experiment.
@@ -88,8 +90,12 @@ struct SampleReply {
 
 ExperimentDescription describe(const Experiment& experiment);
 
+/// Most experiments of one runner, and most points of the axes of one of them.
+inline constexpr std::size_t kMostExperiments = 10'000;
+inline constexpr std::size_t kMostPoints = 1'000'000;
+
 /// Encoders and decoders of each message. Decoders throw Error naming the member that is missing or of
-/// another type.
+/// another type, or saying what no runner can honestly say (sound_numbers.h).
 Json to_json(const Hello& hello);
 Json to_json(const ExperimentDescription& description);
 Json to_json(const CaseSpec& spec);
@@ -98,6 +104,8 @@ Json to_json(const SampleReply& reply);
 Json to_json(const Conclusion& conclusion);
 Hello hello_from_json(const Json& json);
 ExperimentDescription description_from_json(const Json& json);
+/// Those of the reply to "describe", of different names.
+std::vector<ExperimentDescription> descriptions_from_json(const Json& reply);
 CaseSpec case_spec_from_json(const Json& json);
 PrepareReply prepare_reply_from_json(const Json& json);
 SampleReply sample_reply_from_json(const Json& json);

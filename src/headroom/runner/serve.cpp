@@ -44,14 +44,14 @@ void converse(Channel channel, Registry& registry, const std::string& name,
     channel.write_line(dump_json({{"error", error.what()}}));
     return;
   }
-  const Hello hello{name, HEADROOM_VERSION, kProtocolVersion, registry.tracer() != nullptr};
+  const Hello hello{name, HEADROOM_VERSION, kProtocolVersion, registry.tracer() != nullptr, true};
   if (!channel.write_line(dump_json(to_json(hello)))) return;
   RegistryServer server(registry);
   std::string line;
   while (channel.read_line(line, std::chrono::milliseconds(-1)) == Channel::Status::kLine) {
-    Json reply;
+    Json request, reply;
     try {
-      const Json request = parse_json(line, "request");
+      request = parse_json(line, "request");
       if (request.is_object() && request.value("do", "") == "quit") return;
       reply = server.answer(request);
     } catch (const ProcessLost& lost) {
@@ -60,6 +60,7 @@ void converse(Channel channel, Registry& registry, const std::string& name,
     } catch (const std::exception& error) {
       reply = {{"error", error.what()}};
     }
+    if (request.is_object() && request.contains("id")) reply["id"] = request["id"];
     if (!channel.write_line(dump_json(reply))) return;
   }
 }

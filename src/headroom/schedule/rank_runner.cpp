@@ -47,8 +47,7 @@ RunnerDescription RankRunner::describe() {
   const std::vector<Json> replies = ask({{"do", "describe"}}, "what it can measure");
   return understood([&] {
     RunnerDescription found;
-    for (const Json& description : json_array(replies.front(), "experiments", ""))
-      found.experiments.push_back(description_from_json(description));
+    found.experiments = descriptions_from_json(replies.front());
     found.blas = blas_of_json(replies.front());
     found.ranks = conversation_.hellos();
     return found;

@@ -42,6 +42,12 @@ class RunnerRefused : public Error {
   using Error::Error;
 };
 
+/// What was started is no runner, or cannot say what it offers.
+class RunnerUnfit : public Error {
+ public:
+  using Error::Error;
+};
+
 struct RunnerDescription {
   std::vector<ExperimentDescription> experiments;
   std::vector<DeviceDescription> devices;  ///< other than the CPU

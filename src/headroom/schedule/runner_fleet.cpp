@@ -24,7 +24,7 @@ void RunnerFleet::add(RunnerCommand command, bool only_limits) {
   try {
     member.description = member.process->describe();
   } catch (const RunnerLost& lost) {
-    throw Error("runner " + member.command.path + " cannot say what it offers: it " + lost.reason);
+    throw RunnerUnfit("runner " + member.command.path + " cannot say what it offers: it " + lost.reason);
   }
   members_.push_back(std::move(member));
 }

@@ -18,8 +18,8 @@ class RunnerFleet final : public Workers {
  public:
   explicit RunnerFleet(const std::atomic<bool>& interrupted) : interrupted_(interrupted) {}
 
-  /// Starts the runner and asks what it offers. Throws Error when it is missing, not a runner, or refuses
-  /// where it may not (RunnerCommand::may_refuse).
+  /// Starts the runner and asks what it offers. Throws RunnerUnfit when it is not a runner, Error when it is
+  /// missing, or refuses where it may not (RunnerCommand::may_refuse).
   void add(RunnerCommand command, bool only_limits);
 
   /// The runners that refused, with why: "headroom-cuda: no CUDA device: …".

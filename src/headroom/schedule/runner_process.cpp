@@ -24,6 +24,8 @@ constexpr int kChildSocket = 3;
 constexpr milliseconds kLookForInterrupt{200};
 constexpr std::size_t kLastWords = 3;
 constexpr const char* kEnded = "closed its socket";
+constexpr const char* kUnasked = "broke the protocol: it said something that it was not asked";
+constexpr const char* kTooLong = "broke the protocol: it sent a line that does not end";
 /// A runner that closed its socket is about to end: how it ended says more than that it did.
 constexpr milliseconds kEndPatience{2000};
 
@@ -88,17 +90,19 @@ void RunnerProcess::greet() {
     tell_no_runner(lost.reason);
   }
   std::string refusal;
-  with_context(in_quotes(command_.path) + " is not a headroom runner", [&] {
+  try {
     const Json greeting = parse_json(line, "its greeting");
     if (greeting.is_object() && greeting.contains("error")) {
       refusal = json_string(greeting, "error", "");
     } else {
       hello_ = hello_from_json(greeting);
     }
-  });
+  } catch (const Error& error) {
+    throw RunnerUnfit(in_quotes(command_.path) + " is not a headroom runner: " + error.what());
+  }
   if (!refusal.empty()) throw RunnerRefused(refusal);
   if (hello_.protocol != kProtocolVersion) {
-    throw Error(fmt::format(
+    throw RunnerUnfit(fmt::format(
         "runner '{}' speaks protocol {}, this headroom speaks {}; rebuild it against this version",
         command_.path, hello_.protocol, kProtocolVersion));
   }
@@ -106,17 +110,17 @@ void RunnerProcess::greet() {
 
 void RunnerProcess::tell_no_runner(const std::string& what) const {
   if (command_.interpreter.empty()) {
-    throw Error(
+    throw RunnerUnfit(
         in_quotes(command_.path) + " is not a headroom runner: it " + what +
         "; a runner is a program that links headroom::runner (one whose libraries take longer to load: "
         "--timeout)");
   }
   const std::string& python = command_.interpreter.front();
-  throw Error(python + " cannot serve " + in_quotes(command_.path) + ": it " + what +
-              (what.find("No module named headroom") == std::string::npos
-                   ? ""
-                   : "; install headroom into it (" + python +
-                         " -m pip install headroom), or name another Python in HEADROOM_PYTHON"));
+  throw RunnerUnfit(python + " cannot serve " + in_quotes(command_.path) + ": it " + what +
+                    (what.find("No module named headroom") == std::string::npos
+                         ? ""
+                         : "; install headroom into it (" + python +
+                               " -m pip install headroom), or name another Python in HEADROOM_PYTHON"));
 }
 
 template <typename Decode>
@@ -132,9 +136,7 @@ RunnerDescription RunnerProcess::describe() {
   const Json reply = ask({{"do", "describe"}});
   return understood([&] {
     RunnerDescription found;
-    for (const Json& description : json_array(reply, "experiments", "")) {
-      found.experiments.push_back(description_from_json(description));
-    }
+    found.experiments = descriptions_from_json(reply);
     found.blas = blas_of_json(reply);
     if (!reply.contains("devices")) return found;
     for (const Json& device : json_array(reply, "devices", "")) {
@@ -152,7 +154,14 @@ PrepareReply RunnerProcess::prepare(int id, const CaseSpec& spec) {
 SampleReply RunnerProcess::sample(int id, const SampleRequest& request) {
   const Json reply =
       ask({{"do", "sample"}, {"case", id}, {"iterations", request.iterations}, {"lead_in", request.lead_in}});
-  return understood([&] { return sample_reply_from_json(reply); });
+  return understood([&] {
+    SampleReply sampled = sample_reply_from_json(reply);
+    if (sampled.failure.empty() && sampled.sample.iterations != request.iterations) {
+      throw Error(fmt::format("a sample of {} iterations where {} were asked for", sampled.sample.iterations,
+                              request.iterations));
+    }
+    return sampled;
+  });
 }
 
 std::string RunnerProcess::trace(int id, const std::string& file) {
@@ -173,14 +182,24 @@ std::vector<Conclusion> RunnerProcess::conclude(int id) {
   return understood([&] { return std::vector{conclusion_from_json(reply)}; });
 }
 
-Json RunnerProcess::ask(const Json& request) {
-  if (!channel_.write_line(dump_json(request))) lose(kEnded);
-  const std::string line = await_line(command_.reply_timeout);
-  const Json reply = understood([&] { return parse_json(line, "its answer"); });
-  if (reply.is_object() && reply.contains("error")) {
-    lose("refused " + request.value("do", "") + ": " + reply.value("error", ""));
+Json RunnerProcess::ask(Json request) {
+  if (!channel_.is_quiet()) lose(kUnasked);
+  request["id"] = ++asked_;
+  const auto gives_up = [this] { return interrupted_.load(); };
+  if (!channel_.write_line(dump_json(request), command_.reply_timeout, gives_up)) {
+    if (interrupted_) throw Interrupted{};
+    lose(kEnded);
   }
-  return reply;
+  const std::string line = await_line(command_.reply_timeout);
+  return understood([&] {
+    Json reply = parse_json(line, "its answer");
+    if (reply.is_object() && reply.contains("error"))
+      lose("refused " + json_string(request, "do", "") + ": " + json_string(reply, "error", ""));
+    if (!hello_.ids) return reply;
+    const auto id = json_member_as<std::uint64_t>(reply, "id", "");
+    if (id != asked_) throw Error(fmt::format("an answer to request {} where {} was asked", id, asked_));
+    return reply;
+  });
 }
 
 std::string RunnerProcess::await_line(milliseconds timeout) {
@@ -198,7 +217,9 @@ std::string RunnerProcess::await_line(milliseconds timeout) {
     poll(files, std::size(files), static_cast<int>(std::min(left, kLookForInterrupt).count()));
     if (child_) child_->drain();
     if ((files[0].revents & (POLLIN | POLLHUP | POLLERR)) == 0) continue;
-    if (channel_.receive() != Channel::Status::kLine) lose(kEnded);
+    const Channel::Status status = channel_.receive();
+    if (status == Channel::Status::kTooLong) lose(kTooLong);
+    if (status != Channel::Status::kLine) lose(kEnded);
   }
   return line;
 }

@@ -17,9 +17,9 @@ namespace headroom {
 /// A runner in a process of its own, spoken to over the protocol.
 class RunnerProcess final : public Runner {
  public:
-  /// Starts the program and reads its Hello. Throws RunnerRefused when it says why not, Error when it cannot
-  /// be started, is not a runner, or speaks another version of the protocol. `interrupted` is looked at while
-  /// waiting.
+  /// Starts the program and reads its Hello. Throws Error when it cannot be started, RunnerRefused when it
+  /// says why not, RunnerUnfit when it is not a runner or speaks another version of the protocol.
+  /// `interrupted` is looked at while waiting.
   RunnerProcess(RunnerCommand command, const std::atomic<bool>& interrupted);
   ~RunnerProcess() override;
 
@@ -40,7 +40,8 @@ class RunnerProcess final : public Runner {
 
   [[noreturn]] void tell_no_runner(const std::string& what) const;
   void greet();
-  Json ask(const Json& request);
+  /// The reply to `request`, which gets its number. Throws RunnerLost or Interrupted.
+  Json ask(Json request);
   /// The result of `decode`; an answer that it cannot read loses the runner.
   template <typename Decode>
   auto understood(Decode&& decode);
@@ -57,6 +58,7 @@ class RunnerProcess final : public Runner {
   std::optional<Child> child_;  ///< empty: it ran before, and is not ours to end
   std::int64_t pid_ = 0;
   bool lost_ = false;
+  std::uint64_t asked_ = 0;  ///< requests
   Hello hello_;
 };
 

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <utility>
 
+#include "headroom/base/text.h"
 #include "headroom/schedule/blas_environment.h"
 #include "headroom/schedule/case_records.h"
 #include "headroom/schedule/device_environment.h"
@@ -43,7 +44,14 @@ Session::Session(SessionRequest request, std::shared_ptr<const Environment> envi
       environment_(std::move(environment)),
       interrupted_(interrupted),
       fleet_(interrupted) {
-  for (const RunnerCommand& command : request_.runners) fleet_.add(command, false);
+  for (const RunnerCommand& command : request_.runners) {
+    try {
+      fleet_.add(command, false);
+    } catch (const RunnerUnfit& error) {
+      unfit_.emplace_back(error.what());
+      if (unfit_.size() == request_.runners.size()) throw Error(join(unfit_, "\n"));
+    }
+  }
   for (const std::string& path : request_.limit_runners) {
     if (std::ranges::find(request_.runners, path, &RunnerCommand::path) != request_.runners.end()) continue;
     RunnerCommand command;

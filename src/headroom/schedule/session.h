@@ -34,13 +34,15 @@ struct SessionRequest {
 class Session {
  public:
   /// Starts the runners; what they say of their devices completes the environment. Throws Error when one
-  /// cannot be used, or the selection fits nothing they offer.
+  /// cannot be started, or none of those asked for can be used.
   Session(SessionRequest request, std::shared_ptr<const Environment> environment,
           const std::atomic<bool>& interrupted);
 
   const std::vector<RunnerOffer>& offers() const { return offers_; }
   /// Runners that were not asked for by name and cannot run on this machine, each with why.
   const std::vector<std::string>& left_out() const { return fleet_.left_out(); }
+  /// Runners that were asked for beside others and cannot be used, each with why.
+  const std::vector<std::string>& unfit() const { return unfit_; }
   /// Throws Error when the selection does not fit what the runners offer.
   std::vector<Group> groups() const { return plan(offers_, request_.selection); }
 
@@ -56,6 +58,7 @@ class Session {
   std::shared_ptr<const Environment> environment_;
   const std::atomic<bool>& interrupted_;
   RunnerFleet fleet_;
+  std::vector<std::string> unfit_;
   std::vector<RunnerOffer> offers_;
 };
 

@@ -17,6 +17,29 @@ TEST(InQuotes, ShowsControlCharacters) {
   EXPECT_EQ(in_quotes("µs"), "'µs'");
 }
 
+TEST(Visible, SpellsWhatSteersATerminal) {
+  EXPECT_EQ(visible("a\x1b]0;owned\x07\x1b[31m\r\x7f"), "a\\x1B]0;owned\\x07\\x1B[31m\\x0D\\x7F");
+  EXPECT_EQ(visible("\xC2\x9B"
+                    "31m"),
+            "\\u009B31m")
+      << "CSI in one character";
+  EXPECT_EQ(visible(std::string("nul\0!", 5)), "nul\\x00!");
+}
+
+TEST(Visible, SpellsWhatTurnsTheDirectionOfWriting) {
+  EXPECT_EQ(visible("a\u202Eb\u2066c\u200Fd\u061Ce\u2028f"), "a\\u202Eb\\u2066c\\u200Fd\\u061Ce\\u2028f");
+}
+
+TEST(Visible, SpellsBytesThatAreNoUtf8) {
+  EXPECT_EQ(visible("a\xFF\xC3(\xE2\x82"), "a\\xFF\\xC3(\\xE2\\x82");
+}
+
+TEST(Visible, LeavesTextAsItIs) {
+  const std::string text = "12.5 µs ± 1 % ─ 漢字 😀 é \u00A0|\n\tdone";
+  EXPECT_EQ(visible(text), text);
+  EXPECT_EQ(visible(""), "");
+}
+
 TEST(Split, KeepsEmptyParts) {
   EXPECT_THAT(split("a,,b,", ','), ElementsAre("a", "", "b", ""));
   EXPECT_THAT(split("", ','), ElementsAre(""));

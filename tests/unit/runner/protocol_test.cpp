@@ -30,6 +30,8 @@ class Generator {
   }
   bool coin() { return below(2) == 1; }
   double number() { return std::ldexp(static_cast<double>(random_()), static_cast<int>(below(80)) - 60); }
+  /// Of what a sample may say.
+  double some() { return std::ldexp(static_cast<double>(random_()), static_cast<int>(below(40)) - 60); }
   std::string text() {
     static const std::vector<std::string> kTexts{"",   "gemv", "a \"quoted\" one", "µs\n\ttab", "back\\slash",
                                                  "{}", "1"};
@@ -72,8 +74,8 @@ TEST(Protocol, DescriptionComesBack) {
                                       make.texts(1), make.coin(), {},          make.texts(0), make.text(),
                                       make.coin()};
     for (std::uint64_t i = make.below(3); i > 0; --i) {
-      description.axes.push_back(
-          {make.text(), make.coin() ? Axis::Kind::kInteger : Axis::Kind::kText, make.texts(0)});
+      description.axes.push_back({std::to_string(i) + make.text(),
+                                  make.coin() ? Axis::Kind::kInteger : Axis::Kind::kText, make.texts(0)});
     }
     if (make.coin()) description.variants = {{make.text(), make.texts(0)}, {"native", make.texts(1)}};
     const ExperimentDescription back = description_from_json(sent(to_json(description)));
@@ -136,6 +138,8 @@ TEST(Protocol, CaseInfoComesBack) {
           make.coin() ? ReportedMetric::Kind::kRate : ReportedMetric::Kind::kColumn, make.number()}},
         make.map(),
         make.map()};
+    info.work.bytes_written = info.work.bytes * 0.25;
+    info.max_error = info.tolerance * 0.5;
     if (make.coin()) info.sums_in = make.coin() ? Precision::kBf16 : Precision::kF64;
     if (make.coin()) info.wrong = make.text();
     const PrepareReply back = prepare_reply_from_json(sent(to_json(PrepareReply{{}, info})));
@@ -159,6 +163,71 @@ TEST(Protocol, CaseInfoComesBack) {
     EXPECT_EQ(back.info.metrics[0].amount, info.metrics[0].amount);
     EXPECT_EQ(back.info.metrics[0].kind, info.metrics[0].kind);
   }
+}
+
+TEST(Protocol, WhatNoRunnerCanHonestlySayIsRefused) {
+  const auto refused = [](const std::function<void(CaseInfo&)>& change) {
+    CaseInfo info;
+    change(info);
+    return message_of([&] { prepare_reply_from_json(sent(to_json(PrepareReply{{}, info}))); });
+  };
+  EXPECT_THAT(refused([](CaseInfo& info) { info.work.flops = -1; }), HasSubstr("a work of -1 FLOPs"));
+  EXPECT_THAT(refused([](CaseInfo& info) { info.work.bytes = 1e101; }), HasSubstr("1e+101 bytes"));
+  EXPECT_THAT(refused([](CaseInfo& info) { info.work.bytes_written = 1; }), HasSubstr("writes 1 bytes of 0"));
+  EXPECT_THAT(refused([](CaseInfo& info) { info.copies = 1'000'000'000'001; }), HasSubstr("copies"));
+  EXPECT_THAT(refused([](CaseInfo& info) {
+                info.verified = true;
+                info.max_error = 2;
+                info.tolerance = 1;
+              }),
+              HasSubstr("verified, with an error of 2 (tolerance 1)"));
+  EXPECT_THAT(refused([](CaseInfo& info) {
+                info.metrics = {{"m", "u", Direction::kLowerIsBetter, ReportedMetric::Kind::kRate, -1e101}};
+              }),
+              HasSubstr("reports m = -1e+101"));
+  const auto refused_sample = [](const std::function<void(Sample&)>& change) {
+    SampleReply reply;
+    reply.sample.elapsed_ns = 1e18;
+    change(reply.sample);
+    return message_of([&] { sample_reply_from_json(sent(to_json(reply))); });
+  };
+  EXPECT_EQ(refused_sample([](Sample&) {}), "nothing was thrown");
+  EXPECT_THAT(refused_sample([](Sample& sample) { sample.elapsed_ns = 1.1e18; }),
+              HasSubstr("a time of 1.1e+18"));
+  EXPECT_THAT(refused_sample([](Sample& sample) { sample.elapsed_ns = -1; }), HasSubstr("a time of -1"));
+  EXPECT_THAT(refused_sample([](Sample& sample) { sample.noise.steal_ms = 2e18; }), HasSubstr("ms stolen"));
+  EXPECT_THAT(refused_sample([](Sample& sample) { sample.device.temperature_c = -301; }), HasSubstr("°C"));
+  EXPECT_THAT(refused_sample([](Sample& sample) { sample.columns = {1, 1e101}; }), HasSubstr("in a column"));
+}
+
+TEST(Protocol, DescriptionsHaveBounds) {
+  const Json one = to_json(ExperimentDescription{"e", "s", "", "cpu", {}, {"b"}, false});
+  const auto refused = [](Json experiments) {
+    return message_of([&] { descriptions_from_json({{"experiments", std::move(experiments)}}); });
+  };
+  const auto described = [&](int experiments) {
+    Json list = Json::array();
+    for (int i = 0; i < experiments; ++i) {
+      list.push_back(one);
+      list[list.size() - 1]["name"] = "e" + std::to_string(i);
+    }
+    return list;
+  };
+  EXPECT_EQ(refused(described(kMostExperiments)), "nothing was thrown");
+  EXPECT_THAT(refused(described(kMostExperiments + 1)), HasSubstr("10001 of them, more than 10000"));
+  Json twice = Json::array();
+  twice.push_back(one);
+  twice.push_back(one);
+  EXPECT_THAT(refused(twice), HasSubstr("'e' is there twice"));
+  const auto with_axes = [&](const std::vector<std::pair<std::string, int>>& axes) {
+    ExperimentDescription description{"e", "s", "", "cpu", {}, {"b"}, false};
+    for (const auto& [name, values] : axes)
+      description.axes.push_back({name, Axis::Kind::kText, std::vector<std::string>(values, "v")});
+    return message_of([&] { description_from_json(to_json(description)); });
+  };
+  EXPECT_EQ(with_axes({{"a", 1000}, {"b", 1000}}), "nothing was thrown");
+  EXPECT_THAT(with_axes({{"a", 1000}, {"b", 1001}}), HasSubstr("1e+06 points together"));
+  EXPECT_THAT(with_axes({{"a", 1}, {"a", 1}}), HasSubstr("'a' twice"));
 }
 
 TEST(Protocol, APrecisionThatIsNotKnownIsRefusedByName) {
@@ -187,13 +256,13 @@ TEST(Protocol, SampleReplyComesBack) {
   for (int seed = 0; seed < kRuns; ++seed) {
     Generator make(seed);
     SampleReply reply;
-    reply.sample = {make.number(), 1 + make.below(std::uint64_t{1} << 53), {}};
-    reply.sample.noise.steal_ms = make.number();
+    reply.sample = {make.some(), 1 + make.below(std::uint64_t{1} << 53), {}};
+    reply.sample.noise.steal_ms = make.some();
     reply.sample.noise.involuntary_switches = static_cast<std::uint32_t>(make.any());
     reply.sample.noise.page_faults = static_cast<std::uint32_t>(make.any());
-    reply.sample.noise.frequency_mhz = make.number();
+    reply.sample.noise.frequency_mhz = make.some();
     if (seed % 2 == 0) {
-      reply.sample.device = {make.number(), make.number(), make.number(), make.number(),
+      reply.sample.device = {make.some(), make.some(), make.some(), make.some(),
                              static_cast<std::uint32_t>(make.any())};
     }
     const SampleReply back = sample_reply_from_json(sent(to_json(reply)));

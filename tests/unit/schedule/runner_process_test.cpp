@@ -123,10 +123,10 @@ TEST_F(RunnerProcesses, OneThatHangsIsEnded) {
 }
 
 TEST_F(RunnerProcesses, OneThatBreaksTheProtocolIsLost) {
-  EXPECT_THAT(lost_by("echo '{}' >&3; sleep 100"),
+  EXPECT_THAT(lost_by("read line <&3; echo '{}' >&3; sleep 100"),
               AllOf(HasSubstr("broke the protocol"), HasSubstr("outcome")));
-  EXPECT_THAT(lost_by("echo 'nonsense' >&3; sleep 100"), HasSubstr("not JSON"));
-  EXPECT_THAT(lost_by("echo '{\"error\":\"no such thing\"}' >&3; sleep 100"),
+  EXPECT_THAT(lost_by("read line <&3; echo 'nonsense' >&3; sleep 100"), HasSubstr("not JSON"));
+  EXPECT_THAT(lost_by("read line <&3; echo '{\"error\":\"no such thing\"}' >&3; sleep 100"),
               HasSubstr("refused prepare: no such thing"));
 }
 

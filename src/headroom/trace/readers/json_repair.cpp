@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "headroom/base/text.h"
-#include "headroom/trace/readers/utf8.h"
+#include "headroom/base/utf8.h"
 
 namespace headroom::trace::readers {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "headroom/base/fnv.h"
 #include "headroom/base/text.h"
-#include "headroom/trace/readers/utf8.h"
+#include "headroom/base/utf8.h"
 
 namespace headroom::trace::readers {
 namespace {

@@ -4,9 +4,9 @@
 #include <string>
 #include <utility>
 
+#include "headroom/base/utf8.h"
 #include "headroom/trace/readers/json_text.h"
 #include "headroom/trace/readers/quick_compare.h"
-#include "headroom/trace/readers/utf8.h"
 
 namespace headroom::trace::readers {
 namespace {

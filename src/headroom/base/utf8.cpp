@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/trace/readers/utf8.h"
+#include "headroom/base/utf8.h"
 
-#include <cstddef>
+namespace headroom {
 
-namespace headroom::trace::readers {
-namespace {
-
-/// Bytes of the well-formed sequence at the front (table 3-7 of the Unicode standard), 0 where there is none.
-std::size_t sequence_length(std::string_view text) {
+std::size_t utf8_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
   const auto follows = [&](std::size_t i, unsigned least = 0x80, unsigned most = 0xBF) {
     return byte(i) >= least && byte(i) <= most;
@@ -24,14 +20,12 @@ std::size_t sequence_length(std::string_view text) {
   return second && follows(2) && follows(3) ? 4 : 0;
 }
 
-}  // namespace
-
 bool append_valid_utf8(std::string_view text, std::string& out) {
   bool valid = true;
   while (!text.empty()) {
     std::size_t plain = 0;
     while (plain < text.size()) {
-      const std::size_t length = sequence_length(text.substr(plain));
+      const std::size_t length = utf8_length(text.substr(plain));
       if (length == 0) break;
       plain += length;
     }
@@ -45,4 +39,4 @@ bool append_valid_utf8(std::string_view text, std::string& out) {
   return valid;
 }
 
-}  // namespace headroom::trace::readers
+}  // namespace headroom
