@@ -107,15 +107,22 @@ class CacheOutputs {
   void write_so_far(const CacheRequest& request, const CacheRun& run,
                     const std::vector<Record>& records) const {
     files_.write_so_far(records);
+    write_output(request, run);
+  }
+  void finish(const CacheRequest& request, const CacheRun& run, const std::vector<Record>& records) const {
+    files_.finish(records);
+    write_output(request, run);
+  }
+  bool uses_stdout() const { return files_.uses_stdout(); }
+
+ private:
+  void write_output(const CacheRequest& request, const CacheRun& run) const {
     if (output_.empty()) return;
     // No results, no file, as the program that it replaces has it.
     const std::string json = cachebench_json(request, run);
     if (!json.empty()) write_file_atomically(output_, json);
   }
-  void finish(const std::vector<Record>& records) const { files_.finish(records); }
-  bool uses_stdout() const { return files_.uses_stdout(); }
 
- private:
   RecordFiles files_;
   std::string output_;
 };
@@ -131,7 +138,8 @@ ExitCode measure(const Arguments& arguments, const CacheOptions& options) {
     CacheObserver observer;
     observer.on_step = [&](const CacheStep& step) { line.draw(step); };
     observer.on_progress = [&](const CacheRun& so_far) {
-      outputs.write_so_far(request, so_far, cache_records(request, so_far, environment));
+      write_if_possible(
+          [&] { outputs.write_so_far(request, so_far, cache_records(request, so_far, environment)); });
     };
     run = run_cache(request, observer, [&] { return interrupts > 0; });
   }
@@ -139,8 +147,7 @@ ExitCode measure(const Arguments& arguments, const CacheOptions& options) {
   // Records on standard output are for a program to read: the table makes way.
   std::FILE* out = outputs.uses_stdout() ? stderr : stdout;
   print_text(cache_report(request, run, terminal_width(out)), out);
-  outputs.finish(records);
-  append_to_history(records, options.store);
+  keep_results(records, options.store, [&] { outputs.finish(request, run, records); });
   if (run.interrupted) return tell_interrupted();
   const bool failed =
       std::ranges::any_of(run.models, [](const ModelRun& model) { return !model.failure.empty(); });

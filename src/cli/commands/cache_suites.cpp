@@ -10,6 +10,7 @@
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/json.h"
+#include "headroom/base/secrets.h"
 #include "headroom/base/table.h"
 #include "headroom/base/text.h"
 #include "headroom/command/shipped_suites.h"
@@ -84,7 +85,7 @@ Suite suite_of_command(const CacheOptions& options) {
   for (const std::string& argument : options.command) {
     suite.command.push_back(escape_unknown_placeholders(argument, known));
   }
-  suite.models = {options.name.empty() ? join(options.command, " ") : options.name};
+  suite.models = {options.name.empty() ? join(without_secrets(options.command), " ") : options.name};
   suite.needs.programs = {suite.command.front()};
   return suite;
 }

@@ -37,6 +37,7 @@ constexpr const char* kHistoryExamples = R"(examples:
   headroom history --fail-on-regression 10 --min-magnitude 2%
                                                       exit code 1 where a series became slower lately
   headroom history export all.json                    and import FILE..., prune --keep N: see their --help
+  headroom history verify                             whether all is as it was stored; repair where it is not
 )";
 
 struct HistoryOptions {
@@ -195,8 +196,11 @@ ExitCode show(const Arguments& arguments) {
 }  // namespace
 
 ExitCode history(const Arguments& arguments) {
-  constexpr std::pair<const char*, ExitCode (*)(const Arguments&)> kActions[] = {
-      {"export", history_export}, {"import", history_import}, {"prune", history_prune}};
+  constexpr std::pair<const char*, ExitCode (*)(const Arguments&)> kActions[] = {{"export", history_export},
+                                                                                 {"import", history_import},
+                                                                                 {"prune", history_prune},
+                                                                                 {"repair", history_repair},
+                                                                                 {"verify", history_verify}};
   for (const auto& [name, action] : kActions) {
     if (!arguments.empty() && arguments.front() == name)
       return action({arguments.begin() + 1, arguments.end()});
@@ -207,7 +211,9 @@ ExitCode history(const Arguments& arguments) {
 std::vector<CommandWord> history_words() {
   return {{"export", "runs of the history as a file of records"},
           {"import", "files of results into the history"},
-          {"prune", "remove old results"}};
+          {"prune", "remove old results"},
+          {"repair", "remove what is damaged"},
+          {"verify", "whether all is as it was stored"}};
 }
 
 }  // namespace headroom::cli

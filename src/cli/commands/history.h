@@ -8,7 +8,7 @@ namespace headroom::cli {
 /// `headroom history`: what was measured before, and where it changed.
 ExitCode history(const Arguments& arguments);
 
-/// export, import, prune.
+/// export, import, prune, repair, verify.
 std::vector<CommandWord> history_words();
 
 }  // namespace headroom::cli

@@ -213,4 +213,42 @@ ExitCode history_prune(const Arguments& arguments) {
   return ExitCode::kFine;
 }
 
+ExitCode history_verify(const Arguments& arguments) {
+  std::string place = default_store();
+  OptionTable table("Holds all that the history has stored against its digests.", "headroom history verify");
+  table.footer(
+      "examples:\n  headroom history verify\nexit codes: 0 all is as it was stored, 1 something is "
+      "damaged\n");
+  add_store_option(table, place);
+  if (const auto done = parse_arguments(table, arguments)) return *done;
+  const auto store = open_store(place, StoreAccess::kRead);
+  const std::vector<StoreDamage> damages = store->verify();
+  std::string text;
+  for (const StoreDamage& damage : damages) text += damage.what + "\n";
+  text += damages.empty() ? fmt::format("{}: all of {} is as it was stored\n", store->name(),
+                                        counted(store->runs().size(), "run"))
+                          : fmt::format("{}: {}; headroom history repair removes or mends what is damaged\n",
+                                        store->name(), counted(damages.size(), "problem"));
+  print_text(text, stdout);
+  return damages.empty() ? ExitCode::kFine : ExitCode::kNo;
+}
+
+ExitCode history_repair(const Arguments& arguments) {
+  std::string place = default_store();
+  OptionTable table("Removes from the history what cannot be read, and writes anew what stands twice.",
+                    "headroom history repair");
+  table.footer("examples:\n  headroom history repair      a file is copied first, and the copy named\n");
+  add_store_option(table, place);
+  if (const auto done = parse_arguments(table, arguments)) return *done;
+  open_store(place, StoreAccess::kRead);
+  const auto store = open_store(place);
+  const RepairResult result = store->repair();
+  if (!result.copy.empty()) say("what was there before is in {}", result.copy);
+  print_text(
+      fmt::format("{}: {} and {} removed, {} mended\n", store->name(), counted(result.runs_removed, "run"),
+                  counted(result.records_removed, "result"), counted(result.records_mended, "result")),
+      stdout);
+  return ExitCode::kFine;
+}
+
 }  // namespace headroom::cli

@@ -5,9 +5,11 @@
 
 namespace headroom::cli {
 
-/// `headroom history export|import|prune`: `arguments` is what follows the word.
+/// `headroom history export|import|prune|repair|verify`: `arguments` is what follows the word.
 ExitCode history_export(const Arguments& arguments);
 ExitCode history_import(const Arguments& arguments);
 ExitCode history_prune(const Arguments& arguments);
+ExitCode history_repair(const Arguments& arguments);
+ExitCode history_verify(const Arguments& arguments);
 
 }  // namespace headroom::cli

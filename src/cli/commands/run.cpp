@@ -207,7 +207,7 @@ ExitCode measure(const Arguments& arguments, const RunOptions& options,
       apply_targets(finished, targets);
       note_busy(finished, busy);
       std::ranges::move(finished, std::back_inserter(records));
-      outputs.write_records_so_far(records);
+      write_if_possible([&] { outputs.write_records_so_far(records); });
     });
     try {
       session.run(groups, progress);
@@ -219,8 +219,7 @@ ExitCode measure(const Arguments& arguments, const RunOptions& options,
     // Records on standard output are for a program to read: the table makes way.
     print_run_tables(records, options.markdown, outputs.uses_stdout() ? stderr : stdout);
     if (!traces.empty()) report_traces(traces, records);
-    outputs.write_means(records);
-    append_to_history(records, options.store);
+    keep_results(records, options.store, [&] { outputs.write_means(records); });
   }
   if (!lost.empty()) throw Error(lost);
   if (interrupted) return tell_interrupted();

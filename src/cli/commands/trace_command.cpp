@@ -17,6 +17,7 @@
 #include "cli/shared/say.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
+#include "headroom/base/secrets.h"
 #include "headroom/trace/columns/rank_numbers.h"
 
 namespace headroom::cli {
@@ -70,6 +71,7 @@ TraceReport report_of(std::vector<FileAnalysis> analyses, const Paths& files, co
   report.command = {"headroom", "trace", options.analysis->name};
   report.command.insert(report.command.end(), options.given.begin(), options.given.end());
   report.command.insert(report.command.end(), options.operands.begin(), options.operands.end());
+  report.command = without_secrets(std::move(report.command));
   for (const FileAnalysis& analysis : analyses) report.files.push_back(analysis.facts);
   if (files.size() == 1) {
     report.result = std::move(analyses.front().result);

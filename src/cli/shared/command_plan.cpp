@@ -11,6 +11,7 @@
 #include <set>
 
 #include "headroom/base/error.h"
+#include "headroom/base/secrets.h"
 #include "headroom/base/text.h"
 #include "headroom/command/command_line.h"
 #include "headroom/process/program_search.h"
@@ -55,7 +56,7 @@ std::vector<GivenCommand> given_commands(const CommandOptions& options) {
   }
   for (std::size_t i = 0; i < commands.size(); ++i) {
     GivenCommand& command = commands[i];
-    command.name = options.names.empty() ? command.line : options.names[i];
+    command.name = options.names.empty() ? without_secrets(command.line) : options.names[i];
     command.setup = of_command(options.setup, i);
     command.prepare = of_command(options.prepare, i);
     command.conclude = of_command(options.conclude, i);
@@ -118,7 +119,7 @@ PlannedCommand planned_command(const GivenCommand& given, const AxisTexts& point
   PlannedCommand command;
   command.name = given.name;
   command.title = filled(given.name);
-  command.line = filled(given.line);
+  command.line = without_secrets(filled(given.line));
   command.parameters = point;
   command.setup = filled(given.setup);
   command.prepare = filled(given.prepare);

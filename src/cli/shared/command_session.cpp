@@ -222,14 +222,13 @@ ExitCode measure_commands(const std::vector<std::vector<PlannedCommand>>& groups
       const std::vector<Record> finished = command_records(run, environment);
       records.insert(records.end(), finished.begin(), finished.end());
       measured.push_back({group.size(), run.look});
-      files.write_so_far(records);
+      write_if_possible([&] { files.write_so_far(records); });
     }
   }
   const std::vector<Comparison> comparisons = comparisons_of(records, measured, options.margin);
   // Records on standard output are for a program to read: the table makes way.
   print_results(records, comparisons, counters, options.markdown, files.uses_stdout() ? stderr : stdout);
-  files.finish(records);
-  append_to_history(records, options.store);
+  keep_results(records, options.store, [&] { files.finish(records); });
   if (interrupts > 0) return tell_interrupted();
   return any_outcome(records, Outcome::Kind::kFailed) ? ExitCode::kNo : ExitCode::kFine;
 }

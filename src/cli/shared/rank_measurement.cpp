@@ -88,8 +88,10 @@ void RankMeasurement::measure() {
       if (!shared.empty() && record.metric.headline) record.notes.push_back(shared);
       records_.push_back(std::move(record));
     }
-    files_.write_so_far(records_);
-    write_so_far();
+    write_if_possible([this] {
+      files_.write_so_far(records_);
+      write_so_far();
+    });
   });
   session.run(groups(request, rank_offers(session)), progress);
 }
@@ -102,8 +104,10 @@ void RankMeasurement::report() {
   if (options_.per_rank) print_text(fmt::format("\n{}", rank_table(width)), out);
   print_text(reference_blas_text(records_), out);
   report_more(out, width);
-  files_.finish(records_);
-  append_to_history(records_, options_.store);
+  keep_results(records_, options_.store, [this] {
+    files_.finish(records_);
+    write_so_far();
+  });
 }
 
 ExitCode RankMeasurement::verdict() const {

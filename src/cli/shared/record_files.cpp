@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/shared/record_files.h"
 
+#include <fmt/format.h>
+
 #include <cstdio>
+#include <set>
 
 #include "cli/shared/say.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/text.h"
+#include "headroom/history/outbox.h"
 #include "headroom/history/store.h"
 #include "headroom/record/formats.h"
 
@@ -47,13 +51,49 @@ bool RecordFiles::uses_stdout() const {
   return json_ == kStdoutDevice || oss_ == kStdoutDevice;
 }
 
-void append_to_history(const std::vector<Record>& records, const std::string& store) {
-  if (store.empty()) return;
+void write_if_possible(const std::function<void()>& write) {
+  static std::set<std::string> told;
   try {
-    open_store(store)->append(records);
+    write();
   } catch (const Error& error) {
-    say("not kept in the history: {}", error.what());
+    if (told.insert(error.what()).second) say("{}; measuring goes on", error.what());
   }
+}
+
+void append_to_history(const std::vector<Record>& records, const std::string& store) {
+  if (store.empty() || records.empty()) return;
+  try {
+    const auto history = open_store(store);
+    for (const std::string& problem : deliver_outbox(*history)) say_sentence(problem);
+    history->append(records);
+  } catch (const Error& error) {
+    if (!is_remote(store)) throw;
+    const std::string file = put_into_outbox(records, store);
+    throw Error(fmt::format("{}; the run waits in {} and is delivered when the next one is kept there",
+                            error.what(), in_quotes(file)));
+  }
+}
+
+void keep_results(const std::vector<Record>& records, const std::string& store,
+                  const std::function<void()>& write_files) {
+  std::string unkept;
+  try {
+    append_to_history(records, store);
+  } catch (const Error& error) {
+    unkept = std::string("not kept in the history: ") + error.what();
+    if (store == default_store()) {
+      say_sentence(unkept);
+      unkept.clear();
+    }
+  }
+  try {
+    write_files();
+  } catch (const Error& error) {
+    const bool kept = unkept.empty() && !store.empty();
+    throw Error((unkept.empty() ? "" : unkept + "\n") + error.what() +
+                (kept ? "; the results are above, and in the history as @last" : "; the results are above"));
+  }
+  if (!unkept.empty()) throw Error(unkept);
 }
 
 }  // namespace headroom::cli

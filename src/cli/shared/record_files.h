@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -27,8 +28,19 @@ class RecordFiles {
   std::string json_, oss_;
 };
 
-/// Appends to the history; nothing where `store` is empty. A history that cannot be written to is no reason
-/// to fail a run that was measured: that is said on standard error.
+/// Calls `write`, which writes files with what was measured so far; where it cannot, that is said once, and
+/// measuring goes on: results are worth more than a file, which is written again at the end.
+void write_if_possible(const std::function<void()>& write);
+
+/// What a command that measured ends with, once its results are on the terminal: the history (nothing where
+/// `store` is empty), then the files. What cannot be kept in one place is still kept in the others. Throws
+/// Error, saying where the results are, where a file or a store that was asked for could not be written; a
+/// history that is kept by default is only said to have failed.
+void keep_results(const std::vector<Record>& records, const std::string& store,
+                  const std::function<void()>& write_files);
+
+/// Appends to the history, after what waited for it (outbox.h); nothing where `store` is empty. Where a
+/// database cannot be had the run waits in a file, and the error says so. Throws Error.
 void append_to_history(const std::vector<Record>& records, const std::string& store);
 
 }  // namespace headroom::cli

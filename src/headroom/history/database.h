@@ -18,6 +18,11 @@ struct Blob {
 using SqlValue = std::variant<std::monostate, std::int64_t, double, std::string, Blob>;
 using SqlRow = std::vector<SqlValue>;
 
+/// Calls `reader` with a row; throws Error, naming the database, where that finds another type in a column
+/// than was written there.
+void read_row(const std::string& database, const SqlRow& row,
+              const std::function<void(const SqlRow&)>& reader);
+
 /// One connection to a database that holds a history. The statements are the same for every kind of
 /// database: parameters are $1, $2, ... All functions throw Error, naming the database.
 class Database {
@@ -43,6 +48,10 @@ class Database {
 
   /// Gives back the space of what was deleted, where the database does not do that by itself.
   virtual void compact() = 0;
+  /// What is wrong with the database itself, a sentence each; empty where it is well, or looks after itself.
+  virtual std::vector<std::string> problems() { return {}; }
+  /// Copies all of it into a new file beside it and returns its name; empty where it is no file.
+  virtual std::string copy_beside() { return {}; }
   /// How it is called in messages; never with a password.
   virtual const std::string& name() const = 0;
 };

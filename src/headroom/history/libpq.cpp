@@ -27,14 +27,20 @@ Libpq load() {
                     kLibrary, ::dlerror()));
   }
   Libpq functions{};
-  find(library, "PQconnectdbParams", functions.connect);
+  find(library, "PQconnectStartParams", functions.start_connecting);
+  find(library, "PQconnectPoll", functions.go_on_connecting);
+  find(library, "PQsocket", functions.socket);
+  find(library, "PQsetnonblocking", functions.set_nonblocking);
+  find(library, "PQflush", functions.flush);
+  find(library, "PQconsumeInput", functions.consume_input);
+  find(library, "PQisBusy", functions.is_busy);
+  find(library, "PQgetResult", functions.next_result);
   find(library, "PQfinish", functions.finish);
   find(library, "PQstatus", functions.status);
   find(library, "PQerrorMessage", functions.error_message);
   find(library, "PQsetNoticeProcessor", functions.set_notice_processor);
-  find(library, "PQprepare", functions.prepare);
-  find(library, "PQexecPrepared", functions.execute_prepared);
-  find(library, "PQexec", functions.execute);
+  find(library, "PQsendPrepare", functions.send_prepare);
+  find(library, "PQsendQueryPrepared", functions.send_prepared);
   find(library, "PQresultStatus", functions.result_status);
   find(library, "PQresultErrorMessage", functions.result_error);
   find(library, "PQresultErrorField", functions.result_error_field);

@@ -8,14 +8,20 @@ namespace headroom {
 /// The functions of PostgreSQL's client library that a history uses. It brings some thirty other libraries
 /// along, so it is loaded when the first database is opened and not when the program starts.
 struct Libpq {
-  decltype(&PQconnectdbParams) connect;
+  decltype(&PQconnectStartParams) start_connecting;
+  decltype(&PQconnectPoll) go_on_connecting;
+  decltype(&PQsocket) socket;
+  decltype(&PQsetnonblocking) set_nonblocking;
+  decltype(&PQflush) flush;
+  decltype(&PQconsumeInput) consume_input;
+  decltype(&PQisBusy) is_busy;
+  decltype(&PQgetResult) next_result;
   decltype(&PQfinish) finish;
   decltype(&PQstatus) status;
   decltype(&PQerrorMessage) error_message;
   decltype(&PQsetNoticeProcessor) set_notice_processor;
-  decltype(&PQprepare) prepare;
-  decltype(&PQexecPrepared) execute_prepared;
-  decltype(&PQexec) execute;
+  decltype(&PQsendPrepare) send_prepare;
+  decltype(&PQsendQueryPrepared) send_prepared;
   decltype(&PQresultStatus) result_status;
   decltype(&PQresultErrorMessage) result_error;
   decltype(&PQresultErrorField) result_error_field;

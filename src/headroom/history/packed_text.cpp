@@ -5,6 +5,8 @@
 #include <zstd.h>
 
 #include <cstdint>
+#include <memory>
+#include <new>
 
 #include "headroom/base/error.h"
 
@@ -18,9 +20,13 @@ constexpr unsigned long long kLargestText = 1ULL << 31;
 }  // namespace
 
 std::string pack_text(std::string_view text) {
+  const std::unique_ptr<ZSTD_CCtx, decltype(&ZSTD_freeCCtx)> context(ZSTD_createCCtx(), ZSTD_freeCCtx);
+  if (!context) throw std::bad_alloc();
+  ZSTD_CCtx_setParameter(context.get(), ZSTD_c_compressionLevel, kCompressionLevel);
+  ZSTD_CCtx_setParameter(context.get(), ZSTD_c_checksumFlag, 1);
   std::string packed(ZSTD_compressBound(text.size()), '\0');
   const std::size_t size =
-      ZSTD_compress(packed.data(), packed.size(), text.data(), text.size(), kCompressionLevel);
+      ZSTD_compress2(context.get(), packed.data(), packed.size(), text.data(), text.size());
   if (ZSTD_isError(size)) throw Error(fmt::format("cannot compress: {}", ZSTD_getErrorName(size)));
   packed.resize(size);
   return packed;

@@ -6,7 +6,7 @@
 
 namespace headroom {
 
-/// `text` as one Zstandard frame (RFC 8878).
+/// `text` as one Zstandard frame (RFC 8878) with its checksum.
 std::string pack_text(std::string_view text);
 
 /// What pack_text packed. `source` names it in errors. Throws Error where the frame is damaged.

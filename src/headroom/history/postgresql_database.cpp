@@ -2,13 +2,19 @@
 #include "headroom/history/postgresql_database.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 
 #include <array>
+#include <cerrno>
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
 #include <map>
 #include <memory>
 
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
+#include "headroom/base/units.h"
 #include "headroom/history/libpq.h"
 #include "headroom/history/schema.h"
 
@@ -77,18 +83,26 @@ class Parameters {
 
 using Result = std::unique_ptr<PGresult, decltype(&PQclear)>;
 
+/// How long a server may say nothing while something is asked of it.
+std::chrono::milliseconds patience() {
+  constexpr std::chrono::milliseconds kPatience{30'000};
+  const char* text = std::getenv("HEADROOM_STORE_TIMEOUT");
+  if (text == nullptr || *text == '\0') return kPatience;
+  return std::chrono::milliseconds(std::llround(parse_time_ns(text) / 1e6));
+}
+
 class PostgresqlDatabase final : public Database {
  public:
-  explicit PostgresqlDatabase(const std::string& url) : pq_(libpq()), name_(without_password(url)) {
-    // What stands after dbname is the default of what the URL does not say, so the timeout goes before it.
-    const std::array<const char*, 6> keys{"connect_timeout", "client_encoding", "dbname",
-                                          "fallback_application_name", nullptr};
-    const std::array<const char*, 6> values{"10", "UTF8", url.c_str(), "headroom", nullptr};
-    connection_ = pq_.connect(keys.data(), values.data(), 1);
-    if (pq_.status(connection_) != CONNECTION_OK) {
-      const std::string why = without_trailing_newline(pq_.error_message(connection_));
+  explicit PostgresqlDatabase(const std::string& url)
+      : pq_(libpq()), name_(without_password(url)), patience_(patience()) {
+    const std::array<const char*, 4> keys{"client_encoding", "dbname", "fallback_application_name", nullptr};
+    const std::array<const char*, 4> values{"UTF8", url.c_str(), "headroom", nullptr};
+    connection_ = pq_.start_connecting(keys.data(), values.data(), 1);
+    try {
+      connect();
+    } catch (const Error& error) {
       pq_.finish(connection_);
-      throw Error(fmt::format("cannot open the history {}: {}", in_quotes(name_), why));
+      throw Error(fmt::format("cannot open the history {}: {}", in_quotes(name_), error.what()));
     }
     pq_.set_notice_processor(
         connection_, [](void*, const char*) {}, nullptr);
@@ -102,16 +116,15 @@ class PostgresqlDatabase final : public Database {
                const std::function<void(const SqlRow&)>& reader) override {
     const Parameters parameters(values);
     const std::string& statement = prepared(sql, parameters);
-    const Result result(
-        pq_.execute_prepared(connection_, statement.c_str(), parameters.count(), parameters.values(),
-                             parameters.lengths(), parameters.formats(), kTextFormat),
-        pq_.clear);
+    const Result result =
+        answer(pq_.send_prepared(connection_, statement.c_str(), parameters.count(), parameters.values(),
+                                 parameters.lengths(), parameters.formats(), kTextFormat));
     require_success(result);
     SqlRow row(static_cast<std::size_t>(pq_.column_count(result.get())));
     const int rows = pq_.row_count(result.get());
     for (int i = 0; i < rows; ++i) {
       for (std::size_t j = 0; j < row.size(); ++j) row[j] = cell(result.get(), i, static_cast<int>(j));
-      reader(row);
+      read_row(name_, row, reader);
     }
   }
 
@@ -121,23 +134,84 @@ class PostgresqlDatabase final : public Database {
     if (transaction == Transaction::kAlone) execute("LOCK TABLE runs IN EXCLUSIVE MODE");
   }
   void commit() override { execute("COMMIT"); }
-  void rollback() noexcept override { pq_.clear(pq_.execute(connection_, "ROLLBACK")); }
+  void rollback() noexcept override {
+    // A server that fell silent rolls back by itself when the connection ends.
+    if (is_lost_) return;
+    try {
+      execute("ROLLBACK");
+    } catch (const Error&) {
+      is_lost_ = true;
+    }
+  }
   /// The server's autovacuum does it.
   void compact() override {}
   const std::string& name() const override { return name_; }
 
  private:
+  /// Waits for the server, which may say nothing for patience_ at most. A signal that this program heeds
+  /// (Ctrl-C) ends the wait. Throws Error; the connection is of no more use then.
+  void await(short events) {
+    pollfd file{pq_.socket(connection_), events, 0};
+    const int ready = ::poll(&file, 1, static_cast<int>(patience_.count()));
+    if (ready > 0) return;
+    is_lost_ = true;
+    if (ready < 0 && errno == EINTR) throw Error("interrupted while waiting for the server");
+    throw Error(fmt::format(
+        "the server did not answer within {:g} s (HEADROOM_STORE_TIMEOUT says how long it may take)",
+        std::chrono::duration<double>(patience_).count()));
+  }
+
+  void connect() {
+    for (PostgresPollingStatusType next = PGRES_POLLING_WRITING; next != PGRES_POLLING_OK;
+         next = pq_.go_on_connecting(connection_)) {
+      if (next == PGRES_POLLING_FAILED || pq_.status(connection_) == CONNECTION_BAD)
+        throw Error(without_trailing_newline(pq_.error_message(connection_)));
+      await(next == PGRES_POLLING_READING ? POLLIN : POLLOUT);
+    }
+    if (pq_.set_nonblocking(connection_, 1) != 0)
+      throw Error(without_trailing_newline(pq_.error_message(connection_)));
+  }
+
+  /// The result of what was just sent.
+  Result answer(int was_sent) {
+    try {
+      if (was_sent == 0) throw Error(without_trailing_newline(pq_.error_message(connection_)));
+      for (int left = 0; (left = pq_.flush(connection_)) != 0;) {
+        if (left < 0) throw Error(without_trailing_newline(pq_.error_message(connection_)));
+        await(POLLIN | POLLOUT);
+        consume();
+      }
+      Result last(nullptr, pq_.clear);
+      // One statement has one result, and then there is none.
+      for (;;) {
+        while (pq_.is_busy(connection_) != 0) {
+          await(POLLIN);
+          consume();
+        }
+        Result next(pq_.next_result(connection_), pq_.clear);
+        if (!next) return last;
+        last = std::move(next);
+      }
+    } catch (const Error& error) {
+      throw Error(fmt::format("the history {}: {}", in_quotes(name_), error.what()));
+    }
+  }
+
+  void consume() {
+    if (pq_.consume_input(connection_) != 0) return;
+    is_lost_ = true;
+    throw Error(without_trailing_newline(pq_.error_message(connection_)));
+  }
+
   /// The types are told once and for all, as the database would guess some of them wrong; a NULL fits any.
   const std::string& prepared(const std::string& sql, const Parameters& parameters) {
     std::string key = sql;
     for (int i = 0; i < parameters.count(); ++i) key += fmt::format(" {}", parameters.types()[i]);
     const auto [known, is_new] = statements_.try_emplace(key, fmt::format("s{}", statements_.size()));
     if (is_new) {
-      const Result result(pq_.prepare(connection_, known->second.c_str(), sql.c_str(), parameters.count(),
-                                      parameters.types()),
-                          pq_.clear);
       try {
-        require_success(result);
+        require_success(answer(pq_.send_prepare(connection_, known->second.c_str(), sql.c_str(),
+                                                parameters.count(), parameters.types())));
       } catch (...) {
         statements_.erase(known);
         throw;
@@ -172,7 +246,9 @@ class PostgresqlDatabase final : public Database {
 
   const Libpq& pq_;
   std::string name_;
+  std::chrono::milliseconds patience_;
   PGconn* connection_ = nullptr;
+  bool is_lost_ = false;
   std::map<std::string, std::string> statements_;
 };
 

@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <tuple>
 
+#include "headroom/base/error.h"
 #include "headroom/base/json.h"
 #include "headroom/base/text.h"
 #include "headroom/history/packed_text.h"
@@ -149,6 +150,17 @@ RunText run_text(const std::vector<Record>& records) {
 }
 
 RunText stored_run_text(Database& database, std::int64_t run) {
+  std::string digest;
+  database.execute("SELECT digest FROM runs WHERE id = $1", {run},
+                   [&](const SqlRow& row) { digest = std::get<std::string>(row[0]); });
+  RunText text = shortened_run_text(database, run);
+  if (digest.empty() || digest_of(text) == digest) return text;
+  throw Error(fmt::format(
+      "{}: run {}: damaged: it is not what was stored; headroom history verify tells of all, repair mends it",
+      database.name(), run));
+}
+
+RunText shortened_run_text(Database& database, std::int64_t run) {
   const std::string where = fmt::format("{}: run {}", database.name(), run);
   const auto unpacked = [&where](const SqlValue& value) {
     return unpack_text(std::get<Blob>(value).bytes, where);

@@ -19,8 +19,11 @@ struct RunText {
 /// Throws std::invalid_argument where there are no records, or records of two environments.
 RunText run_text(const std::vector<Record>& records);
 
-/// What insert_run inserted. Empty where there is no such run. Throws Error where it is damaged.
+/// What insert_run inserted. Empty where there is no such run. Throws Error where it is damaged: where it
+/// cannot be unpacked, or has another digest than it had.
 RunText stored_run_text(Database& database, std::int64_t run);
+/// The same, whatever its digest is: what prune left of it.
+RunText shortened_run_text(Database& database, std::int64_t run);
 
 /// Equal for equal runs.
 std::string digest_of(const RunText& run);

@@ -2,6 +2,7 @@
 #include "headroom/history/sqlite_connection.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <variant>
 
@@ -106,13 +107,38 @@ void SqliteConnection::execute(const std::string& sql, const SqlRow& parameters,
   int code = 0;
   while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
     for (std::size_t i = 0; i < row.size(); ++i) row[i] = column(statement, static_cast<int>(i));
-    reader(row);
+    read_row(name_, row, reader);
   }
   if (code != SQLITE_DONE) fail(code);
 }
 
 void SqliteConnection::rollback() noexcept {
   if (sqlite3_get_autocommit(handle_) == 0) sqlite3_exec(handle_, "ROLLBACK", nullptr, nullptr, nullptr);
+}
+
+std::vector<std::string> SqliteConnection::problems() {
+  std::vector<std::string> found;
+  execute("PRAGMA integrity_check(20)", {}, [&found](const SqlRow& row) {
+    const auto& told = std::get<std::string>(row.at(0));
+    if (told != "ok") found.push_back(told);
+  });
+  return found;
+}
+
+std::string SqliteConnection::copy_beside() {
+  std::string copy;
+  for (int number = 1; copy.empty() || std::filesystem::exists(copy); ++number)
+    copy = fmt::format("{}.before-repair-{}", name_, number);
+  // As private as the history itself.
+  const mode_t before = ::umask(0077);
+  try {
+    execute("VACUUM INTO $1", {copy});
+  } catch (...) {
+    ::umask(before);
+    throw;
+  }
+  ::umask(before);
+  return copy;
 }
 
 std::int64_t SqliteConnection::number(const std::string& sql) {

@@ -36,6 +36,8 @@ class SqliteConnection final : public Database {
   void commit() override { execute("COMMIT"); }
   void rollback() noexcept override;
   void compact() override { execute("VACUUM"); }
+  std::vector<std::string> problems() override;
+  std::string copy_beside() override;
   const std::string& name() const override { return name_; }
 
   /// What a statement gives whose result is one number, or one text.

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom/history/sqlite_database.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
 #include <chrono>
@@ -123,6 +126,13 @@ std::unique_ptr<SqliteConnection> open_for_reading(const fs::path& path, const s
   }
 }
 
+/// A history is its user's own: SQLite would make a file that all may read, and gives those beside it (the
+/// log) the mode of the file. One that is there keeps the mode that it was given.
+void make_private(const fs::path& path) {
+  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
+  if (file >= 0) ::close(file);
+}
+
 [[noreturn]] void refuse_missing(const fs::path& path) {
   throw Error(
       fmt::format("there is no history at {} yet; headroom run adds to it, headroom history import "
@@ -148,6 +158,7 @@ std::unique_ptr<Database> open_sqlite(const fs::path& path, StoreAccess access) 
     if (!holds_tables(*database)) refuse_missing(path);
   } else {
     if (path.has_parent_path()) fs::create_directories(path.parent_path(), error);
+    make_private(path);
     database = std::make_unique<SqliteConnection>(path, uri, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
     if (!holds_tables(*database)) make_tables(*database);
   }

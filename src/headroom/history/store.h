@@ -56,6 +56,17 @@ struct PruneRule {
   std::optional<std::uint64_t> older_than;  ///< seconds since 1970
 };
 
+/// Something in a history that is not what was stored there.
+struct StoreDamage {
+  std::optional<std::int64_t> run;  ///< nothing: of the database as a whole
+  std::string what;
+};
+
+struct RepairResult {
+  std::string copy;  ///< of the database before; empty where the database is no file
+  std::size_t runs_removed = 0, records_removed = 0, records_mended = 0;
+};
+
 struct PruneResult {
   std::size_t runs = 0;  ///< that are gone altogether
   std::size_t records = 0;
@@ -90,6 +101,12 @@ class Store {
   Environment environment(std::int64_t run);
 
   PruneResult prune(const PruneRule& rule);
+
+  /// Reads all that is stored and holds it against its digests, and what stands twice against each other.
+  std::vector<StoreDamage> verify();
+  /// Copies the database, removes what cannot be read (a record, or a run where what is damaged cannot be
+  /// told), and writes anew what stands twice. After it verify() finds nothing in the runs.
+  RepairResult repair();
 
   const std::string& name() const;
 

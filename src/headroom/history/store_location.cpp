@@ -4,6 +4,7 @@
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/text.h"
+#include "headroom/history/outbox.h"
 #include "headroom/history/postgresql_database.h"
 #include "headroom/history/sqlite_database.h"
 #include "headroom/history/store.h"
@@ -12,7 +13,7 @@ namespace headroom {
 
 std::unique_ptr<Store> open_store(const std::string& url_or_path, StoreAccess access) {
   constexpr std::string_view kSqlite = "sqlite:";
-  if (url_or_path.starts_with("postgresql://") || url_or_path.starts_with("postgres://")) {
+  if (is_remote(url_or_path)) {
     return std::make_unique<Store>(open_postgresql(url_or_path, access));
   }
   const std::string path =

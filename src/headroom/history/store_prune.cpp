@@ -22,7 +22,7 @@ void refresh_shortened_runs(Database& database) {
       "SELECT id FROM runs WHERE records <> (SELECT COUNT(*) FROM records WHERE records.run = runs.id)", {},
       [&shortened](const SqlRow& row) { shortened.push_back(std::get<std::int64_t>(row[0])); });
   for (const std::int64_t run : shortened) {
-    const RunText text = stored_run_text(database, run);
+    const RunText text = shortened_run_text(database, run);
     database.execute("UPDATE runs SET records = $1, digest = $2 WHERE id = $3",
                      {static_cast<std::int64_t>(text.records.size()), digest_of(text), run});
   }

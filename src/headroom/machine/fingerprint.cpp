@@ -14,6 +14,7 @@
 #include <random>
 #include <string_view>
 
+#include "headroom/base/secrets.h"
 #include "headroom/base/units.h"
 #include "headroom/machine/cpu_folder.h"
 #include "headroom/machine/cpuid.h"
@@ -129,7 +130,7 @@ Environment read_environment(const std::vector<std::string>& command) {
   environment.git_sha = std::move(git.sha);
   environment.git_branch = std::move(git.branch);
   environment.git_repo = std::move(git.repo);
-  environment.command = command;
+  environment.command = without_secrets(command);
   environment.machines = {describe(facts)};
   return environment;
 }

@@ -32,8 +32,8 @@ struct MachineFacts {
 MachineFacts read_machine_facts();
 std::string fingerprint_of(const MachineFacts& facts);
 
-/// Fills machines, fingerprint, governor, timestamp, git and version fields for a run of `command`. What
-/// cannot be read stays empty; never throws for it.
+/// Fills machines, fingerprint, governor, timestamp, git and version fields for a run of `command`, which is
+/// kept without its secrets. What cannot be read stays empty; never throws for it.
 Environment read_environment(const std::vector<std::string>& command);
 
 }  // namespace headroom

@@ -8,6 +8,7 @@
 
 #include "headroom/base/error.h"
 #include "headroom/base/json_codec.h"
+#include "headroom/base/secrets.h"
 #include "headroom/base/text.h"
 #include "headroom/record/hyperfine_json.h"
 #include "headroom/record/tool_json.h"
@@ -44,7 +45,7 @@ std::string with_placeholders(const std::string& text,
 
 Command read_command(const Json& result, const std::string& where) {
   Command command;
-  command.name = command.title = json_string(result, "command", where);
+  command.name = command.title = without_secrets(json_string(result, "command", where));
   if (const Json* parameters = json_optional(result, "parameters", where)) {
     for (const auto& [name, value] : plain_texts(*parameters)) command.parameters.emplace_back(name, value);
   }

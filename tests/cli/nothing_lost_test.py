@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What was measured outlives a file that cannot be written, and what is secret is written nowhere."""
+import json
+import os
+import unittest
+
+from command_line import BRIEF, FAULTY, CommandLineTest, headroom
+
+COMMANDS = {
+    "time": ("time", "--runs", "5", "true"),
+    "run": ("run", "fine", "--runner", FAULTY, "--no-limits", *BRIEF),
+    "cache": ("cache", "--layer", "folder:{folder}/kept", "--repeat", "1", "--", "true"),
+}
+
+
+class NothingLostTest(CommandLineTest):
+    def setUp(self):
+        super().setUp()
+        (self.folder / "kept").mkdir()
+        self.environment = {**os.environ, "HEADROOM_STORE": str(self.folder / "history.sqlite"),
+                            "XDG_STATE_HOME": str(self.folder / "state")}
+
+    def call(self, name, *more):
+        words = [word.format(folder=self.folder) for word in COMMANDS[name]]
+        place = words.index("--") if "--" in words else len(words)
+        return headroom(*words[:place], *more, *words[place:], env=self.environment)
+
+    def kept_runs(self):
+        result = headroom("history", "export", "-", env=self.environment)
+        return json.loads(result.stdout)["records"] if result.returncode == 0 else []
+
+    def test_a_full_disk_takes_neither_the_table_nor_the_history(self):
+        for name in COMMANDS:
+            before = len(self.kept_runs())
+            result = self.call(name, "--json", "/dev/full")
+            self.assert_exit(result, 2)
+            self.assertIn("─", result.stdout)
+            self.assertIn("/dev/full", result.stderr)
+            self.assertIn("the results are above, and in the history as @last", result.stderr)
+            self.assertGreater(len(self.kept_runs()), before)
+
+    def test_a_store_that_was_asked_for_and_fails_is_no_success(self):
+        path = self.folder / "records.json"
+        for name in COMMANDS:
+            result = self.call(name, "--store", "/proc/none/history.sqlite", "--json", path)
+            self.assert_exit(result, 2)
+            self.assertIn("not kept in the history", result.stderr)
+            self.assertIn("─", result.stdout)
+            self.assertTrue(json.loads(path.read_text())["records"])
+            path.unlink()
+
+    def test_one_that_is_there_by_default_and_fails_is_only_told(self):
+        self.environment["HEADROOM_STORE"] = "/proc/none/history.sqlite"
+        result = self.call("time")
+        self.assert_exit(result, 0)
+        self.assertIn("not kept in the history", result.stderr)
+
+    def test_secrets_of_a_command_line_are_nowhere(self):
+        path = self.folder / "records.json"
+        for words in (["time", "--runs", "2", "--", "true", "--db-password", "hunter2", "API_TOKEN=hunter2", "http://me:hunter2@x/"],
+                      ["time", "--runs", "2", "env PGPASSWORD=hunter2 true -H 'Authorization: Bearer hunter2'"],
+                      ["cache", "--layer", f"folder:{self.folder}/kept", "--repeat", "1", "--json", path, "--", "true", "--token=hunter2"]):
+            more = [] if words[0] == "cache" else ["--json", path]
+            result = headroom(words[0], *more, *words[1:], env=self.environment)
+            self.assert_exit(result, 0)
+            said = result.stdout + result.stderr + path.read_text()
+            said += headroom("history", env=self.environment).stdout + headroom("history", "export", "-", env=self.environment).stdout
+            self.assertNotIn("hunter2", said)
+            self.assertIn("***", path.read_text())
+
+    def test_a_history_knows_when_it_was_altered(self):
+        self.assert_exit(self.call("time"), 0)
+        result = headroom("history", "verify", env=self.environment)
+        self.assert_exit(result, 0)
+        self.assertIn("all of 1 run is as it was stored", result.stdout)
+        file = self.folder / "history.sqlite"
+        self.assertEqual(file.stat().st_mode & 0o777, 0o600)
+        content = file.read_bytes()
+        place = content.index(b"\x28\xb5\x2f\xfd") + 40  # within the first frame of Zstandard
+        file.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1:])
+        result = headroom("history", "verify", env=self.environment)
+        self.assert_exit(result, 1)
+        self.assertIn("damaged", result.stdout)
+        result = headroom("history", "repair", env=self.environment)
+        self.assert_exit(result, 0)
+        self.assertIn("before-repair-1", result.stderr)
+        self.assert_exit(headroom("history", "verify", env=self.environment), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
