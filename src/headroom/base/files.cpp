@@ -93,6 +93,16 @@ struct Target {
   std::optional<struct stat> info;  ///< nothing where there is no file yet
 };
 
+/// As the kernel's fs.protected_symlinks has it, wherever that is off: in a folder that all may write to and
+/// only owners remove from, a link leads on only where it is ours, or the folder's owner's.
+bool is_planted(const fs::path& link, const struct stat& info) {
+  struct stat folder {};
+  const fs::path parent = link.parent_path();
+  if (::stat(parent.empty() ? "." : parent.c_str(), &folder) != 0) return false;
+  const bool is_shared = (folder.st_mode & S_ISVTX) != 0 && (folder.st_mode & S_IWOTH) != 0;
+  return is_shared && info.st_uid != ::geteuid() && info.st_uid != folder.st_uid;
+}
+
 Target resolve(const fs::path& asked) {
   if (asked.empty()) throw Error("cannot write to an empty path; give the name of a file");
   if (!asked.has_filename()) cannot_write(asked, "it names a folder; add the name of a file");
@@ -111,6 +121,8 @@ Target resolve(const fs::path& asked) {
       if (S_ISDIR(info.st_mode)) cannot_write(asked, "it is a folder; give the name of a file");
       return target;
     }
+    if (is_planted(target.path, info))
+      cannot_write(asked, "it is a link of another user in a folder that all may write to");
     std::error_code error;
     const fs::path link = fs::read_symlink(target.path, error);
     if (error) cannot_write(asked, error.value());

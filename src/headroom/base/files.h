@@ -12,7 +12,8 @@ std::string read_file(const std::filesystem::path& path);
 
 /// Writes `content` so that at any moment the path holds either what it held before or all of `content`:
 /// temporary file in the same folder, fsync, rename, fsync of the folder. Missing parent folders are made.
-/// A path that is a symbolic link keeps being one: its target is replaced. A device or a pipe (/dev/stdout)
+/// A path that is a symbolic link keeps being one: its target is replaced; one that another user planted in a
+/// folder with the sticky bit is refused. A device or a pipe (/dev/stdout)
 /// is written directly. Throws Error naming the path and the reason.
 void write_file_atomically(const std::filesystem::path& path, std::string_view content);
 

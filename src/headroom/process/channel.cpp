@@ -17,7 +17,6 @@
 namespace headroom {
 namespace {
 
-constexpr std::size_t kMaxLineBytes = std::size_t{64} << 20;
 constexpr std::chrono::milliseconds kAskAgain{200};
 constexpr std::size_t kChunkBytes = std::size_t{64} << 10;
 
@@ -95,6 +94,10 @@ bool Channel::write_line(std::string_view line, std::chrono::milliseconds timeou
   return !write_failed_;
 }
 
+void Channel::limit_lines(std::optional<std::size_t> most) {
+  longest_ = most.value_or(kLongestLine);
+}
+
 Channel::Status Channel::read_line(std::string& line, std::chrono::milliseconds timeout) {
   const Deadline deadline(timeout);
   while (true) {
@@ -124,7 +127,7 @@ bool Channel::buffered_line(std::string& line) {
 Channel::Status Channel::receive() {
   if (too_long_) return Status::kTooLong;
   if (!socket_.is_open()) return Status::kClosed;
-  if (buffer_.size() - begin_ > kMaxLineBytes) {
+  if (buffer_.size() - begin_ > longest_) {
     if (buffer_.find('\n', searched_) != std::string::npos) return Status::kLine;
     too_long_ = true;
     buffer_ = std::string();

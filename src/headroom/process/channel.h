@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -41,6 +42,8 @@ class Channel {
   /// Reads once without blocking. kLine means that bytes came.
   Status receive();
 
+  /// Longer lines than `most` are kTooLong; nothing: as at first, those over 64 MiB.
+  void limit_lines(std::optional<std::size_t> most);
   /// Whether nothing came that was not read, part of a line included.
   bool is_quiet() { return begin_ == buffer_.size() && receive() != Status::kLine; }
 
@@ -50,10 +53,13 @@ class Channel {
   int failure() const { return failure_; }
 
  private:
+  static constexpr std::size_t kLongestLine = std::size_t{64} << 20;
+
   Descriptor socket_;
   std::string buffer_;
   std::size_t begin_ = 0;     ///< of the first line not yet given out, in buffer_
   std::size_t searched_ = 0;  ///< no line end lies between begin_ and here
+  std::size_t longest_ = kLongestLine;
   bool too_long_ = false;
   bool write_failed_ = false;
   int failure_ = 0;

@@ -23,6 +23,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kPrefix = "headroom-work-";
+/// In each folder of ours: a name alone may be anybody's.
+constexpr const char* kMarker = ".made-by-headroom";
 /// A folder is made and then locked: one that nobody holds may be that young.
 constexpr std::chrono::seconds kYoung(60);
 
@@ -45,9 +47,21 @@ bool lock(const Descriptor& folder) {
   return folder.is_open() && ::flock(folder.get(), LOCK_EX | LOCK_NB) == 0;
 }
 
+void mark(const Descriptor& folder) {
+  Descriptor(::openat(folder.get(), kMarker, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, S_IRUSR));
+}
+
+/// Whether this user's program of ours made the folder.
+bool is_marked(const Descriptor& folder) {
+  struct stat info {};
+  return ::fstatat(folder.get(), kMarker, &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(info.st_mode) &&
+         info.st_uid == ::geteuid();
+}
+
 bool is_left_over(const Descriptor& folder) {
   struct stat info {};
   if (!folder.is_open() || ::fstat(folder.get(), &info) != 0 || info.st_uid != ::geteuid()) return false;
+  if (!is_marked(folder)) return false;
   const auto made = std::chrono::system_clock::from_time_t(info.st_mtime);
   return std::chrono::system_clock::now() - made > kYoung && lock(folder);
 }
@@ -83,6 +97,7 @@ TemporaryFolder::TemporaryFolder() {
   }
   path_ = name;
   lock_ = open_folder(path_);
+  mark(lock_);
   // A file system without locks keeps what a killed program left, no more than that.
   lock(lock_);
 }

@@ -9,8 +9,9 @@ namespace headroom {
 
 /// A new folder in $TMPDIR (or /tmp), removed with all that is in it when this is, also where programs took
 /// the permissions away that removing needs, or removed it themselves. What a program of ours left behind
-/// because it was killed is removed when the next such folder is made: each is locked for as long as it is in
-/// use, in any container that shares the file system.
+/// because it was killed is removed when the next such folder is made: each has a marker, and is locked for
+/// as long as it is in use, in any container that shares the file system. What has no marker of this user is
+/// left alone, whatever its name.
 class TemporaryFolder {
  public:
   /// Throws Error (no such $TMPDIR, not writable, disk full).

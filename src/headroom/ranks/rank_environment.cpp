@@ -102,7 +102,11 @@ RankPlace place_of(const Launcher& launcher, const VariableSource& variable) {
   place.local_size = local_size_of(launcher, variable, place.size);
   place.meeting = meeting_of(variable);
   place.launcher_listens = place.meeting && variable("TORCHELASTIC_USE_AGENT_STORE") == "True";
-  place.job = launcher.name + job_of(launcher, variable);
+  // Ranks that were started by hand have no launcher in common, but where they meet.
+  place.job =
+      launcher.name + (place.meeting ? fmt::format("/{}:{}", place.meeting->address, place.meeting->port)
+                                     : job_of(launcher, variable));
+  place.token = variable("HEADROOM_RANK_TOKEN").value_or("");
   return place;
 }
 

@@ -26,6 +26,7 @@ struct RankPlace {
   bool launcher_listens = false;   ///< torchrun's agent has the port of `meeting`: ranks only connect to it
   std::string launcher;            ///< "torchrun", "Open MPI", "PMI", "SLURM"
   std::string job;                 ///< the same for all ranks of the job on one machine, other jobs' differ
+  std::string token{};             ///< of HEADROOM_RANK_TOKEN: what a rank of this job has to say
 
   /// Whether all ranks are known to run on this machine.
   bool on_one_machine() const { return local_size == size; }

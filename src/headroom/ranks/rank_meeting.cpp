@@ -42,7 +42,8 @@ std::uint16_t port_of(const RankPlace& place) {
 }
 
 std::string name_of(const RankPlace& place) {
-  if (place.meeting) return fmt::format("{}:{}", place.meeting->address, port_of(place));
+  if (place.meeting && !place.on_one_machine())
+    return fmt::format("{}:{}", place.meeting->address, port_of(place));
   return "the socket of job " + in_quotes(place.job);
 }
 
@@ -59,12 +60,13 @@ SocketAddress job_address(const RankPlace& place) {
   return address;
 }
 
-std::vector<SocketAddress> tcp_addresses(const std::string& host, std::uint16_t port, bool to_listen) {
+/// An empty host: all addresses of this machine.
+std::vector<SocketAddress> tcp_addresses(const std::string& host, std::uint16_t port) {
   addrinfo hints{}, *found = nullptr;
   hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_NUMERICSERV | (to_listen ? AI_PASSIVE : 0);
+  hints.ai_flags = AI_NUMERICSERV | (host.empty() ? AI_PASSIVE : 0);
   const int failure =
-      ::getaddrinfo(to_listen ? nullptr : host.c_str(), std::to_string(port).c_str(), &hints, &found);
+      ::getaddrinfo(host.empty() ? nullptr : host.c_str(), std::to_string(port).c_str(), &hints, &found);
   if (failure != 0) {
     throw Error(fmt::format("MASTER_ADDR={} is no address: {}", in_quotes(host), ::gai_strerror(failure)));
   }
@@ -81,13 +83,49 @@ std::vector<SocketAddress> tcp_addresses(const std::string& host, std::uint16_t 
   return addresses;
 }
 
+bool is_loopback(const SocketAddress& address) {
+  if (address.storage.ss_family == AF_INET6)
+    return IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6*>(&address.storage)->sin6_addr);
+  const auto* ip4 = reinterpret_cast<const sockaddr_in*>(&address.storage);
+  return (ntohl(ip4->sin_addr.s_addr) >> 24U) == 127;
+}
+
+/// "127.0.0.1" and not a name that only here means this machine, as that of a host may in /etc/hosts.
+bool says_loopback(const std::string& host) {
+  return host == "localhost" || host == "::1" || host.starts_with("127.");
+}
+
+/// Where to listen, the narrowest first: the address that the others were told, where it is one of this
+/// machine; behind an address that is translated, all of them.
+std::vector<SocketAddress> addresses_to_listen_at(const RankPlace& place) {
+  const std::string& host = place.meeting->address;
+  std::vector<SocketAddress> addresses = tcp_addresses(host, port_of(place));
+  if (says_loopback(host)) return addresses;
+  std::erase_if(addresses, is_loopback);
+  for (SocketAddress& any : tcp_addresses("", port_of(place))) addresses.push_back(any);
+  return addresses;
+}
+
+/// Ranks of one machine meet where nobody else can come, whatever address they were told.
 std::vector<SocketAddress> addresses_of(const RankPlace& place, bool to_listen) {
-  if (place.meeting) return tcp_addresses(place.meeting->address, port_of(place), to_listen);
   if (place.on_one_machine()) return {job_address(place)};
+  if (place.meeting)
+    return to_listen ? addresses_to_listen_at(place) : tcp_addresses(place.meeting->address, port_of(place));
   throw Error(fmt::format(
       "{} started {} ranks, not all on this machine: set MASTER_ADDR and MASTER_PORT to where rank 0 "
       "can be reached",
       place.launcher, place.size));
+}
+
+/// Whether a process of the same user is at the other end; of another machine nobody knows.
+bool is_of_this_user(const Descriptor& socket) {
+  ucred other{};
+  socklen_t size = sizeof other;
+  sockaddr_storage own{};
+  socklen_t own_size = sizeof own;
+  if (::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&own), &own_size) != 0) return false;
+  if (own.ss_family != AF_UNIX) return true;
+  return ::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &other, &size) == 0 && other.uid == ::getuid();
 }
 
 Descriptor make_socket(int family) {
@@ -139,14 +177,14 @@ MeetingListener::MeetingListener(const RankPlace& place, milliseconds silence) :
     error = errno;
   }
   throw Error(fmt::format("rank 0 cannot listen at {}: {}; {}", name_of(place), std::strerror(error),
-                          place.meeting ? "choose another MASTER_PORT" : "end the other job"));
+                          place.on_one_machine() ? "end the other job" : "choose another MASTER_PORT"));
 }
 
 std::optional<Channel> MeetingListener::accept(milliseconds longest) {
   pollfd entry{socket_.get(), POLLIN, 0};
   if (::poll(&entry, 1, static_cast<int>(longest.count())) <= 0) return std::nullopt;
   Descriptor connection(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-  if (!connection.is_open()) return std::nullopt;
+  if (!connection.is_open() || !is_of_this_user(connection)) return std::nullopt;
   return channel_of(std::move(connection), silence_);
 }
 

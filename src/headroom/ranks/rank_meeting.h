@@ -17,8 +17,9 @@ class MeetingListener {
   /// somebody listens there already, or the ranks run on several machines and none was named.
   MeetingListener(const RankPlace& place, std::chrono::milliseconds silence);
 
-  /// The next that connects; nothing when nobody did within `longest`.
+  /// The next that connects, of this user where that can be known; nothing when nobody did within `longest`.
   std::optional<Channel> accept(std::chrono::milliseconds longest);
+  int fd() const { return socket_.get(); }
 
  private:
   Descriptor socket_;

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "headroom/base/json.h"
+#include "headroom/base/json_codec.h"
 #include "headroom/base/text.h"
 #include "headroom/process/deadline.h"
 #include "headroom/ranks/rank_meeting.h"
@@ -25,56 +26,127 @@ constexpr milliseconds kEnd{5000};
 
 using Ranks = std::vector<std::optional<Channel>>;  ///< by rank; rank 0 stays empty
 
-/// The rank that a follower says it is; nothing for a stranger. Throws Error for one of another world.
-std::optional<std::size_t> introduced(Channel& follower, const RankPlace& place, const Ranks& known) {
-  std::string line;
-  if (follower.read_line(line, kIntroduction) != Channel::Status::kLine) return std::nullopt;
-  try {
-    const Json json = parse_json(line, "an introduction");
-    const auto rank = static_cast<int>(json_number(json, "rank", "")),
-               size = static_cast<int>(json_number(json, "size", ""));
-    if (size != place.size) {
-      throw RankLost(fmt::format("rank {} was told of {} ranks, rank 0 of {}: start all with one launcher",
-                                 rank, size, place.size));
-    }
-    if (rank < 1 || rank >= size || known[static_cast<std::size_t>(rank)]) {
-      throw RankLost(fmt::format("two processes say that they are rank {} of {}", rank, size));
-    }
-    return static_cast<std::size_t>(rank);
-  } catch (const RankLost&) {
-    throw;
-  } catch (const Error&) {
-    return std::nullopt;
-  }
+/// What a rank says of itself in one line. None is longer but for a token of the user's.
+constexpr std::size_t kLongestIntroduction = 64 << 10;
+
+struct Introduction {
+  int rank = 0, size = 0;
+  std::string token;
+};
+
+/// Throws Error for what is none.
+Introduction introduction_of(const std::string& line) {
+  const Json json = parse_json(line, "an introduction");
+  return {json_member_as<int>(json, "rank", ""), json_member_as<int>(json, "size", ""),
+          json_member_or<std::string>(json, "token", "", "")};
 }
 
-std::vector<std::string> missing_of(const Ranks& ranks) {
-  std::vector<std::string> missing;
-  for (std::size_t rank = 1; rank < ranks.size(); ++rank) {
-    if (!ranks[rank]) missing.push_back(std::to_string(rank));
+/// Those who wait at the door of rank 0. What one of them says, or does not say, keeps no other waiting, and
+/// ends nothing unless it is known to be of this job.
+class Door {
+ public:
+  Door(const RankPlace& place, milliseconds timeout)
+      : place_(place), listener_(place, timeout), ranks_(static_cast<std::size_t>(place.size)) {}
+
+  /// Waits a moment for somebody to come, or to speak.
+  void wait() {
+    std::vector<pollfd> files{{listener_.fd(), POLLIN, 0}};
+    for (const Visitor& visitor : visitors_) files.push_back({visitor.channel.fd(), POLLIN, 0});
+    ::poll(files.data(), files.size(), static_cast<int>(kRelayLook.count()));
+    if (auto channel = listener_.accept(milliseconds(0))) {
+      channel->limit_lines(kLongestIntroduction);
+      visitors_.push_back({std::move(*channel), Deadline(kIntroduction)});
+      // More than could be ranks: the first of them made room for nobody.
+      if (visitors_.size() > ranks_.size() + kMostStrangers) refuse(0);
+    }
+    for (std::size_t i = visitors_.size(); i-- > 0;) hear(i);
   }
-  return missing;
-}
+
+  std::vector<std::string> missing() const {
+    std::vector<std::string> missing;
+    for (std::size_t rank = 1; rank < ranks_.size(); ++rank) {
+      if (!ranks_[rank]) missing.push_back(std::to_string(rank));
+    }
+    return missing;
+  }
+  Ranks take() { return std::move(ranks_); }
+  /// "; 3 connections were refused", or nothing.
+  std::string refusals() const {
+    if (refused_ == 0) return "";
+    return fmt::format("; {} connection{} refused that {} not of this job", refused_,
+                       refused_ == 1 ? " was" : "s were", refused_ == 1 ? "was" : "were");
+  }
+
+ private:
+  static constexpr std::size_t kMostStrangers = 64;
+  struct Visitor {
+    Channel channel;
+    Deadline deadline;
+  };
+
+  /// Whether a visitor that says the right token is of this job without doubt: of this user, or told a
+  /// secret.
+  bool is_sure() const { return place_.on_one_machine() || !place_.token.empty(); }
+
+  void refuse(std::size_t visitor) {
+    visitors_.erase(visitors_.begin() + static_cast<std::ptrdiff_t>(visitor));
+    ++refused_;
+  }
+
+  void hear(std::size_t index) {
+    Visitor& visitor = visitors_[index];
+    std::string line;
+    const Channel::Status status = visitor.channel.read_line(line, milliseconds(0));
+    if (status == Channel::Status::kTimeout && !visitor.deadline.over()) return;
+    if (status != Channel::Status::kLine) return refuse(index);
+    try {
+      admit(introduction_of(line), index);
+    } catch (const RankLost&) {
+      throw;
+    } catch (const Error&) {
+      refuse(index);
+    }
+  }
+
+  void admit(const Introduction& told, std::size_t index) {
+    if (told.token != place_.token) return refuse(index);
+    if (told.size != place_.size) {
+      if (!is_sure()) return refuse(index);
+      throw RankLost(fmt::format("rank {} was told of {} ranks, rank 0 of {}: start all with one launcher",
+                                 told.rank, told.size, place_.size));
+    }
+    const auto rank = static_cast<std::size_t>(told.rank);
+    if (told.rank < 1 || rank >= ranks_.size() || ranks_[rank]) {
+      if (!is_sure()) return refuse(index);
+      throw RankLost(fmt::format("two processes say that they are rank {} of {}", told.rank, told.size));
+    }
+    visitors_[index].channel.limit_lines(std::nullopt);
+    ranks_[rank] = std::move(visitors_[index].channel);
+    visitors_.erase(visitors_.begin() + static_cast<std::ptrdiff_t>(index));
+  }
+
+  const RankPlace& place_;
+  MeetingListener listener_;
+  Ranks ranks_;
+  std::vector<Visitor> visitors_;
+  std::size_t refused_ = 0;
+};
 
 std::optional<Ranks> await_followers(const RankPlace& place, milliseconds timeout,
                                      const std::function<bool()>& give_up) {
-  Ranks ranks(static_cast<std::size_t>(place.size));
-  if (place.size == 1) return ranks;
+  if (place.size == 1) return Ranks(1);
   const Deadline deadline(timeout);
-  MeetingListener listener(place, timeout);
-  while (!missing_of(ranks).empty()) {
+  Door door(place, timeout);
+  for (std::vector<std::string> missing = door.missing(); !missing.empty(); missing = door.missing()) {
     if (give_up && give_up()) return std::nullopt;
     if (deadline.over()) {
-      const std::vector<std::string> missing = missing_of(ranks);
-      throw RankLost(fmt::format("{} {} of {} did not come within {:g} s",
+      throw RankLost(fmt::format("{} {} of {} did not come within {:g} s{}",
                                  missing.size() == 1 ? "rank" : "ranks", join(missing, ", "), place.size,
-                                 std::chrono::duration<double>(timeout).count()));
+                                 std::chrono::duration<double>(timeout).count(), door.refusals()));
     }
-    auto follower = listener.accept(kRelayLook);
-    if (!follower) continue;
-    if (const auto rank = introduced(*follower, place, ranks)) ranks[*rank] = std::move(*follower);
+    door.wait();
   }
-  return ranks;
+  return door.take();
 }
 
 /// Takes lines across until one side has no more.
@@ -175,15 +247,17 @@ bool follow_leader(const RankPlace& place, const RankCommand& command, milliseco
                    const std::function<bool()>& give_up) {
   auto leader = connect_to_meeting(place, timeout, give_up);
   if (!leader) return false;
-  leader->write_line(dump_json(Json{{"rank", place.rank}, {"size", place.size}}), kIntroduction);
+  Json introduction{{"rank", place.rank}, {"size", place.size}};
+  if (!place.token.empty()) introduction["token"] = place.token;
+  leader->write_line(dump_json(introduction), kIntroduction);
   std::string line;
   if (leader->read_line(line, timeout) != Channel::Status::kLine) {
     throw RankLost(fmt::format("rank 0 ended before all {} ranks had come", place.size));
   }
   RankPlace told = place;
   const Json meeting = parse_json(line, "what rank 0 said");
-  told.meeting = Meeting{json_string(meeting, "address", ""),
-                         static_cast<std::uint16_t>(json_number(meeting, "port", ""))};
+  told.meeting =
+      Meeting{json_string(meeting, "address", ""), json_member_as<std::uint16_t>(meeting, "port", "")};
   Relay(std::move(*leader), start_rank(command, told)).run();
   return true;
 }

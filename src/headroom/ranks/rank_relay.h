@@ -10,9 +10,10 @@
 namespace headroom {
 
 // Under torchrun, mpirun or srun one program of ours runs for each rank, and each starts the process of its
-// rank. That of rank 0 leads: the others connect to it and relay the lines of theirs. They meet at
-// MASTER_ADDR:MASTER_PORT (one port above it where torchrun itself listens there), or without those, on one
-// machine, at a socket named after the job.
+// rank. That of rank 0 leads: the others connect to it and relay the lines of theirs. On one machine they
+// meet at a socket named after the job, where no other user can come; else at MASTER_ADDR:MASTER_PORT (one
+// port above it where torchrun itself listens there). Who does not know HEADROOM_RANK_TOKEN, where that is
+// set, is refused, and nothing that a stranger says ends a job.
 
 /// Leads the ranks of `place`, which is that of rank 0: waits for the others and starts its own.
 /// command.ranks counts for nothing. Nothing where `give_up` says so. Throws RankLost naming the ranks that

@@ -11,6 +11,8 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <fstream>
+#include <string>
 
 #include "../error_message.h"
 #include "headroom/base/error.h"
@@ -100,6 +102,29 @@ TEST_F(FilesTest, FollowsSymbolicLinks) {
   EXPECT_EQ(read_file(folder_ / "data/file"), "new");
   write_file_atomically(folder_ / "link", "newer");
   EXPECT_EQ(read_file(folder_ / "data/file"), "newer");
+}
+
+TEST_F(FilesTest, RefusesALinkThatAnotherUserPlanted) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root gives links away";
+  constexpr uid_t kOwner = 12345, kOther = 54321;
+  const fs::path shared = folder_ / "shared", link = shared / "out.json", target = folder_ / "target.json";
+  fs::create_directory(shared);
+  ASSERT_EQ(::chown(shared.c_str(), kOwner, 0), 0);
+  ASSERT_EQ(::chmod(shared.c_str(), 01777), 0);
+  std::ofstream(target) << "before";
+  fs::create_symlink(target, link);
+  ASSERT_EQ(::lchown(link.c_str(), kOther, 0), 0);
+  EXPECT_THAT(message_of([&] { write_file_atomically(link, "after"); }), HasSubstr("a link of another user"));
+  EXPECT_THAT(message_of([&] { require_writable(link); }), HasSubstr("a link of another user"));
+  EXPECT_EQ(read_file(target), "before");
+  for (const uid_t trusted : {kOwner, ::geteuid()}) {
+    ASSERT_EQ(::lchown(link.c_str(), trusted, 0), 0);
+    write_file_atomically(link, std::to_string(trusted));
+    EXPECT_EQ(read_file(target), std::to_string(trusted));
+  }
+  ASSERT_EQ(::lchown(link.c_str(), kOther, 0), 0);
+  ASSERT_EQ(::chmod(shared.c_str(), 0755), 0);
+  write_file_atomically(link, "in a folder of one owner");
 }
 
 TEST_F(FilesTest, RefusesALoopOfLinks) {

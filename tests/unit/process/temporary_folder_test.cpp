@@ -92,16 +92,21 @@ TEST_F(TemporaryFolders, MovesKeepIt) {
 
 TEST_F(TemporaryFolders, WhatAKilledProgramLeftIsRemovedAndWhatIsInUseIsNot) {
   const fs::path left = parent_ / "headroom-work-abcdef", young = parent_ / "headroom-work-fedcba",
-                 foreign = parent_ / "other";
-  for (const fs::path& folder : {left, young, foreign}) fs::create_directory(folder);
-  make_old(left);
-  make_old(foreign);
+                 foreign = parent_ / "other", named_alike = parent_ / "headroom-work-mydata",
+                 linked = parent_ / "headroom-work-linked";
+  for (const fs::path& folder : {left, young, foreign, named_alike, linked}) fs::create_directory(folder);
+  for (const fs::path& folder : {left, young, foreign}) std::ofstream(folder / ".made-by-headroom");
+  std::ofstream(named_alike / "thesis.txt") << "mine";
+  fs::create_symlink("/dev/null", linked / ".made-by-headroom");
+  for (const fs::path& folder : {left, foreign, named_alike, linked}) make_old(folder);
   const TemporaryFolder used;
   make_old(used.path());
   const TemporaryFolder another;
   EXPECT_FALSE(fs::exists(left));
   EXPECT_TRUE(fs::exists(young));
   EXPECT_TRUE(fs::exists(foreign));
+  EXPECT_TRUE(fs::exists(named_alike / "thesis.txt")) << "a name is no marker";
+  EXPECT_TRUE(fs::exists(linked)) << "nor is a link";
   EXPECT_TRUE(fs::exists(used.path()));
 }
 

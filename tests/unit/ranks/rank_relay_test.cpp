@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -125,6 +127,109 @@ TEST_F(RankRelay, WorldsThatDifferAreAnError) {
   auto other = follower(stranger, kEcho);
   EXPECT_THROW(lead_ranks(place_of(0, 2), command_of(kEcho), kRelayLong), RankLost);
   other.get();
+}
+
+/// A connection to the port where rank 0 listens, however late that is.
+Channel stranger_at(std::uint16_t port, const std::string& says) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(port);
+  for (int tries = 0; tries < 400; ++tries) {
+    const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) {
+      EXPECT_EQ(::send(fd, says.data(), says.size(), MSG_NOSIGNAL), static_cast<ssize_t>(says.size()));
+      return Channel(fd);
+    }
+    ::close(fd);
+    std::this_thread::sleep_for(milliseconds(5));
+  }
+  return Channel(-1);
+}
+
+RankPlace place_over_tcp(int rank, const Meeting& meeting) {
+  RankPlace place = place_of(rank, 2);
+  place.local_size.reset();
+  place.meeting = meeting;
+  return place;
+}
+
+TEST_F(RankRelay, StrangersEndNothing) {
+  const std::string kSayings[] = {"{\"rank\":1,\"size\":99}\n",
+                                  "{\"rank\":1e300,\"size\":2}\n",
+                                  "{\"rank\":-1,\"size\":2}\n",
+                                  "{\"rank\":0,\"size\":2}\n",
+                                  std::string("\0\xff\n", 3),
+                                  std::string(100'000, '['),
+                                  "{\"rank\":1,\"size\":2}\n",
+                                  "{\"rank\":1,\"size\":2,\"token\":\"guess\"}\n",
+                                  ""};
+  std::uint16_t number = 0;
+  {
+    const ReservedPort free;
+    number = free.number();
+  }
+  const Meeting meeting{"127.0.0.1", number};
+  RankPlace first = place_over_tcp(0, meeting), second = place_over_tcp(1, meeting);
+  first.token = second.token = "secret";
+  auto strangers = std::async(std::launch::async, [&] {
+    std::vector<Channel> all;
+    for (int i = 0; i < 60; ++i) all.push_back(stranger_at(number, kSayings[i % std::size(kSayings)]));
+    const std::string came = follower(second, kEcho).get();
+    return came;
+  });
+  {
+    auto group = lead_ranks(first, command_of(kEcho), kRelayLong);
+    ASSERT_TRUE(group);
+    group->send("a");
+    EXPECT_THAT(*group->gather(kRelayLong, "an answer"), ElementsAre("0/2:a", "1/2:a"));
+    group->finish(kRelayLong);
+  }
+  EXPECT_EQ(strangers.get(), "fine");
+}
+
+TEST_F(RankRelay, WithoutATokenAWorldThatDiffersIsRefusedAndCounted) {
+  std::uint16_t number = 0;
+  {
+    const ReservedPort free;
+    number = free.number();
+  }
+  auto stranger = std::async(std::launch::async, [&] {
+    const Channel held = stranger_at(number, "{\"rank\":1,\"size\":99}\n");
+    std::this_thread::sleep_for(kRelayShort);
+  });
+  try {
+    lead_ranks(place_over_tcp(0, {"127.0.0.1", number}), command_of(kEcho), kRelayShort);
+    FAIL();
+  } catch (const RankLost& lost) {
+    EXPECT_THAT(
+        lost.what(),
+        HasSubstr(
+            "rank 1 of 2 did not come within 0.4 s; 1 connection was refused that was not of this job"));
+  }
+}
+
+TEST_F(RankRelay, OnOneMachineNobodyListensToTheNetwork) {
+  RankPlace first = place_of(0, 2), second = place_of(1, 2);
+  std::uint16_t number = 0;
+  {
+    const ReservedPort free;
+    number = free.number();
+  }
+  first.meeting = second.meeting = Meeting{"0.0.0.0", number};
+  auto group =
+      std::async(std::launch::async, [&] { return lead_ranks(first, command_of(kEcho), kRelayLong); });
+  std::this_thread::sleep_for(milliseconds(200));
+  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(number);
+  EXPECT_NE(::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  ::close(fd);
+  auto other = follower(second, kEcho);
+  group.get()->finish(kRelayLong);
+  EXPECT_EQ(other.get(), "fine");
 }
 
 TEST_F(RankRelay, SeveralMachinesNeedAMeeting) {
