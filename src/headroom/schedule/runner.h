@@ -35,17 +35,17 @@ struct RunnerCommand {
   std::string rank_backend = "gloo";  ///< by which they exchange data, or "nccl"
 };
 
-/// What a runner said in place of its greeting: what the machine lacks, or what it cannot do of its
-/// arguments.
-class RunnerRefused : public Error {
+/// What was started is no runner, cannot say what it offers, or refuses.
+class RunnerUnfit : public Error {
  public:
   using Error::Error;
 };
 
-/// What was started is no runner, or cannot say what it offers.
-class RunnerUnfit : public Error {
+/// What a runner said in place of its greeting: what the machine lacks, or what it cannot do of its
+/// arguments.
+class RunnerRefused : public RunnerUnfit {
  public:
-  using Error::Error;
+  using RunnerUnfit::RunnerUnfit;
 };
 
 struct RunnerDescription {

@@ -48,7 +48,9 @@ Session::Session(SessionRequest request, std::shared_ptr<const Environment> envi
     try {
       fleet_.add(command, false);
     } catch (const RunnerUnfit& error) {
-      unfit_.emplace_back(error.what());
+      if (request_.runners.size() == 1) throw;
+      const bool refuses = dynamic_cast<const RunnerRefused*>(&error) != nullptr;
+      unfit_.push_back((refuses ? command.path + ": " : "") + error.what());
       if (unfit_.size() == request_.runners.size()) throw Error(join(unfit_, "\n"));
     }
   }
