@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/shared/interrupt.h"
-#include "cli/shared/say.h"
 
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdio>
+
+#include "cli/shared/say.h"
 
 namespace headroom::cli {
 namespace {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/shared/print_table.h"
-#include "cli/shared/say.h"
 
 #include <sys/ioctl.h>
 #include <unistd.h>
+
+#include "cli/shared/say.h"
 
 namespace headroom::cli {
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/shared/standard_streams.h"
-#include "cli/shared/say.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -9,6 +8,8 @@
 #include <cstdio>
 #include <cstring>
 #include <initializer_list>
+
+#include "cli/shared/say.h"
 
 namespace headroom::cli {
 

@@ -8,9 +8,9 @@
 
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
+#include "headroom/base/secrets.h"
 #include "headroom/base/text.h"
 #include "headroom/history/packed_text.h"
-#include "headroom/history/postgresql_database.h"
 #include "headroom/history/run_insertion.h"
 #include "headroom/record/codec.h"
 #include "headroom/record/formats.h"
@@ -32,7 +32,7 @@ bool is_remote(const std::string& store) {
 }
 
 std::string put_into_outbox(const std::vector<Record>& records, const std::string& store) {
-  const fs::path folder = outbox_of(without_password(store));
+  const fs::path folder = outbox_of(without_secrets(store));
   std::error_code error;
   fs::create_directories(folder, error);
   fs::permissions(folder, fs::perms::owner_all, error);

@@ -13,6 +13,7 @@
 #include <memory>
 
 #include "headroom/base/error.h"
+#include "headroom/base/secrets.h"
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
 #include "headroom/history/libpq.h"
@@ -94,7 +95,7 @@ std::chrono::milliseconds patience() {
 class PostgresqlDatabase final : public Database {
  public:
   explicit PostgresqlDatabase(const std::string& url)
-      : pq_(libpq()), name_(without_password(url)), patience_(patience()) {
+      : pq_(libpq()), name_(without_secrets(url)), patience_(patience()) {
     const std::array<const char*, 4> keys{"client_encoding", "dbname", "fallback_application_name", nullptr};
     const std::array<const char*, 4> values{"UTF8", url.c_str(), "headroom", nullptr};
     connection_ = pq_.start_connecting(keys.data(), values.data(), 1);
@@ -285,20 +286,6 @@ void make_tables(Database& database) {
 }
 
 }  // namespace
-
-std::string without_password(const std::string& url) {
-  std::string shown = url;
-  const std::size_t start = shown.find("://") + 3;
-  const std::size_t end = std::min(shown.find('/', start), shown.find('?', start));
-  const std::size_t at = shown.rfind('@', end);
-  const std::size_t colon = shown.find(':', start);
-  if (at != std::string::npos && at >= start && colon < at) shown.replace(colon + 1, at - colon - 1, "***");
-  if (const std::size_t key = shown.find("password="); key != std::string::npos) {
-    const std::size_t value = key + std::string_view("password=").size();
-    shown.replace(value, std::min(shown.find('&', value), shown.size()) - value, "***");
-  }
-  return shown;
-}
 
 std::unique_ptr<Database> open_postgresql(const std::string& url, StoreAccess access) {
   auto database = std::make_unique<PostgresqlDatabase>(url);

@@ -13,7 +13,4 @@ namespace headroom {
 /// where it is missing, unless it is only to be read; one that is not ours, or newer, is refused.
 std::unique_ptr<Database> open_postgresql(const std::string& url, StoreAccess access);
 
-/// The URL without its password.
-std::string without_password(const std::string& url);
-
 }  // namespace headroom

@@ -114,10 +114,6 @@ std::map<SeriesKey, std::int64_t> series_ids(Database& database, const std::vect
   return ids;
 }
 
-SqlValue number_or_null(double value) {
-  return std::isfinite(value) ? SqlValue(value) : SqlValue();
-}
-
 void insert_record(Database& database, const Record& record, std::int64_t run, std::size_t position,
                    std::int64_t series, const std::string& content) {
   const bool measured = record.outcome.kind == Outcome::Kind::kMeasured;
@@ -129,13 +125,17 @@ void insert_record(Database& database, const Record& record, std::int64_t run, s
   database.execute(
       "INSERT INTO records (run, position, series, time, value, low, high, confidence, samples, content) "
       "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
-      {run, whole(position), series, whole(environment_of(record).timestamp),
-       measured ? number_or_null(record.metric.value) : SqlValue(), of_interval(&Interval::low),
-       of_interval(&Interval::high), of_interval(&Interval::confidence), whole(sample_count(record)),
-       Blob{pack_text(content)}});
+      {run, whole(position), series, whole(environment_of(record).timestamp), stored_value(record),
+       of_interval(&Interval::low), of_interval(&Interval::high), of_interval(&Interval::confidence),
+       whole(sample_count(record)), Blob{pack_text(content)}});
 }
 
 }  // namespace
+
+SqlValue stored_value(const Record& record) {
+  const bool measured = record.outcome.kind == Outcome::Kind::kMeasured;
+  return measured && std::isfinite(record.metric.value) ? SqlValue(record.metric.value) : SqlValue();
+}
 
 RunText run_text(const std::vector<Record>& records) {
   if (records.empty()) throw std::invalid_argument("a run without records");

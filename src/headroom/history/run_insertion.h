@@ -28,6 +28,9 @@ RunText shortened_run_text(Database& database, std::int64_t run);
 /// Equal for equal runs.
 std::string digest_of(const RunText& run);
 
+/// What the column "value" of a record repeats of its content: NULL where nothing was measured.
+SqlValue stored_value(const Record& record);
+
 /// Inserts a run and its series, within a transaction of the caller; returns its id.
 std::int64_t insert_run(Database& database, const std::vector<Record>& records, const RunText& text);
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <cmath>
 #include <map>
 
 #include "headroom/base/error.h"
@@ -29,10 +28,7 @@ bool same(const SqlValue& a, const SqlValue& b) {
 }
 
 RecordColumns columns_of(const Record& record) {
-  const bool has_value =
-      record.outcome.kind == Outcome::Kind::kMeasured && std::isfinite(record.metric.value);
-  return {has_value ? SqlValue(record.metric.value) : SqlValue(),
-          static_cast<std::int64_t>(sample_count(record))};
+  return {stored_value(record), static_cast<std::int64_t>(sample_count(record))};
 }
 
 /// One run as it lies in the database.

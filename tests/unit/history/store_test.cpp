@@ -7,6 +7,7 @@
 #include <limits>
 #include <stdexcept>
 
+#include "headroom/base/secrets.h"
 #include "headroom/history/database.h"
 #include "headroom/history/sqlite_database.h"
 #include "headroom/record/codec.h"
@@ -270,11 +271,11 @@ TEST(StoreLocation, DefaultComesFromTheEnvironment) {
 }
 
 TEST(StoreLocation, PasswordsAreNotShown) {
-  EXPECT_EQ(without_password("postgresql://me:secret@host:5432/db"), "postgresql://me:***@host:5432/db");
-  EXPECT_EQ(without_password("postgresql://me@host:5432/db"), "postgresql://me@host:5432/db");
-  EXPECT_EQ(without_password("postgresql://host/db?user=me&password=secret&x=1"),
+  EXPECT_EQ(without_secrets("postgresql://me:secret@host:5432/db"), "postgresql://me:***@host:5432/db");
+  EXPECT_EQ(without_secrets("postgresql://me@host:5432/db"), "postgresql://me@host:5432/db");
+  EXPECT_EQ(without_secrets("postgresql://host/db?user=me&password=secret&x=1"),
             "postgresql://host/db?user=me&password=***&x=1");
-  EXPECT_EQ(without_password("postgresql://me:p@ss:w@host/db"), "postgresql://me:***@host/db");
+  EXPECT_EQ(without_secrets("postgresql://me:p@ss:w@host/db"), "postgresql://me:***@host/db");
   const std::string message = message_of([] { open_store("postgresql://me:secret@127.0.0.1:1/db"); });
   EXPECT_THAT(message, HasSubstr("cannot open the history 'postgresql://me:***@127.0.0.1:1/db'"));
   EXPECT_THAT(message, testing::Not(HasSubstr("secret")));

@@ -129,6 +129,11 @@ TEST_F(RankRelay, WorldsThatDifferAreAnError) {
   other.get();
 }
 
+/// That nobody has at the moment.
+std::uint16_t free_port() {
+  return ReservedPort().number();
+}
+
 /// A connection to the port where rank 0 listens, however late that is.
 Channel stranger_at(std::uint16_t port, const std::string& says) {
   sockaddr_in address{};
@@ -164,11 +169,7 @@ TEST_F(RankRelay, StrangersEndNothing) {
                                   "{\"rank\":1,\"size\":2}\n",
                                   "{\"rank\":1,\"size\":2,\"token\":\"guess\"}\n",
                                   ""};
-  std::uint16_t number = 0;
-  {
-    const ReservedPort free;
-    number = free.number();
-  }
+  const std::uint16_t number = free_port();
   const Meeting meeting{"127.0.0.1", number};
   RankPlace first = place_over_tcp(0, meeting), second = place_over_tcp(1, meeting);
   first.token = second.token = "secret";
@@ -189,11 +190,7 @@ TEST_F(RankRelay, StrangersEndNothing) {
 }
 
 TEST_F(RankRelay, WithoutATokenAWorldThatDiffersIsRefusedAndCounted) {
-  std::uint16_t number = 0;
-  {
-    const ReservedPort free;
-    number = free.number();
-  }
+  const std::uint16_t number = free_port();
   auto stranger = std::async(std::launch::async, [&] {
     const Channel held = stranger_at(number, "{\"rank\":1,\"size\":99}\n");
     std::this_thread::sleep_for(kRelayShort);
@@ -211,11 +208,7 @@ TEST_F(RankRelay, WithoutATokenAWorldThatDiffersIsRefusedAndCounted) {
 
 TEST_F(RankRelay, OnOneMachineNobodyListensToTheNetwork) {
   RankPlace first = place_of(0, 2), second = place_of(1, 2);
-  std::uint16_t number = 0;
-  {
-    const ReservedPort free;
-    number = free.number();
-  }
+  const std::uint16_t number = free_port();
   first.meeting = second.meeting = Meeting{"0.0.0.0", number};
   auto group =
       std::async(std::launch::async, [&] { return lead_ranks(first, command_of(kEcho), kRelayLong); });
