@@ -15,6 +15,8 @@ os.environ.pop("HEADROOM", None)
 # Nor are the variants of kernels that were found fastest: brief tests would leave poor choices there.
 CACHE = tempfile.TemporaryDirectory()
 os.environ["XDG_CACHE_HOME"] = CACHE.name
+# Nor are runs that these tests kill the user's to go on with.
+os.environ["XDG_STATE_HOME"] = CACHE.name
 BIN = pathlib.Path(os.environ["HEADROOM_BIN"])
 HEADROOM = str(BIN / "headroom")
 NATIVE = str(BIN / "headroom-native")

@@ -76,7 +76,7 @@ class Completion(CommandLineTest):
         store = self.folder / "history.db"
         self.assert_exit(headroom("time", "--runs", "6", "--store", store, "true"), 0)
         result = headroom("completion", "candidates", "--", "diff", "@", env={**os.environ, "HEADROOM_STORE": str(store)})
-        self.assertEqual([line.split("\t")[0] for line in result.stdout.splitlines()], ["@last", "@1", ":files"])
+        self.assertEqual([line.split("\t")[0] for line in result.stdout.splitlines()], ["@last", "@unfinished", "@1", ":files"])
 
     def test_nothing_that_is_typed_breaks_it(self):
         for words in ((), ("",), ("nonsense", ""), ("run", "--nonsense", ""), ("run", "--runner", "/no/such", "-a", ""),

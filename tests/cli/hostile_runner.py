@@ -3,7 +3,8 @@
 """A runner that answers as it should until the request that HOSTILE names, and then not: HOSTILE=sample:twice hostile_runner.py.
 
 The names of what it does are the keys of ANSWERS, by request, and of ENDS, which fit any. HOSTILE=none: an honest one.
-HOSTILE_AFTER: honest samples before. HOSTILE_IDS=0: one that knows nothing of ids.
+HOSTILE_AFTER: honest samples before. HOSTILE_IDS=0: one that knows nothing of ids. HOSTILE_LOG: a file that gets the case of each sample
+that is asked for. HOSTILE_BACKENDS=2: an experiment with so many, which are compared.
 """
 import json
 import os
@@ -14,9 +15,10 @@ import time
 
 PHASE, _, HOW = os.environ.get("HOSTILE", "none").partition(":")
 AFTER = int(os.environ.get("HOSTILE_AFTER", "8"))
+LOG = os.open(os.environ["HOSTILE_LOG"], os.O_WRONLY | os.O_CREAT | os.O_APPEND) if "HOSTILE_LOG" in os.environ else None
 IDS = os.environ.get("HOSTILE_IDS", "1") == "1"
 HELLO = {"headroom_runner": "hostile", "protocol": 1, "version": "0", "ids": IDS}
-EXPERIMENT = {"name": "e", "summary": "s", "metric": "", "device": "cpu", "axes": [], "backends": ["b"], "limit": False}
+EXPERIMENT = {"name": "e", "summary": "s", "metric": "", "device": "cpu", "axes": [], "backends": [f"b{i}" for i in range(int(os.environ.get("HOSTILE_BACKENDS", "1")))], "limit": False}
 INFO = {"flops": 1, "bytes": 1, "bytes_written": 0, "dtype": "f32", "copies": 1, "verified": True, "max_error": 0, "tolerance": 1,
         "metrics": [], "inputs": {}, "notes": {}}
 METRIC = {"name": "m", "unit": "u", "higher_is_better": True, "amount": 1e308, "is_rate": True}
@@ -161,6 +163,8 @@ def main():
         if what == "quit":
             break
         samples += what == "sample"
+        if LOG and what == "sample":
+            os.write(LOG, str(request["case"]).encode())
         if what == PHASE and (what != "sample" or samples > AFTER):
             misbehave(request, answer(request))
         else:

@@ -13,11 +13,13 @@
 #include "cli/shared/interrupt.h"
 #include "cli/shared/print_table.h"
 #include "cli/shared/record_files.h"
+#include "cli/shared/run_journal.h"
 #include "cli/shared/say.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
+#include "headroom/base/user_folders.h"
 #include "headroom/command/cache_records.h"
 #include "headroom/command/cache_run.h"
 #include "headroom/command/cache_table.h"
@@ -132,14 +134,17 @@ ExitCode measure(const Arguments& arguments, const CacheOptions& options) {
   const CacheOutputs outputs(options);
   const auto environment = environment_of(arguments, request);
   const std::atomic<int>& interrupts = interrupt_count();
+  RunJournal journal;
+  journal.begin(*environment);
   CacheRun run;
   {
     ProgressLine line;
     CacheObserver observer;
     observer.on_step = [&](const CacheStep& step) { line.draw(step); };
     observer.on_progress = [&](const CacheRun& so_far) {
-      write_if_possible(
-          [&] { outputs.write_so_far(request, so_far, cache_records(request, so_far, environment)); });
+      const std::vector<Record> records = cache_records(request, so_far, environment);
+      journal.replace(records);
+      write_if_possible([&] { outputs.write_so_far(request, so_far, records); });
     };
     run = run_cache(request, observer, [&] { return interrupts > 0; });
   }
@@ -147,7 +152,7 @@ ExitCode measure(const Arguments& arguments, const CacheOptions& options) {
   // Records on standard output are for a program to read: the table makes way.
   std::FILE* out = outputs.uses_stdout() ? stderr : stdout;
   print_text(cache_report(request, run, terminal_width(out)), out);
-  keep_results(records, options.store, [&] { outputs.finish(request, run, records); });
+  keep_results(records, options.store, journal, [&] { outputs.finish(request, run, records); });
   if (run.interrupted) return tell_interrupted();
   const bool failed =
       std::ranges::any_of(run.models, [](const ModelRun& model) { return !model.failure.empty(); });

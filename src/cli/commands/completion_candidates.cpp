@@ -66,6 +66,7 @@ void add_of_runners(Completes what, const Arguments& words, Candidates& found) {
 void add_runs(Candidates& found) {
   constexpr std::size_t kNewest = 20;
   found.words.push_back({"@last", "the last run"});
+  found.words.push_back({"@unfinished", "what a command had measured that was killed"});
   for (const StoredRun& run : open_store(default_store(), StoreAccess::kRead)->runs(kNewest)) {
     found.words.push_back({"@" + std::to_string(run.id), run.command});
   }

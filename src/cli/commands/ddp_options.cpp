@@ -91,6 +91,7 @@ void declare_measuring(OptionTable& table, RawDdpOptions& raw, DdpOptions& optio
 }
 
 void declare_output(OptionTable& table, RawDdpOptions& raw, DdpOptions& options) {
+  table.add_no_follow();
   table.add_option("--json", options.report, "the report of PyTorch's DDP benchmark ('-': standard output)")
       .completed_by(Completes::kFile);
   table.add_option("--records", options.json, "all records with all samples ('-': standard output)")

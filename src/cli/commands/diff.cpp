@@ -42,7 +42,7 @@ struct Side {
 
 Side read_side(const std::string& operand, const DiffOptions& options) {
   Side side{operand, {}, {}};
-  OperandRecords found = records_of_operand(operand, options.store);
+  OperandRecords found = records_of_operand(operand, options.store, options.max_memory);
   for (const std::string& warning : found.warnings) say_sentence(warning);
   for (const Record& record : found.records) {
     if (std::ranges::find(side.metrics, record.metric.name) == side.metrics.end()) {

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "cli/commands/diff_name_pattern.h"
+#include "cli/shared/max_memory.h"
 #include "cli/shared/option_table.h"
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
@@ -164,6 +165,8 @@ std::optional<DiffOptions> parse_diff_options(const Arguments& arguments, ExitCo
       .add_option("--store", options.store,
                   "history of @last, @ID and @git:REV (default: HEADROOM_STORE, or the user's)")
       .completed_by(Completes::kFile);
+  table.add_no_follow();
+  declare_max_memory(table, options.max_memory);
   table.add_flag("--markdown", options.markdown, "the table in Markdown");
   table
       .add_option("--json", options.json,

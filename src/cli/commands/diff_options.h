@@ -27,8 +27,9 @@ struct DiffOptions {
   JudgeRule judge;
   std::optional<double> run_spread;  ///< that the user states, as a share
   bool across_machines = false;
-  std::string confirm;  ///< command that measures a regression again; empty: none
-  std::string store;    ///< history that '@...' operands are runs of
+  std::string confirm;     ///< command that measures a regression again; empty: none
+  std::string max_memory;  ///< --max-memory as given
+  std::string store;       ///< history that '@...' operands are runs of
 };
 
 /// Nothing where the command ends here, with `done` set: help was shown, or the usage was wrong.

@@ -185,6 +185,7 @@ ExitCode show(const Arguments& arguments) {
                    "also write it to this file ('-': to standard output, and nothing else)");
   table.add_option("--store", options.store,
                    "file, or postgresql://USER@HOST/NAME (default: HEADROOM_STORE, else the user's)");
+  table.add_no_follow();
   if (const auto done = parse_arguments(table, arguments)) return *done;
   parse_margin(options.min_magnitude);  // refused before anything is read
   if (!options.json.empty() && options.json != "-") require_writable(options.json);

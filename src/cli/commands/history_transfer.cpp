@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "cli/shared/max_memory.h"
 #include "cli/shared/option_table.h"
 #include "cli/shared/result_folder.h"
 #include "cli/shared/say.h"
@@ -130,6 +131,7 @@ ExitCode history_export(const Arguments& arguments) {
       .completed_by(Completes::kRun)
       .take_all();
   add_store_option(table, place);
+  table.add_no_follow();
   if (const auto done = parse_arguments(table, arguments)) return *done;
   if (file == "-") file = "/dev/stdout";
   require_writable(file);
@@ -151,7 +153,7 @@ ExitCode history_export(const Arguments& arguments) {
 }
 
 ExitCode history_import(const Arguments& arguments) {
-  std::string place = default_store();
+  std::string place = default_store(), max_memory;
   std::vector<std::string> files;
   OptionTable table("Adds files of results to the history; runs that are there already are left out.",
                     "headroom history import");
@@ -166,11 +168,13 @@ ExitCode history_import(const Arguments& arguments) {
       .required()
       .take_all();
   add_store_option(table, place);
+  declare_max_memory(table, max_memory);
   if (const auto done = parse_arguments(table, arguments)) return *done;
   // All are read before anything is stored: a mistake in the last file leaves nothing half done.
   std::vector<std::vector<Record>> runs;
   for (const std::string& operand : files) {
-    for (FileResults& file : results_of(operand)) append_runs(std::move(file), runs);
+    auto read = within_memory(max_memory, operand, [&] { return results_of(operand); });
+    for (FileResults& file : read) append_runs(std::move(file), runs);
   }
   if (runs.empty()) throw Error("there is no result in " + join(files, ", "));
   const auto store = open_store(place);

@@ -99,6 +99,7 @@ MachineOptions parse(const Arguments& arguments, std::optional<ExitCode>& done) 
       .range(1, 4096);
   table.add_option("--json", options.json,
                    "also write the records to this file ('-': to standard output alone)");
+  table.add_no_follow();
   done = parse_arguments(table, arguments);
   if (options.topology_only && (options.stored || !options.json.empty())) {
     throw Error("--topology measures nothing: leave --stored and --json away, or --topology");

@@ -8,6 +8,7 @@
 
 #include "cli/shared/diff_operand.h"
 #include "cli/shared/machine_sweep.h"
+#include "cli/shared/max_memory.h"
 #include "cli/shared/option_table.h"
 #include "cli/shared/print_table.h"
 #include "cli/shared/say.h"
@@ -35,6 +36,7 @@ limit.read limit.peak), those of --limits, and what headroom machine stored for 
 )";
 
 struct RooflineOptions {
+  std::string max_memory;  ///< as given
   std::string run = "@last";
   std::string limits, svg, json, store;
 };
@@ -54,8 +56,8 @@ std::string fingerprint_of(const std::vector<Record>& records, const std::string
   return found.empty() ? "" : *found.begin();
 }
 
-std::vector<Record> records_of(const std::string& operand, const std::string& store) {
-  OperandRecords found = records_of_operand(operand, store);
+std::vector<Record> records_of(const std::string& operand, const RooflineOptions& options) {
+  OperandRecords found = records_of_operand(operand, options.store, options.max_memory);
   for (const std::string& warning : found.warnings) say_sentence(warning);
   return std::move(found.records);
 }
@@ -73,7 +75,7 @@ std::filesystem::path stored_limits(const std::string& fingerprint) {
 
 std::vector<Record> limits_of(const RooflineOptions& options, const std::string& fingerprint) {
   if (!options.limits.empty()) {
-    std::vector<Record> limits = records_of(options.limits, options.store);
+    std::vector<Record> limits = records_of(options.limits, options);
     const std::string other = fingerprint_of(limits, options.limits);
     if (!fingerprint.empty() && !other.empty() && other != fingerprint) {
       throw Error(options.limits + ": its limits are those of " + other + ", the run is of " + fingerprint +
@@ -86,7 +88,7 @@ std::vector<Record> limits_of(const RooflineOptions& options, const std::string&
 }
 
 Roofline read_roofline(const RooflineOptions& options) {
-  const std::vector<Record> records = records_of(options.run, options.store);
+  const std::vector<Record> records = records_of(options.run, options);
   Roofline roofline = roofline_of(records, limits_of(options, fingerprint_of(records, options.run)));
   if (!roofline.cases.empty()) return roofline;
   std::string why = "it holds limits only";
@@ -131,6 +133,8 @@ ExitCode roofline(const Arguments& arguments) {
       .add_option("--json", options.json,
                   "also write its numbers to this file ('-': to standard output alone)")
       .completed_by(Completes::kFile);
+  table.add_no_follow();
+  declare_max_memory(table, options.max_memory);
   table.add_option("--store", options.store, "history of @last (default: HEADROOM_STORE, or the user's)")
       .completed_by(Completes::kFile);
   if (const auto done = parse_arguments(table, arguments)) return *done;

@@ -11,6 +11,7 @@
 
 #include "cli/commands/run_options.h"
 #include "cli/commands/run_outputs.h"
+#include "cli/commands/run_resume.h"
 #include "cli/commands/run_traces.h"
 #include "cli/commands/run_tuned_variants.h"
 #include "cli/commands/run_utilization.h"
@@ -20,6 +21,7 @@
 #include "cli/shared/print_run_tables.h"
 #include "cli/shared/print_table.h"
 #include "cli/shared/record_files.h"
+#include "cli/shared/run_journal.h"
 #include "cli/shared/run_spreads.h"
 #include "cli/shared/say.h"
 #include "cli/shared/terminal_progress.h"
@@ -40,7 +42,8 @@
 namespace headroom::cli {
 namespace {
 
-std::shared_ptr<const Environment> environment_of(const Arguments& arguments, const RunOptions& options) {
+std::shared_ptr<const Environment> environment_of(const Arguments& arguments, const RunOptions& options,
+                                                  const UnfinishedRun* before = nullptr) {
   std::vector<std::string> command{"headroom", "run"};
   command.insert(command.end(), arguments.begin(), arguments.end());
   Environment environment = read_environment(command);
@@ -48,6 +51,7 @@ std::shared_ptr<const Environment> environment_of(const Arguments& arguments, co
   environment.extra_info["precision"] = fmt::format("{:g}", options.request.stop.precision);
   environment.extra_info["max_time_s"] = fmt::format("{:g}", options.request.stop.max_time_ns / 1e9);
   if (options.request.subtracts_overhead) environment.extra_info[kOverheadTakenOff] = "yes";
+  if (before != nullptr) note_resumed(*before, environment);
   return std::make_shared<const Environment>(std::move(environment));
 }
 
@@ -178,11 +182,11 @@ ExitCode calibrate(const Arguments& arguments, const RunOptions& options,
   return interrupted ? tell_interrupted() : stored;
 }
 
-ExitCode measure(const Arguments& arguments, const RunOptions& options,
-                 const std::atomic<bool>& interrupted) {
+ExitCode measure(const Arguments& arguments, const RunOptions& options, const std::atomic<bool>& interrupted,
+                 const UnfinishedRun* before) {
   std::vector<Target> targets = options.targets.empty() ? shipped_targets() : read_targets(options.targets);
   const RunOutputs outputs(options);
-  const auto environment = environment_of(arguments, options);
+  const auto environment = environment_of(arguments, options, before);
   TunedVariants tuned(environment->fingerprint, options.retune);
   SessionRequest request = options.request;
   request.tuning = &tuned;
@@ -194,21 +198,26 @@ ExitCode measure(const Arguments& arguments, const RunOptions& options,
     return ExitCode::kFine;
   }
   tell_missing_limits(options.request);
-  const std::vector<Group> groups = session.groups();
+  std::vector<Group> groups = session.groups();
   tell_left_out_backends(options.request, groups, session.offers());
   const std::string& traces = options.request.traces;
   if (!traces.empty()) require_traces(traces, groups, session.offers());
   const auto busy = warn_when_busy(most_threads(groups));
   std::vector<Record> records;
+  RunJournal journal;
+  journal.begin(*session.environment(), session.labels());
+  if (before != nullptr) records = take_finished(*before, groups, session.environment(), journal);
   std::string lost;
   {
-    TerminalProgress progress([&](std::vector<Record> finished) {
+    const auto on_records = [&](std::vector<Record> finished) {
       for (const std::string& problem : append_utilization(finished)) say_sentence(problem);
       apply_targets(finished, targets);
       note_busy(finished, busy);
+      journal.finish_group(finished);
       std::ranges::move(finished, std::back_inserter(records));
       write_if_possible([&] { outputs.write_records_so_far(records); });
-    });
+    };
+    TerminalProgress progress(on_records, [&](const GroupResult& so_far) { journal.note(so_far); });
     try {
       session.run(groups, progress);
     } catch (const RankLost& loss) {
@@ -219,11 +228,23 @@ ExitCode measure(const Arguments& arguments, const RunOptions& options,
     // Records on standard output are for a program to read: the table makes way.
     print_run_tables(records, options.markdown, outputs.uses_stdout() ? stderr : stdout);
     if (!traces.empty()) report_traces(traces, records);
-    keep_results(records, options.store, [&] { outputs.write_means(records); });
+    keep_results(records, options.store, journal, [&] { outputs.write_means(records); });
   }
   if (!lost.empty()) throw Error(lost);
   if (interrupted) return tell_interrupted();
   return session.unfit().empty() ? exit_code_of(records, options.fail_below_target) : ExitCode::kCannot;
+}
+
+ExitCode run_with(const Arguments& arguments, const RunOptions& options, const UnfinishedRun* before) {
+  if (options.ranks && options.ranks->place && options.ranks->place->rank > 0) return follow(*options.ranks);
+  try {
+    const bool calibrates = options.calibrate_noise && !options.list;
+    if (calibrates) return calibrate(arguments, options, interrupt_flag());
+    return measure(arguments, options, interrupt_flag(), before);
+  } catch (const Interrupted&) {
+    say("interrupted before anything was measured");
+    return ExitCode::kInterrupted;
+  }
 }
 
 }  // namespace
@@ -231,14 +252,10 @@ ExitCode measure(const Arguments& arguments, const RunOptions& options,
 ExitCode run(const Arguments& arguments) {
   const RunOptions options = parse_run_options(arguments);
   if (options.done) return *options.done;
-  if (options.ranks && options.ranks->place && options.ranks->place->rank > 0) return follow(*options.ranks);
-  try {
-    const bool calibrates = options.calibrate_noise && !options.list;
-    return (calibrates ? calibrate : measure)(arguments, options, interrupt_flag());
-  } catch (const Interrupted&) {
-    say("interrupted before anything was measured");
-    return ExitCode::kInterrupted;
-  }
+  if (!options.resume) return run_with(arguments, options, nullptr);
+  const UnfinishedRun before = run_to_resume();
+  const Arguments again = arguments_of(before);
+  return run_with(again, parse_run_options(again), &before);
 }
 
 }  // namespace headroom::cli

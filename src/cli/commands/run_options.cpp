@@ -153,6 +153,9 @@ void declare_output(OptionTable& table, RawRunOptions& raw, RunOptions& options)
   table
       .add_option("--output", options.csv, "CSV of the means over shapes, and JSON lines beside it, appended")
       .completed_by(Completes::kFile);
+  table.add_flag("--resume", options.resume,
+                 "go on with the newest run that was killed, where it was, with its options: groups that it "
+                 "had finished are not measured again");
   table.add_flag("--markdown", options.markdown, "the tables in Markdown");
   declare_record_files(table, options.json, options.oss);
   declare_store(table, options.store, raw.no_store);
@@ -304,6 +307,11 @@ RunOptions parse_run_options(const Arguments& arguments) {
   declare_measuring(table, raw, options);
   declare_output(table, raw, options);
   if ((options.done = parse_arguments(table, arguments))) return options;
+  if (options.resume) {
+    if (arguments.size() > 1)
+      throw Error("--resume takes nothing beside it: it goes on with the command that was killed");
+    return options;
+  }
   fill_request(raw, options);
   options.request.tunes = !raw.quick || options.retune;
   settle_store(options.store, raw.no_store || options.calibrate_noise);

@@ -20,6 +20,7 @@ struct RunOptions {
   std::string csv, json, oss;  ///< output files; empty: none
   std::string store;           ///< history to append to; empty: none
   bool calibrate_noise = false;
+  bool resume = false;  ///< go on with the newest run that was killed; nothing else is set then
   bool retune = false;  ///< choose the variants of the kernels anew
   std::string targets;  ///< targets file; empty: the shipped one
   std::optional<RankStart>

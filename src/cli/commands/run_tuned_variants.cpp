@@ -6,6 +6,7 @@
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/json.h"
+#include "headroom/base/user_folders.h"
 
 namespace headroom::cli {
 namespace {

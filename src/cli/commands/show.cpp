@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "cli/shared/diff_operand.h"
+#include "cli/shared/max_memory.h"
 #include "cli/shared/option_table.h"
 #include "cli/shared/print_run_tables.h"
 #include "cli/shared/record_files.h"
@@ -17,7 +18,9 @@ namespace {
 
 constexpr const char* kShowFooter =
     "Each RESULT is a file of results of any format that headroom reads, a folder of them, or a run of the\n"
-    "history: @last, @ID (headroom history lists them), @git:REV.\n"
+    "history: @last, @ID (headroom history lists them), @git:REV; or @unfinished, what the newest command "
+    "had\n"
+    "measured that was killed before it ended.\n"
     "examples:\n"
     "  headroom show result.json             the table of a run that was kept\n"
     "  headroom show @last --markdown        the last run, for a report\n"
@@ -27,7 +30,7 @@ constexpr const char* kShowFooter =
 
 ExitCode show(const Arguments& arguments) {
   std::vector<std::string> operands;
-  std::string json, oss, store = default_store();
+  std::string json, oss, max_memory, store = default_store();
   bool markdown = false;
   OptionTable table("Shows results: of any tool, of a folder, of a run of the history.", "headroom show");
   table.footer(kShowFooter);
@@ -37,11 +40,12 @@ ExitCode show(const Arguments& arguments) {
   table.add_flag("--markdown", markdown, "the tables in Markdown");
   declare_record_files(table, json, oss);
   table.add_option("--store", store, "history that runs are taken from").completed_by(Completes::kFile);
+  declare_max_memory(table, max_memory);
   if (const auto done = parse_arguments(table, arguments)) return *done;
   const RecordFiles files(json, oss);
   std::vector<Record> records;
   for (const std::string& operand : operands) {
-    OperandRecords found = records_of_operand(operand, store);
+    OperandRecords found = records_of_operand(operand, store, max_memory);
     for (const std::string& warning : found.warnings) say_sentence(warning);
     std::ranges::move(found.records, std::back_inserter(records));
   }

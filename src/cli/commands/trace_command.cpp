@@ -14,6 +14,7 @@
 #include "cli/commands/trace_progress.h"
 #include "cli/commands/trace_warnings.h"
 #include "cli/shared/interrupt.h"
+#include "cli/shared/max_memory.h"
 #include "cli/shared/say.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
@@ -44,7 +45,7 @@ std::vector<FileAnalysis> analyze_share(const Paths& files, const TraceOptions& 
   Paths mine;
   for (std::size_t i = crew.index; i < files.size(); i += crew.size) mine.push_back(files[i]);
   TraceProgress terminal;
-  const trace::FilesOptions how = reading(options.threads, terminal);
+  const trace::FilesOptions how = files_options(options.reading, terminal);
   std::vector<FileAnalysis> done = trace::analyze_files(mine, *options.analysis, options.values, how);
   return crew.gather ? crew.gather(std::move(done)) : done;
 }
@@ -104,7 +105,8 @@ ExitCode answer(const TraceReport& report) {
 }  // namespace
 
 ExitCode analyze_traces(const TraceOptions& options, const TraceCrew& crew) {
-  static_cast<void>(interrupt_flag());                  // from here on Ctrl-C is an answer, not the end
+  static_cast<void>(interrupt_flag());  // from here on Ctrl-C is an answer, not the end
+  const MemoryCap cap(max_memory_bytes(options.reading.max_memory));
   if (crew.index == 0) check_outputs(options.outputs);  // the others write none
   check_values(options);
   const TraceFiles files = trace_files(options.operands);

@@ -8,6 +8,7 @@
 #include "cli/commands/trace_progress.h"
 #include "cli/commands/trace_warnings.h"
 #include "cli/shared/interrupt.h"
+#include "cli/shared/max_memory.h"
 #include "cli/shared/option_table.h"
 #include "cli/shared/say.h"
 #include "headroom/base/error.h"
@@ -32,7 +33,7 @@ constexpr const char* kTraceConvertFooter =
 
 struct ConvertOptions {
   std::vector<std::string> paths;
-  int threads = 0;
+  TraceReading reading;
 };
 
 fs::path path_or(const std::string& text, const char* of_dash) {
@@ -45,7 +46,7 @@ bool is_csv(fs::path path) {
 }
 
 trace::ReadOptions read_options(const ConvertOptions& options, TraceProgress& terminal) {
-  const trace::FilesOptions how = reading(options.threads, terminal);
+  const trace::FilesOptions how = files_options(options.reading, terminal);
   trace::ReadOptions read;
   read.threads = how.threads;
   read.is_cancelled = how.is_cancelled;
@@ -87,15 +88,14 @@ ExitCode trace_convert(const Arguments& arguments) {
   table.add_option("IN OUT", options.paths, "the trace, and what to make of it")
       .completed_by(Completes::kFile)
       .take_all();
-  table.add_option("--threads", options.threads, "threads that read (default: all CPUs of this process)")
-      .type_name("N")
-      .range(1, 4096);
+  table.add_no_follow();
+  declare_reading(table, options.reading);
   if (const auto done = parse_arguments(table, arguments)) return *done;
   if (options.paths.size() != 2)
     throw Error("headroom trace convert makes one file of another: give IN and OUT");
   static_cast<void>(interrupt_flag());  // from here on Ctrl-C is an answer, not the end
   try {
-    return convert(options);
+    return within_memory(options.reading.max_memory, options.paths[0], [&] { return convert(options); });
   } catch (const Error&) {
     if (!interrupt_flag()) throw;
     say_sentence("interrupted; nothing was written");

@@ -9,6 +9,7 @@
 #include "cli/commands/trace_progress.h"
 #include "cli/commands/trace_warnings.h"
 #include "cli/shared/interrupt.h"
+#include "cli/shared/max_memory.h"
 #include "cli/shared/option_table.h"
 #include "cli/shared/say.h"
 #include "headroom/base/error.h"
@@ -34,7 +35,7 @@ struct TraceDiffOptions {
   TraceOutputOptions outputs;
   trace::ProfileOptions profile;
   trace::DiffOptions diff;
-  int threads = 0;
+  TraceReading reading;
 };
 
 std::optional<TraceDiffOptions> parse(const Arguments& arguments, ExitCode& done) {
@@ -52,9 +53,7 @@ std::optional<TraceDiffOptions> parse(const Arguments& arguments, ExitCode& done
       .type_name("N")
       .range(0, std::int64_t{1} << 40);
   declare_outputs(table, options.outputs);
-  table.add_option("--threads", options.threads, "threads that read (default: all CPUs of this process)")
-      .type_name("N")
-      .range(1, 4096);
+  declare_reading(table, options.reading);
   if (const auto told = parse_arguments(table, arguments)) {
     done = *told;
     return std::nullopt;
@@ -80,14 +79,14 @@ Side read_side(const std::string& operand, const TraceDiffOptions& options,
   Side side;
   std::mutex mutex;
   TraceProgress terminal;
-  const auto errors = trace::read_files(files.paths, trace::kProfileNeeds, reading(options.threads, terminal),
-                                        [&](std::size_t, const trace::Trace& trace) {
-                                          const trace::TraceProfile profile =
-                                              trace::profile_of(trace, options.profile);
-                                          const std::lock_guard lock(mutex);
-                                          trace::add(side.profile, profile);
-                                          facts.push_back(trace::facts_of(trace));
-                                        });
+  const auto errors =
+      trace::read_files(files.paths, trace::kProfileNeeds, files_options(options.reading, terminal),
+                        [&](std::size_t, const trace::Trace& trace) {
+                          const trace::TraceProfile profile = trace::profile_of(trace, options.profile);
+                          const std::lock_guard lock(mutex);
+                          trace::add(side.profile, profile);
+                          facts.push_back(trace::facts_of(trace));
+                        });
   for (const std::string& error : errors) {
     if (error.empty() || interrupt_flag()) continue;
     say_sentence(error);
@@ -103,6 +102,7 @@ ExitCode trace_diff(const Arguments& arguments) {
   const std::optional<TraceDiffOptions> options = parse(arguments, done);
   if (!options) return done;
   static_cast<void>(interrupt_flag());  // from here on Ctrl-C is an answer, not the end
+  const MemoryCap cap(max_memory_bytes(options->reading.max_memory));
   TraceReport report;
   report.analysis = "diff";
   report.name = options->operands[0] + " and " + options->operands[1];

@@ -27,7 +27,8 @@ struct RawTraceOptions {
 };
 
 /// Those of declare() that take a value: what follows them is no operand.
-constexpr const char* kValued[] = {"--json", "--csv", "--name", "--store", "--top", "--threads"};
+constexpr const char* kValued[] = {"--json", "--csv",     "--name",      "--store",
+                                   "--top",  "--threads", "--max-memory"};
 
 const trace::Analysis& default_analysis() {
   const trace::Analysis* summary = trace::find_analysis(kDefaultAnalysis);
@@ -44,9 +45,7 @@ void declare(OptionTable& table, RawTraceOptions& raw, TraceOptions& options) {
   table.add_option("--top", raw.top, "rows of long tables (default 20; 0: all)")
       .type_name("N")
       .range(0, std::int64_t{1} << 40);
-  table.add_option("--threads", options.threads, "threads that read (default: all CPUs of this process)")
-      .type_name("N")
-      .range(1, 4096);
+  declare_reading(table, options.reading);
   table.add_option("--name", options.name, "name of the program in the records (default: that of the file)");
   table.add_option("--store", options.store, "history to append to (default: HEADROOM_STORE, or the user's)");
   table.add_flag("--no-store", raw.no_store, "keep no history of this analysis");
@@ -147,6 +146,7 @@ void check(const TraceOptions& options) {
 }  // namespace
 
 void declare_outputs(OptionTable& table, TraceOutputOptions& outputs) {
+  table.add_no_follow();
   table.add_option("--json", outputs.json, "also write records and tables to FILE; - is standard output")
       .completed_by(Completes::kFile)
       .type_name("FILE");

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/commands/trace_progress.h"
 #include "cli/shared/command.h"
 #include "headroom/trace/analysis.h"
 
@@ -28,7 +29,7 @@ struct TraceOptions {
   TraceOutputOptions outputs;
   std::string name;   ///< of the records; empty: by the files
   std::string store;  ///< empty: keep no history
-  int threads = 0;
+  TraceReading reading;
   bool list = false;
 };
 

@@ -8,6 +8,8 @@
 #include <string>
 
 #include "cli/shared/interrupt.h"
+#include "cli/shared/max_memory.h"
+#include "cli/shared/option_table.h"
 #include "headroom/base/units.h"
 #include "headroom/process/affinity.h"
 
@@ -45,9 +47,16 @@ void TraceProgress::show(const trace::FilesProgress& progress) {
   std::fflush(stderr);
 }
 
-trace::FilesOptions reading(int threads, TraceProgress& progress) {
+void declare_reading(OptionTable& table, TraceReading& reading) {
+  table.add_option("--threads", reading.threads, "threads that read (default: all CPUs of this process)")
+      .type_name("N")
+      .range(1, 4096);
+  declare_max_memory(table, reading.max_memory);
+}
+
+trace::FilesOptions files_options(const TraceReading& reading, TraceProgress& progress) {
   trace::FilesOptions how;
-  how.threads = threads > 0 ? threads : static_cast<int>(allowed_cpus().size());
+  how.threads = reading.threads > 0 ? reading.threads : static_cast<int>(allowed_cpus().size());
   how.progress = [&progress](const trace::FilesProgress& now) { progress.show(now); };
   how.is_cancelled = [] { return interrupt_flag().load(); };
   return how;

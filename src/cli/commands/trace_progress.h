@@ -2,10 +2,13 @@
 #pragma once
 
 #include <chrono>
+#include <string>
 
 #include "headroom/trace/report/file_analysis.h"
 
 namespace headroom::cli {
+
+class OptionTable;
 
 /// How far the reading is, on one line of standard error, redrawn at most ten times a second and gone at the
 /// end; nothing where that is not a terminal, and nothing for what is done within half a second.
@@ -24,8 +27,15 @@ class TraceProgress {
   std::chrono::steady_clock::time_point next_;
 };
 
-/// How `headroom trace` reads: that many threads (0: all CPUs of this process), with its progress shown,
-/// ended by Ctrl-C.
-trace::FilesOptions reading(int threads, TraceProgress& progress);
+/// --threads and --max-memory, as they were given.
+struct TraceReading {
+  int threads = 0;  ///< 0: all CPUs of this process
+  std::string max_memory;
+};
+
+void declare_reading(OptionTable& table, TraceReading& reading);
+
+/// How `headroom trace` reads: with its progress shown, ended by Ctrl-C.
+trace::FilesOptions files_options(const TraceReading& reading, TraceProgress& progress);
 
 }  // namespace headroom::cli

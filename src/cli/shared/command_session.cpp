@@ -11,6 +11,7 @@
 #include "cli/shared/interrupt.h"
 #include "cli/shared/print_table.h"
 #include "cli/shared/record_files.h"
+#include "cli/shared/run_journal.h"
 #include "cli/shared/say.h"
 #include "cli/shared/terminal_progress.h"
 #include "headroom/base/error.h"
@@ -132,8 +133,8 @@ std::shared_ptr<const Environment> environment_of(const std::vector<std::string>
   return std::make_shared<const Environment>(std::move(environment));
 }
 
-CommandRoundSettings settings_of(const CommandOptions& options, std::size_t least_rounds,
-                                 CommandWatch& watch) {
+CommandRoundSettings settings_of(const CommandOptions& options, std::size_t least_rounds, CommandWatch& watch,
+                                 RunJournal& journal) {
   CommandRoundSettings settings;
   settings.stop = options.stop;
   settings.min_rounds = options.min_rounds.value_or(least_rounds);
@@ -151,6 +152,7 @@ CommandRoundSettings settings_of(const CommandOptions& options, std::size_t leas
     watch.tick();
     return interrupt_count() > 1;
   };
+  settings.on_round = [&journal](const CommandGroup& so_far) { journal.note(so_far); };
   return settings;
 }
 
@@ -207,6 +209,8 @@ ExitCode measure_commands(const std::vector<std::vector<PlannedCommand>>& groups
   const std::atomic<int>& interrupts = interrupt_count();
   ChildCounters counters;
   const auto environment = environment_of(command, options, counters);
+  RunJournal journal;
+  journal.begin(*environment);
   std::vector<Record> records;
   std::vector<MeasuredGroup> measured;
   const std::size_t least_rounds = fewest_rounds(count_comparisons(groups));
@@ -216,10 +220,11 @@ ExitCode measure_commands(const std::vector<std::vector<PlannedCommand>>& groups
     for (const std::vector<PlannedCommand>& group : groups) {
       if (interrupts > 0) break;
       watch.begin(measured.size());
-      CommandRounds rounds(group, settings_of(options, least_rounds, watch), counters,
+      CommandRounds rounds(group, settings_of(options, least_rounds, watch, journal), counters,
                            [&](const CommandProgress& progress) { watch.show(progress); });
       const CommandGroup run = rounds.run();
       const std::vector<Record> finished = command_records(run, environment);
+      journal.finish_group(finished);
       records.insert(records.end(), finished.begin(), finished.end());
       measured.push_back({group.size(), run.look});
       write_if_possible([&] { files.write_so_far(records); });
@@ -228,7 +233,7 @@ ExitCode measure_commands(const std::vector<std::vector<PlannedCommand>>& groups
   const std::vector<Comparison> comparisons = comparisons_of(records, measured, options.margin);
   // Records on standard output are for a program to read: the table makes way.
   print_results(records, comparisons, counters, options.markdown, files.uses_stdout() ? stderr : stdout);
-  keep_results(records, options.store, [&] { files.finish(records); });
+  keep_results(records, options.store, journal, [&] { files.finish(records); });
   if (interrupts > 0) return tell_interrupted();
   return any_outcome(records, Outcome::Kind::kFailed) ? ExitCode::kNo : ExitCode::kFine;
 }

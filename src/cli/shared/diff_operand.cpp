@@ -5,7 +5,9 @@
 #include <filesystem>
 #include <iterator>
 
+#include "cli/shared/max_memory.h"
 #include "cli/shared/result_folder.h"
+#include "cli/shared/run_journal.h"
 #include "headroom/base/error.h"
 #include "headroom/history/store.h"
 #include "headroom/record/formats.h"
@@ -23,11 +25,13 @@ OperandRecords records_of_folder(const fs::path& folder) {
   return found;
 }
 
-}  // namespace
-
-OperandRecords records_of_operand(const std::string& operand, const std::string& store) {
+OperandRecords read_operand(const std::string& operand, const std::string& store) {
   OperandRecords found;
-  if (operand.starts_with("@")) {
+  if (operand == kUnfinished) {
+    const UnfinishedRun run = newest_unfinished();
+    found.records = run.records();
+    found.warnings = {run.sentence()};
+  } else if (operand.starts_with("@")) {
     const auto history = open_store(store.empty() ? default_store() : store, StoreAccess::kRead);
     found.records = history->records(history->find_run(operand));
   } else if (fs::is_directory(operand)) {
@@ -35,6 +39,14 @@ OperandRecords records_of_operand(const std::string& operand, const std::string&
   } else {
     found.records = read_records(operand);
   }
+  return found;
+}
+
+}  // namespace
+
+OperandRecords records_of_operand(const std::string& operand, const std::string& store,
+                                  const std::string& max_memory) {
+  OperandRecords found = within_memory(max_memory, operand, [&] { return read_operand(operand, store); });
   if (found.records.empty()) throw Error(operand + ": holds no results");
   return found;
 }

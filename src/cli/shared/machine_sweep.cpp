@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <tuple>
 
-#include "headroom/base/files.h"
 #include "headroom/base/text.h"
+#include "headroom/base/user_folders.h"
 #include "headroom/record/seed_rows.h"
 
 namespace headroom::cli {

@@ -12,6 +12,7 @@
 
 #include "cli/shared/option_table.h"
 #include "cli/shared/say.h"
+#include "headroom/base/files.h"
 #include "headroom/base/text.h"
 
 namespace headroom::cli {
@@ -126,6 +127,7 @@ std::optional<ExitCode> parse_arguments(OptionTable& table, const Arguments& arg
   }
   for (std::size_t i = 0; i < declared.size(); ++i) table.options_[i].count = declared[i]->count();
   table.remaining_ = app.remaining();
+  if (table.no_follow_) never_follow_links();
   return std::nullopt;
 }
 

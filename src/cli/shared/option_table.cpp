@@ -25,6 +25,10 @@ Option& OptionTable::add(std::string names, OptionTarget target, std::string hel
   return options_.emplace_back(Option{std::move(names), target, std::move(help)});
 }
 
+void OptionTable::add_no_follow() {
+  add_flag("--no-follow", no_follow_, "write no file through a symbolic link");
+}
+
 std::size_t OptionTable::count(const std::string& name) const {
   for (const Option& option : options_) {
     const std::vector<std::string> names = option.all_names();

@@ -82,6 +82,8 @@ class OptionTable {
   Option& add_flag(std::string names, T& target, std::string help) {
     return add_option(std::move(names), target, std::move(help));
   }
+  /// --no-follow, of every command that writes files which the user names.
+  void add_no_follow();
   void footer(std::string text) { footer_ = std::move(text); }
   /// Arguments that no option takes are left in remaining().
   void allow_extras() { allows_extras_ = true; }
@@ -104,6 +106,7 @@ class OptionTable {
   std::string description_, name_, footer_;
   std::deque<Option> options_;  // which stay where they are
   bool allows_extras_ = false;
+  bool no_follow_ = false;
   Arguments remaining_;
 };
 

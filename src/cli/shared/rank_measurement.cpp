@@ -83,16 +83,20 @@ void RankMeasurement::measure() {
   if (options_.list) return list(ranks_);
   const std::string shared = core_sharing(ranks_.ranks, options_.start.threads, allowed_cpus().size());
   if (!shared.empty()) say("warning: {}", shared);
-  TerminalProgress progress([&](const std::vector<Record>& finished) {
-    for (Record& record : in_words(finished)) {
+  journal_.begin(*session.environment(), session.labels());
+  const auto on_records = [&](const std::vector<Record>& finished) {
+    std::vector<Record> records = in_words(finished);
+    for (Record& record : records) {
       if (!shared.empty() && record.metric.headline) record.notes.push_back(shared);
-      records_.push_back(std::move(record));
     }
+    journal_.finish_group(records);
+    std::ranges::move(records, std::back_inserter(records_));
     write_if_possible([this] {
       files_.write_so_far(records_);
       write_so_far();
     });
-  });
+  };
+  TerminalProgress progress(on_records, [this](const GroupResult& so_far) { journal_.note(so_far); });
   session.run(groups(request, rank_offers(session)), progress);
 }
 
@@ -104,7 +108,7 @@ void RankMeasurement::report() {
   if (options_.per_rank) print_text(fmt::format("\n{}", rank_table(width)), out);
   print_text(reference_blas_text(records_), out);
   report_more(out, width);
-  keep_results(records_, options_.store, [this] {
+  keep_results(records_, options_.store, journal_, [this] {
     files_.finish(records_);
     write_so_far();
   });

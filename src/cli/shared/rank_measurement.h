@@ -9,6 +9,7 @@
 #include "cli/shared/command.h"
 #include "cli/shared/rank_options.h"
 #include "cli/shared/record_files.h"
+#include "cli/shared/run_journal.h"
 #include "headroom/record/record.h"
 #include "headroom/schedule/session.h"
 
@@ -63,6 +64,7 @@ class RankMeasurement {
   const Arguments& arguments_;
   const RankOptions& options_;
   RecordFiles files_;
+  RunJournal journal_;
   RunnerOffer ranks_;
   std::vector<Record> records_;
 };

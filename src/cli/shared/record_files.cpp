@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <set>
 
+#include "cli/shared/run_journal.h"
 #include "cli/shared/say.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
@@ -74,13 +75,15 @@ void append_to_history(const std::vector<Record>& records, const std::string& st
   }
 }
 
-void keep_results(const std::vector<Record>& records, const std::string& store,
+void keep_results(const std::vector<Record>& records, const std::string& store, RunJournal& journal,
                   const std::function<void()>& write_files) {
   std::string unkept;
   try {
     append_to_history(records, store);
+    if (!store.empty()) journal.kept();
   } catch (const Error& error) {
     unkept = std::string("not kept in the history: ") + error.what();
+    if (journal.holds_something()) unkept += "; `headroom show @unfinished` has the results";
     if (store == default_store()) {
       say_sentence(unkept);
       unkept.clear();
@@ -94,6 +97,7 @@ void keep_results(const std::vector<Record>& records, const std::string& store,
                 (kept ? "; the results are above, and in the history as @last" : "; the results are above"));
   }
   if (!unkept.empty()) throw Error(unkept);
+  if (store.empty()) journal.kept();
 }
 
 }  // namespace headroom::cli

@@ -9,6 +9,8 @@
 
 namespace headroom::cli {
 
+class RunJournal;
+
 /// Where every command that measures puts its records: --json, --oss and the history.
 class RecordFiles {
  public:
@@ -35,8 +37,9 @@ void write_if_possible(const std::function<void()>& write);
 /// What a command that measured ends with, once its results are on the terminal: the history (nothing where
 /// `store` is empty), then the files. What cannot be kept in one place is still kept in the others. Throws
 /// Error, saying where the results are, where a file or a store that was asked for could not be written; a
-/// history that is kept by default is only said to have failed.
-void keep_results(const std::vector<Record>& records, const std::string& store,
+/// history that is kept by default is only said to have failed. The journal goes once they are in the
+/// history, or in the files where no history is wanted.
+void keep_results(const std::vector<Record>& records, const std::string& store, RunJournal& journal,
                   const std::function<void()>& write_files);
 
 /// Appends to the history, after what waited for it (outbox.h); nothing where `store` is empty. Where a

@@ -15,6 +15,7 @@ void declare_record_files(OptionTable& table, std::string& json, std::string& os
       .completed_by(Completes::kFile);
   table.add_option("--oss", oss, "PyTorch OSS benchmark database records, schema v3")
       .completed_by(Completes::kFile);
+  table.add_no_follow();
 }
 
 void declare_store(OptionTable& table, std::string& store, bool& no_store) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "cli/shared/folder_files.h"
@@ -36,6 +37,8 @@ FolderResults results_in_folder(const fs::path& folder) {
       found.files.push_back({file, std::move(records)});
     } catch (const Error& error) {
       found.warnings.push_back(std::string(error.what()) + "; left out");
+    } catch (const std::bad_alloc&) {
+      found.warnings.push_back(file.string() + ": takes more memory than --max-memory allows; left out");
     }
   }
   if (found.files.empty()) {

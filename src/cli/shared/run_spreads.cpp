@@ -15,6 +15,7 @@
 #include "headroom/base/files.h"
 #include "headroom/base/json.h"
 #include "headroom/base/units.h"
+#include "headroom/base/user_folders.h"
 #include "headroom/history/store.h"
 #include "headroom/record/disturbance.h"
 

@@ -31,8 +31,11 @@ std::string line_of(const Progress& progress) {
 
 }  // namespace
 
-TerminalProgress::TerminalProgress(std::function<void(const std::vector<Record>&)> on_records)
-    : on_records_(std::move(on_records)), is_terminal_(isatty(STDERR_FILENO) == 1) {}
+TerminalProgress::TerminalProgress(std::function<void(const std::vector<Record>&)> on_records,
+                                   std::function<void(const GroupResult&)> on_round)
+    : on_records_(std::move(on_records)),
+      on_round_(std::move(on_round)),
+      is_terminal_(isatty(STDERR_FILENO) == 1) {}
 
 TerminalProgress::~TerminalProgress() {
   clear();

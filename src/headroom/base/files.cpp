@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <optional>
 #include <utility>
@@ -103,6 +103,20 @@ bool is_planted(const fs::path& link, const struct stat& info) {
   return is_shared && info.st_uid != ::geteuid() && info.st_uid != folder.st_uid;
 }
 
+std::atomic<bool> follows_links{true};
+
+/// Throws Error where a link is in the way and none may be.
+void refuse_links(const fs::path& asked) {
+  if (follows_links) return;
+  fs::path walked;
+  for (const fs::path& part : asked) {
+    walked /= part;
+    std::error_code error;
+    if (fs::is_symlink(fs::symlink_status(walked, error)))
+      cannot_write(asked, in_quotes(walked.string()) + " is a symbolic link, and --no-follow is given");
+  }
+}
+
 Target resolve(const fs::path& asked) {
   if (asked.empty()) throw Error("cannot write to an empty path; give the name of a file");
   if (!asked.has_filename()) cannot_write(asked, "it names a folder; add the name of a file");
@@ -111,6 +125,7 @@ Target resolve(const fs::path& asked) {
   for (int links = 0; links <= kMaxLinks; ++links) {
     target.descriptor = own_descriptor(target.path);
     if (target.descriptor) return target;
+    refuse_links(target.path);
     struct stat info {};
     if (::lstat(target.path.c_str(), &info) != 0) {
       if (errno == ENOENT) return target;
@@ -213,18 +228,6 @@ void require_new_files_in(const fs::path& folder, const fs::path& asked) {
   if (system.f_type == PROC_SUPER_MAGIC || system.f_type == SYSFS_MAGIC) cannot_write(asked, EROFS);
 }
 
-fs::path user_folder(const char* variable, const char* below_home, const char* what) {
-  // Relative values are to be ignored: XDG Base Directory Specification 0.8.
-  if (const char* folder = std::getenv(variable); folder != nullptr && folder[0] == '/') {
-    return fs::path(folder) / "headroom";
-  }
-  if (const char* home = std::getenv("HOME"); home != nullptr && home[0] == '/') {
-    return fs::path(home) / below_home;
-  }
-  throw Error(std::string("no folder for the user's ") + what + ": neither " + variable +
-              " nor HOME is set; set one of them");
-}
-
 }  // namespace
 
 std::string read_file(const fs::path& path) {
@@ -245,6 +248,10 @@ std::string read_file(const fs::path& path) {
       cannot_read(errno);
     }
   }
+}
+
+void never_follow_links() {
+  follows_links = false;
 }
 
 void write_file_atomically(const fs::path& path, std::string_view content) {
@@ -285,14 +292,6 @@ void require_writable(const fs::path& path) {
   }
   if (!S_ISDIR(info.st_mode)) cannot_write(path, ENOTDIR);
   require_new_files_in(folder, path);
-}
-
-fs::path user_data_folder() {
-  return user_folder("XDG_DATA_HOME", ".local/share/headroom", "data");
-}
-
-fs::path user_cache_folder() {
-  return user_folder("XDG_CACHE_HOME", ".cache/headroom", "caches");
 }
 
 fs::path this_executable() {

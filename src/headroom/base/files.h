@@ -17,15 +17,12 @@ std::string read_file(const std::filesystem::path& path);
 /// is written directly. Throws Error naming the path and the reason.
 void write_file_atomically(const std::filesystem::path& path, std::string_view content);
 
+/// From here on nothing is written through a symbolic link, of a file or of a folder in its path.
+void never_follow_links();
+
 /// Throws Error, without creating anything, unless write_file_atomically(path) could work: asked before hours
 /// of measuring, not after.
 void require_writable(const std::filesystem::path& path);
-
-/// The folder for the user's data: $XDG_DATA_HOME/headroom, else ~/.local/share/headroom. Not created.
-std::filesystem::path user_data_folder();
-
-/// The folder for what can be made again: $XDG_CACHE_HOME/headroom, else ~/.cache/headroom. Not created.
-std::filesystem::path user_cache_folder();
 
 /// Absolute path of the running executable.
 std::filesystem::path this_executable();

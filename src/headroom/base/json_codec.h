@@ -139,7 +139,9 @@ struct JsonCodec<std::vector<std::pair<std::string, T>>>
 template <typename T>
 struct JsonCodec<std::optional<T>> {
   static Json write(const std::optional<T>& value) { return value ? json_of(*value) : Json(); }
-  static std::optional<T> read(const Json& json, const JsonPath& path) { return json_to<T>(json, path); }
+  static std::optional<T> read(const Json& json, const JsonPath& path) {
+    return json.is_null() ? std::nullopt : std::optional<T>(json_to<T>(json, path));
+  }
 };
 
 // Names of the values of an enumeration.

@@ -115,6 +115,7 @@ void CommandRounds::sample_round() {
     sample(*track, spec);
   }
   ++round_;
+  settings_.on_round(group_);
 }
 
 void CommandRounds::sample(CommandTrack& track, const CommandSpec& spec) {

@@ -42,6 +42,8 @@ struct CommandRoundSettings {
   std::function<bool()> is_hurried = [] { return false; };      ///< nor conclude and cleanup
   std::function<CommandResult(const CommandSpec&, const std::function<bool()>&)> run = run_command;
   std::function<double()> now_ns;  ///< the clock of the caps
+  /// Called when a round is over, before the next one begins.
+  std::function<void(const CommandGroup&)> on_round = [](const CommandGroup&) {};
 };
 
 /// Runs commands in rounds: each once, in a new random order every round, exactly one at any time, until the

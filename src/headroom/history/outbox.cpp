@@ -10,6 +10,7 @@
 #include "headroom/base/files.h"
 #include "headroom/base/secrets.h"
 #include "headroom/base/text.h"
+#include "headroom/base/user_folders.h"
 #include "headroom/history/packed_text.h"
 #include "headroom/history/run_insertion.h"
 #include "headroom/record/codec.h"

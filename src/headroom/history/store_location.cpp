@@ -2,8 +2,8 @@
 #include <cstdlib>
 
 #include "headroom/base/error.h"
-#include "headroom/base/files.h"
 #include "headroom/base/text.h"
+#include "headroom/base/user_folders.h"
 #include "headroom/history/outbox.h"
 #include "headroom/history/postgresql_database.h"
 #include "headroom/history/sqlite_database.h"

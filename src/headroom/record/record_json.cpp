@@ -7,6 +7,7 @@
 #include "headroom/record/codec.h"
 #include "headroom/record/noise_columns.h"
 #include "headroom/record/older_schemas.h"
+#include "headroom/record/outcome_json.h"
 #include "headroom/record/target_verdict.h"
 
 namespace headroom {
@@ -18,11 +19,6 @@ struct JsonNames<StopReason> {
   static constexpr std::array kChoices{StopReason::kNone,        StopReason::kPrecision,
                                        StopReason::kMaxTime,     StopReason::kMaxSamples,
                                        StopReason::kInterrupted, StopReason::kRunnerLost};
-};
-template <>
-struct JsonNames<Outcome::Kind> {
-  static constexpr std::array kChoices{Outcome::Kind::kMeasured, Outcome::Kind::kSkipped,
-                                       Outcome::Kind::kFailed};
 };
 template <>
 struct JsonNames<Precision> {
@@ -77,11 +73,6 @@ struct JsonCodec<AxisValue> {
     if (json.is_object()) return AxisValue::Size{json_member_as<std::int64_t>(json, "bytes", path.text())};
     path.refuse("expected a number, a text, or a size as {\"bytes\": N}");
   }
-};
-
-template <>
-struct JsonMembers<Outcome> {
-  static constexpr std::tuple kTable{required("kind", &Outcome::kind), optional("reason", &Outcome::reason)};
 };
 
 template <>

@@ -283,6 +283,7 @@ void GroupRun::sample_round() {
     if (track->alive()) sample(*track);
   }
   ++round_;
+  settings_.on_round(result_);
 }
 
 void GroupRun::sample(Track& track) {

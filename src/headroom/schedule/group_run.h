@@ -34,6 +34,8 @@ struct RoundSettings {
   TuningStore* tuning = nullptr;    ///< which variants were fastest before; null: the implementations decide
   std::uint64_t seed = 1;           ///< of the order within the rounds
   std::function<double()> now_ns;   ///< the clock of the time caps
+  /// Called when a round is over, before the next one begins.
+  std::function<void(const GroupResult&)> on_round = [](const GroupResult&) {};
 };
 
 /// Measures one group: prepares its cases and the limits that bound them, calibrates, and samples one of each

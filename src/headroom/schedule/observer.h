@@ -23,10 +23,14 @@ struct Progress {
   double goal = 0;
 };
 
+struct GroupResult;
+
 class Observer {
  public:
   virtual ~Observer() = default;
   virtual void progress(const Progress& progress) = 0;
+  /// A round of the group at work is over.
+  virtual void sampled(const GroupResult& /*so_far*/) {}
   /// A group is over: its records are final.
   virtual void finished(const std::vector<Record>& records) = 0;
 };

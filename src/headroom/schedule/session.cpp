@@ -84,16 +84,23 @@ RoundSettings Session::round_settings(const Group& group, std::size_t index) con
   return settings;
 }
 
-void Session::run(const std::vector<Group>& groups, Observer& observer) {
+std::vector<std::string> Session::labels() const {
   std::vector<std::string> labels;
   for (const RunnerOffer& offer : offers_) labels.push_back(offer.label);
+  return labels;
+}
+
+void Session::run(const std::vector<Group>& groups, Observer& observer) {
+  const std::vector<std::string> labels = this->labels();
   for (std::size_t index = 0; index < groups.size() && !interrupted_; ++index) {
     const auto report = [&](Progress progress) {
       progress.group = index;
       progress.groups = groups.size();
       observer.progress(progress);
     };
-    GroupRun run(groups[index], offers_, fleet_, round_settings(groups[index], index), report, interrupted_);
+    RoundSettings settings = round_settings(groups[index], index);
+    settings.on_round = [&](const GroupResult& so_far) { observer.sampled(so_far); };
+    GroupRun run(groups[index], offers_, fleet_, std::move(settings), report, interrupted_);
     const GroupResult result = run.run();
     observer.finished(case_records(result, labels, environment_));
     if (!result.lost.empty()) throw RankLost(result.lost);

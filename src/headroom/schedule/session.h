@@ -39,6 +39,10 @@ class Session {
           const std::atomic<bool>& interrupted);
 
   const std::vector<RunnerOffer>& offers() const { return offers_; }
+  /// Of the offers, in their order.
+  std::vector<std::string> labels() const;
+  /// What the records are given: with what the runners say of devices and libraries.
+  const std::shared_ptr<const Environment>& environment() const { return environment_; }
   /// Runners that were not asked for by name and cannot run on this machine, each with why.
   const std::vector<std::string>& left_out() const { return fleet_.left_out(); }
   /// Runners that were asked for beside others and cannot be used, each with why.

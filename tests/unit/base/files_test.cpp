@@ -243,41 +243,6 @@ TEST_F(FilesTest, ReadFileNamesWhatItCannotRead) {
               AllOf(HasSubstr("cannot read"), HasSubstr("directory")));
 }
 
-TEST(UserDataFolder, FollowsTheEnvironment) {
-  const auto value_of = [](const char* name) {
-    const char* value = std::getenv(name);
-    return value == nullptr ? std::string() : std::string(value);
-  };
-  const std::string data = value_of("XDG_DATA_HOME"), home = value_of("HOME");
-  ::setenv("HOME", "/home/u", 1);
-  ::setenv("XDG_DATA_HOME", "/data", 1);
-  EXPECT_EQ(user_data_folder(), "/data/headroom");
-  ::setenv("XDG_DATA_HOME", "relative", 1);
-  EXPECT_EQ(user_data_folder(), "/home/u/.local/share/headroom");
-  ::unsetenv("XDG_DATA_HOME");
-  ::unsetenv("HOME");
-  EXPECT_THROW(user_data_folder(), Error);
-  if (!home.empty()) ::setenv("HOME", home.c_str(), 1);
-  if (!data.empty()) ::setenv("XDG_DATA_HOME", data.c_str(), 1);
-}
-
-TEST(UserCacheFolder, FollowsTheXdgVariables) {
-  const auto value_of = [](const char* name) {
-    const char* value = std::getenv(name);
-    return std::string(value == nullptr ? "" : value);
-  };
-  const std::string cache = value_of("XDG_CACHE_HOME"), home = value_of("HOME");
-  ::setenv("HOME", "/home/u", 1);
-  ::setenv("XDG_CACHE_HOME", "/cache", 1);
-  EXPECT_EQ(user_cache_folder(), "/cache/headroom");
-  ::unsetenv("XDG_CACHE_HOME");
-  EXPECT_EQ(user_cache_folder(), "/home/u/.cache/headroom");
-  ::unsetenv("HOME");
-  EXPECT_THROW(user_cache_folder(), Error);
-  if (!home.empty()) ::setenv("HOME", home.c_str(), 1);
-  if (!cache.empty()) ::setenv("XDG_CACHE_HOME", cache.c_str(), 1);
-}
-
 TEST(ThisExecutable, IsAnExistingAbsolutePath) {
   EXPECT_TRUE(this_executable().is_absolute());
   EXPECT_TRUE(fs::exists(this_executable()));

@@ -59,7 +59,8 @@ class FileQueue {
       }
       use_(i, read(files_[i], reading));
     } catch (const std::bad_alloc&) {
-      errors_[i] = files_[i].string() + ": not enough memory for this trace; use fewer --threads";
+      errors_[i] = files_[i].string() +
+                   ": not enough memory for this trace; --max-memory allows more, fewer --threads take less";
     } catch (const std::exception& error) {
       errors_[i] = error.what();
     }
