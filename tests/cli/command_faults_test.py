@@ -3,6 +3,7 @@
 import contextlib
 import os
 import pathlib
+import re
 import resource
 import signal
 import subprocess
@@ -117,6 +118,30 @@ class CommandFaultsTest(CommandLineTest):
         self.addCleanup(kill_processes_with, f"sleep {mark}")
         self.assert_exit(result, 0)
         self.assertTrue(processes_with(f"sleep {mark}"), "what left the group is not ours to end")
+
+    def test_what_a_command_leaves_running_is_named_with_that_command(self):
+        mark = f"33{os.getpid()}"
+        self.addCleanup(kill_processes_with, f"sleep {mark}")
+        away = self.folder / "away"
+        # The shell waits until it has left its group: what is still in it when the shell ends is ended with it.
+        leaver, tidy = f"setsid sh -c 'touch {away}; exec sleep {mark}' & until [ -e {away} ]; do :; done; sleep 0.02", "sleep 0.01"
+        (self.folder / "kept").mkdir()
+        for command in (["ab", *FEW, "--shell", leaver, tidy],
+                        ["cache", "--no-store", "--repeat", "1", "--layer", f"folder:{self.folder}/kept", "--", "sh", "-c", leaver]):
+            path = self.folder / "records.json"
+            path.unlink(missing_ok=True)
+            away.unlink(missing_ok=True)
+            place = command.index("--") if "--" in command else len(command)
+            result = headroom(*command[:place], "--json", path, *command[place:])
+            self.assert_exit(result, 0)
+            left = {str(pid) for pid in processes_with(f"sleep {mark}")}
+            named = [line for line in result.stdout.splitlines() if "left running: sleep (process" in line]
+            self.assertEqual(len(named), 1, result.stdout)
+            self.assertLessEqual(set(re.findall(r"process (\d+)", named[0])), left)
+            notes = {record["model"]["name"] for record in records_of(path) for note in record["notes"] if "left running" in note}
+            self.assertEqual(len(notes), 1, "the other command left nothing")
+            kill_processes_with(f"sleep {mark}")
+            self.assertTrue(soon(lambda: not processes_with(f"sleep {mark}")))
 
     def test_floods_take_no_memory(self):
         # 10 GB in the long form; /dev/zero gives a few GB a second.

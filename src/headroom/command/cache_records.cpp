@@ -119,6 +119,7 @@ class RecordMaker {
     set_estimate(record, estimate_of(values));
     const std::string unnamed = unnamed_cache(model, request_.suite.metric.direction);
     if (record.caches == "cold" && !unnamed.empty()) record.notes.push_back(unnamed);
+    if (!model.left_running.empty()) record.notes.push_back(model.left_running);
     records.push_back(std::move(record));
   }
 

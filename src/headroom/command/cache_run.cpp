@@ -13,6 +13,7 @@
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/text.h"
+#include "headroom/command/left_running.h"
 #include "headroom/command/measured_command.h"
 #include "headroom/process/temporary_folder.h"
 
@@ -150,6 +151,7 @@ class PairRunner {
   }
 
   void put_back() { layers_.put_back(); }
+  std::string left_running(const std::string& model) const { return left_running_.note(number_of(model)); }
 
  private:
   /// In a new random order for each pair, the second warm run among them.
@@ -172,6 +174,10 @@ class PairRunner {
       run.value = measure(names[index] + " cold", step);
       layer->bring_back(part);
     }
+  }
+
+  std::size_t number_of(const std::string& model) const {
+    return static_cast<std::size_t>(std::ranges::find(request_.models, model) - request_.models.begin());
   }
 
   double measure(const std::string& phase, CacheStep step) {
@@ -202,6 +208,7 @@ class PairRunner {
     for (const auto& [name, value] : suite.environment)
       spec.environment.emplace_back(name, fill_placeholders(value, values));
     layers_.add_environment(spec.environment);
+    spec.environment.push_back(left_running_.mark(number_of(model)));
     spec.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(suite.timeout_s * 1e3));
     const bool in_file = suite.metric.needs_document() && mentions_placeholder(suite, "output");
     if (suite.metric.needs_document() && !in_file) spec.output = CommandSpec::Output::kCapture;
@@ -237,6 +244,7 @@ class PairRunner {
   std::mt19937_64 order_;
   fs::path work_;
   int runs_ = 0;
+  LeftRunning left_running_;
 };
 
 }  // namespace
@@ -283,6 +291,7 @@ CacheRun run_cache(const CacheRequest& request, const CacheObserver& observer,
     }
     if (observer.on_progress && !run.interrupted) observer.on_progress(run);
   }
+  for (ModelRun& model : run.models) model.left_running = runner.left_running(model.model);
   runner.put_back();
   return run;
 }

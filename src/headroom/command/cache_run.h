@@ -58,7 +58,8 @@ struct CachePair {
 struct ModelRun {
   std::string model;
   std::vector<CachePair> pairs;
-  std::string failure;  ///< why it was given up; the pairs before that are kept
+  std::string failure;         ///< why it was given up; the pairs before that are kept
+  std::string left_running{};  ///< what its commands left running: LeftRunning::note
 };
 
 struct CacheRun {

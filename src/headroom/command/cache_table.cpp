@@ -267,6 +267,8 @@ std::string cache_report(const CacheRequest& request, const CacheRun& run, std::
     text += "\n" + layer_table(request, run).text(width) + proof(request, run);
   }
   for (const ModelRun& model : run.models) {
+    if (!model.left_running.empty())
+      text += fmt::format("{}: {}\n", shortened(model.model), model.left_running);
     if (model.failure.empty()) continue;
     text +=
         fmt::format("FAILED: {}: {}{}\n", shortened(model.model), model.failure,

@@ -74,6 +74,7 @@ CommandGroup CommandRounds::run() {
   }
   group_.as_many_as_asked = settings_.exact_rounds && group_.stop == StopReason::kMaxSamples;
   cleanup_all();
+  note_left_running();
   return std::move(group_);
 }
 
@@ -100,6 +101,17 @@ void CommandRounds::cleanup_all() {
   }
 }
 
+std::size_t CommandRounds::number_of(const CommandTrack& track) const {
+  return static_cast<std::size_t>(&track - group_.commands.data());
+}
+
+void CommandRounds::note_left_running() {
+  for (CommandTrack& track : group_.commands) {
+    std::string note = left_running_.note(number_of(track));
+    if (!note.empty()) track.notes.push_back(std::move(note));
+  }
+}
+
 void CommandRounds::sample_round() {
   std::vector<CommandTrack*> order;
   for (CommandTrack& track : group_.commands) order.push_back(&track);
@@ -110,6 +122,7 @@ void CommandRounds::sample_round() {
     if (interrupted_) return;
     if (!track->alive()) continue;
     CommandSpec spec = track->planned.spec;
+    spec.environment.push_back(left_running_.mark(number_of(*track)));
     if (settings_.random_environment) spec.environment.emplace_back(kPaddingName, padding);
     announce(track->planned.title);
     sample(*track, spec);
@@ -173,7 +186,9 @@ bool CommandRounds::run_hook(CommandTrack& track, const Hook& hook, const std::f
   if (hook.line.empty()) return true;
   std::string failure;
   try {
-    const CommandResult result = settings_.run(hook_spec(track, hook.line), give_up);
+    CommandSpec spec = hook_spec(track, hook.line);
+    spec.environment.push_back(left_running_.mark(number_of(track)));
+    const CommandResult result = settings_.run(spec, give_up);
     interrupted_ = interrupted_ || result.interrupted;
     if (!result.interrupted) failure = result.failure();
   } catch (const Error& error) {

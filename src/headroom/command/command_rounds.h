@@ -11,6 +11,7 @@
 
 #include "headroom/command/command_track.h"
 #include "headroom/command/hardware_counters.h"
+#include "headroom/command/left_running.h"
 #include "headroom/command/measured_command.h"
 #include "headroom/machine/noise.h"
 #include "headroom/stats/stopping.h"
@@ -51,7 +52,7 @@ struct CommandRoundSettings {
 /// asked. With a margin the goal is half of that at most, which no undecided interval can have, unless every
 /// command is told apart before: that is looked for at any moment (Look::kRunning). All setups come before
 /// the first round, all cleanups after the last; lines that several commands share are run once. A command
-/// that fails is marked, and the others go on.
+/// that fails is marked, and the others go on. What a command left running is in its notes.
 ///
 /// Each round gives every command the same environment plus a variable of a random size (HEADROOM_PADDING, 0
 /// to 4 KiB): where the stack begins changes the speed of some programs by percents, and one fixed place
@@ -67,6 +68,8 @@ class CommandRounds {
  private:
   void setup_all();
   void cleanup_all();
+  void note_left_running();
+  std::size_t number_of(const CommandTrack& track) const;
   void sample_round();
   void sample(CommandTrack& track, const CommandSpec& spec);
   void keep(CommandTrack& track, const CommandResult& result, std::vector<std::optional<double>> counts);
@@ -93,6 +96,7 @@ class CommandRounds {
   double noise_since_ns_ = 0;
   std::function<void(const CommandProgress&)> report_;
   CommandGroup group_;
+  LeftRunning left_running_;
   CommandProgress progress_;
   Stopping stopping_;  ///< at the goal that was asked for
   Stopping deciding_;  ///< at one that leaves nothing undecided
