@@ -23,7 +23,7 @@ configure = @tools/with_reason.sh build/$(1) cmake --preset $(1)
 build_tree = @tools/with_reason.sh $(1) cmake --build $(1) $(if $(JOBS),--parallel $(JOBS))
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-torch2 setup build programs deb wheel soak clean install format lint
+.PHONY: help run test test-torch2 setup build programs deb wheel mutate soak clean install format lint
 # Goals one after the other, also under make -j: a test must not run beside a measurement. Ninja builds in parallel.
 .NOTPARALLEL:
 
@@ -53,6 +53,9 @@ programs:
 	@test -s $(BUILD)/build.ninja || tools/with_reason.sh $(BUILD) cmake --preset release -DHEADROOM_TESTS=OFF -DHEADROOM_TORCH=OFF -DHEADROOM_CUDA=OFF --log-level=NOTICE
 	@tools/with_reason.sh $(BUILD) test -s $(BUILD)/build.ninja  # CMake may tell of a full disk by nothing else
 	$(call build_tree,$(BUILD)) --target headroom_cli_program headroom_native_program
+
+mutate: build ## Change what differs from SINCE a little, place by place: does a test notice? (SINCE=HEAD~1 MUTATE_ARGS="--most 20")
+	@tools/mutate.py --since $(or $(SINCE),HEAD~1) --build $(BUILD) $(MUTATE_ARGS)
 
 soak: setup ## Build with the long tests and the fuzz targets and run only those, four hours (CTEST_ARGS=...)
 	@tools/setup.sh fuzz

@@ -141,10 +141,7 @@ ExitCode history_export(const Arguments& arguments) {
   if (references.empty()) {
     for (const StoredRun& run : store->runs()) runs.push_back(run.id);
   }
-  std::vector<Record> records;
-  for (const std::int64_t run : runs) {
-    for (Record& record : store->records(run)) records.push_back(std::move(record));
-  }
+  const std::vector<Record> records = store->records(runs);
   write_file_atomically(file, to_json_text(records));
   print_text(fmt::format("{} of {} written to {}\n", counted(records.size(), "result"),
                          counted(runs.size(), "run"), file),

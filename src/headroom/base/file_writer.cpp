@@ -64,18 +64,23 @@ class FileWriter::Output {
     while (!bytes.empty()) {
       const ssize_t count = ::write(fd_, bytes.data(), bytes.size());
       if (count < 0 && errno == EINTR) continue;
-      if (count < 0) fail(errno);
+      if (count < 0) {
+        is_broken_ = true;
+        fail(errno);
+      }
       bytes.remove_prefix(static_cast<std::size_t>(count));
     }
   }
 
   void finish() {
+    if (is_broken_) fail("a part of it could not be written");
     const bool is_temporary = !temporary_.empty();
     if (is_temporary && ::fsync(fd_) != 0) fail(errno);
     if (::close(std::exchange(fd_, -1)) != 0) fail(errno);
     if (!is_temporary) return;
     if (::rename(temporary_.c_str(), target_.c_str()) != 0) fail(errno);
     temporary_.clear();
+    sync_folder_of(target_);
   }
 
   [[noreturn]] void fail(int error) const { fail(std::strerror(error)); }
@@ -103,6 +108,7 @@ class FileWriter::Output {
 
   fs::path asked_, target_, temporary_;
   int fd_ = -1;
+  bool is_broken_ = false;
 };
 
 class FileWriter::Packer {

@@ -210,15 +210,6 @@ class TemporaryFile {
   bool renamed_ = false;
 };
 
-/// So that the new name survives a power failure. Not every file system can (EINVAL): the file is whole
-/// either way.
-void sync_folder(const fs::path& folder, const fs::path& asked) {
-  const Descriptor handle(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (handle.get() >= 0 && ::fsync(handle.get()) != 0 && errno != EINVAL && errno != EROFS) {
-    cannot_write(asked, errno);
-  }
-}
-
 void require_new_files_in(const fs::path& folder, const fs::path& asked) {
   struct statfs system {};
   if (::access(folder.c_str(), W_OK | X_OK) != 0 || ::statfs(folder.c_str(), &system) != 0) {
@@ -250,6 +241,14 @@ std::string read_file(const fs::path& path) {
   }
 }
 
+void sync_folder_of(const fs::path& path) {
+  const Descriptor handle(::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  // Not every file system can (EINVAL): the file is whole either way.
+  if (handle.get() >= 0 && ::fsync(handle.get()) != 0 && errno != EINVAL && errno != EROFS) {
+    cannot_write(path, errno);
+  }
+}
+
 void never_follow_links() {
   follows_links = false;
 }
@@ -270,7 +269,7 @@ void write_file_atomically(const fs::path& path, std::string_view content) {
       !temporary.rename_to(target.path)) {
     cannot_write(path, errno);
   }
-  sync_folder(folder, path);
+  sync_folder_of(target.path);
 }
 
 void require_writable(const fs::path& path) {

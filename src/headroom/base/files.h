@@ -17,6 +17,9 @@ std::string read_file(const std::filesystem::path& path);
 /// is written directly. Throws Error naming the path and the reason.
 void write_file_atomically(const std::filesystem::path& path, std::string_view content);
 
+/// Makes the names in the folder of `path` survive a power failure, where the file system can. Throws Error.
+void sync_folder_of(const std::filesystem::path& path);
+
 /// From here on nothing is written through a symbolic link, of a file or of a folder in its path.
 void never_follow_links();
 

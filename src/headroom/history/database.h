@@ -29,7 +29,8 @@ class Database {
  public:
   enum class Transaction {
     kAppend,  ///< beside other appends, as far as the database can
-    kAlone    ///< nobody else writes while it lasts
+    kAlone,   ///< nobody else writes while it lasts
+    kRead     ///< what is read is of one moment
   };
 
   virtual ~Database() = default;

@@ -37,7 +37,12 @@ std::string unpack_text(std::string_view packed, const std::string& source) {
   // The two markers of an unknown size and of an error lie above every size that is allowed.
   if (size > kLargestText) throw Error(source + ": damaged: not a compressed text");
   std::string text(static_cast<std::size_t>(size), '\0');
-  const std::size_t read = ZSTD_decompress(text.data(), text.size(), packed.data(), packed.size());
+  // Making one takes longer than unpacking a text of a few kilobytes.
+  thread_local const std::unique_ptr<ZSTD_DCtx, decltype(&ZSTD_freeDCtx)> context(ZSTD_createDCtx(),
+                                                                                  ZSTD_freeDCtx);
+  if (!context) throw std::bad_alloc();
+  const std::size_t read =
+      ZSTD_decompressDCtx(context.get(), text.data(), text.size(), packed.data(), packed.size());
   if (ZSTD_isError(read) || read != text.size()) {
     const char* why = ZSTD_isError(read) ? ZSTD_getErrorName(read) : "it is shorter than it says";
     throw Error(fmt::format("{}: damaged: {}", source, why));

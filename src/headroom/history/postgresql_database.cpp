@@ -130,7 +130,7 @@ class PostgresqlDatabase final : public Database {
   }
 
   void begin(Transaction transaction) override {
-    execute("BEGIN");
+    execute(transaction == Transaction::kRead ? "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" : "BEGIN");
     // Every append inserts into runs, which this lock keeps waiting; readers go on.
     if (transaction == Transaction::kAlone) execute("LOCK TABLE runs IN EXCLUSIVE MODE");
   }

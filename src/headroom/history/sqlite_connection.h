@@ -32,7 +32,9 @@ class SqliteConnection final : public Database {
   void execute(const std::string& sql, const SqlRow& parameters,
                const std::function<void(const SqlRow&)>& reader) override;
   /// SQLite has one writer at a time; taking its place at once avoids that two readers wait for each other.
-  void begin(Transaction) override { execute("BEGIN IMMEDIATE"); }
+  void begin(Transaction transaction) override {
+    execute(transaction == Transaction::kRead ? "BEGIN" : "BEGIN IMMEDIATE");
+  }
   void commit() override { execute("COMMIT"); }
   void rollback() noexcept override;
   void compact() override { execute("VACUUM"); }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "headroom/base/error.h"
@@ -135,6 +136,13 @@ std::vector<Record> Store::records(std::int64_t run) {
     found.push_back(record_json::read_record(stream, where).record);
     found.back().environment = environment;
   }
+  return found;
+}
+
+std::vector<Record> Store::records(const std::vector<std::int64_t>& runs) {
+  TransactionScope moment(*database_, Database::Transaction::kRead);
+  std::vector<Record> found;
+  for (const std::int64_t run : runs) std::ranges::move(records(run), std::back_inserter(found));
   return found;
 }
 

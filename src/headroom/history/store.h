@@ -98,6 +98,8 @@ class Store {
   /// The run that "@last", "@ID" ("@12") or "@git:REV" (a prefix of the revision; its newest run) names.
   std::int64_t find_run(const std::string& reference);
   std::vector<Record> records(std::int64_t run);
+  /// Those of several, one after the other, as they all are at one moment.
+  std::vector<Record> records(const std::vector<std::int64_t>& runs);
   Environment environment(std::int64_t run);
 
   PruneResult prune(const PruneRule& rule);

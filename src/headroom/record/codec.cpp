@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <unordered_map>
 
 #include "headroom/base/json.h"
 #include "headroom/record/environment_json.h"
@@ -22,17 +22,14 @@ void add_line(std::string& array, const Json& element) {
 }  // namespace
 
 std::string to_json_text(const std::vector<Record>& records) {
-  std::vector<const Environment*> known;
+  std::unordered_map<const Environment*, std::size_t> known;
   std::string environments = "[", written = "[";
   for (const Record& record : records) {
     Json json = record_json::write_record(record);
     if (record.environment) {
-      auto found = std::find(known.begin(), known.end(), record.environment.get());
-      if (found == known.end()) {
-        found = known.insert(known.end(), record.environment.get());
-        add_line(environments, json_of(*record.environment));
-      }
-      json["environment"] = found - known.begin();
+      const auto [found, is_new] = known.emplace(record.environment.get(), known.size());
+      if (is_new) add_line(environments, json_of(*record.environment));
+      json["environment"] = found->second;
     }
     add_line(written, json);
   }

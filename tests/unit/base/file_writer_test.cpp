@@ -2,10 +2,13 @@
 #include "headroom/base/file_writer.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <random>
 #include <string>
 
 #include "headroom/base/compressed_file.h"
@@ -73,6 +76,29 @@ TEST_F(FileWriterTest, KeepsModeAndLinks) {
   EXPECT_TRUE(fs::is_symlink(link));
   EXPECT_EQ(read_file(path), "after");
   EXPECT_EQ(fs::status(path).permissions(), fs::perms::owner_read | fs::perms::owner_write);
+}
+
+/// A limit on the size of files stands for a disk that was full for a moment.
+TEST_F(FileWriterTest, WhatLostAPieceIsNeverFinished) {
+  for (const char* name : {"a.json", "a.json.gz", "a.json.zst"}) {
+    write_file_atomically(folder_ / name, "before");
+    {
+      FileWriter writer(folder_ / name);
+      struct rlimit before {};
+      ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+      const auto old = std::signal(SIGXFSZ, SIG_IGN);
+      const rlimit full{100, before.rlim_max};
+      ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &full), 0);
+      std::string noise;
+      std::mt19937 random(1);
+      for (int i = 0; i < 2'000'000; ++i) noise += static_cast<char>(random());
+      EXPECT_THROW(writer.write(noise), Error);
+      ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+      std::signal(SIGXFSZ, old);
+      EXPECT_THROW(writer.finish(), Error);
+    }
+    EXPECT_EQ(read_file(folder_ / name), "before");
+  }
 }
 
 TEST_F(FileWriterTest, SaysWhatCannotBeWritten) {

@@ -139,6 +139,25 @@ TEST(SqliteFile, ReadOnlyFileInAReadOnlyFolderCanBeRead) {
   EXPECT_EQ(open_store(place, StoreAccess::kRead)->runs().size(), 1u);
 }
 
+/// Where the log that holds the newest runs cannot be read, the file alone is not the whole truth.
+TEST(SqliteFile, AReaderThatCannotUseTheLogDoesNotLeaveItOut) {
+  const TemporaryFolder folder;
+  const std::string place = (folder / "h").string(), copy = (folder / "copy").string();
+  open_store(place)->append(run_at(1, 1));
+  {
+    const auto writer = open_store(place);
+    writer->append(run_at(2, 2));
+    fs::copy_file(place, copy);
+    fs::copy_file(place + "-wal", copy + "-wal");
+  }
+  fs::rename(copy + "-wal", copy + "-kept");
+  fs::create_directory(copy + "-wal");
+  EXPECT_NE(message_of([&] { open_store(copy, StoreAccess::kRead)->runs(); }), "nothing was thrown");
+  fs::remove(copy + "-wal");
+  fs::rename(copy + "-kept", copy + "-wal");
+  EXPECT_EQ(open_store(copy, StoreAccess::kRead)->runs().size(), 2u);
+}
+
 TEST(SqliteFile, FullDiskLosesTheRunAndNothingElse) {
   const TemporaryFolder folder;
   const std::string place = (folder / "h").string();

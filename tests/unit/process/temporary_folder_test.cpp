@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <fstream>
@@ -108,6 +109,22 @@ TEST_F(TemporaryFolders, WhatAKilledProgramLeftIsRemovedAndWhatIsInUseIsNot) {
   EXPECT_TRUE(fs::exists(named_alike / "thesis.txt")) << "a name is no marker";
   EXPECT_TRUE(fs::exists(linked)) << "nor is a link";
   EXPECT_TRUE(fs::exists(used.path()));
+}
+
+TEST_F(TemporaryFolders, WhatAnotherUserMadeIsNotRemoved) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give files to another user";
+  constexpr uid_t kOther = 1;
+  const fs::path theirs = parent_ / "headroom-work-theirs", marked = parent_ / "headroom-work-marked";
+  for (const fs::path& folder : {theirs, marked}) {
+    fs::create_directory(folder);
+    std::ofstream(folder / ".made-by-headroom");
+    make_old(folder);
+  }
+  ASSERT_EQ(::chown(theirs.c_str(), kOther, kOther), 0);
+  ASSERT_EQ(::chown((marked / ".made-by-headroom").c_str(), kOther, kOther), 0);
+  { const TemporaryFolder another; }
+  EXPECT_TRUE(fs::exists(theirs));
+  EXPECT_TRUE(fs::exists(marked));
 }
 
 TEST_F(TemporaryFolders, NowhereToMakeItIsAnError) {

@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Time and peak memory of exporting a long history. Exits 1 where 100,000 runs take more than 10 s, or what is exported is not what was stored.
+
+  bench/history_export.py build/release/bin [--scratch FOLDER] [--runs 100000]
+"""
+import argparse
+import json
+import pathlib
+import sys
+import tempfile
+
+from child_process import run
+
+GOAL_S_PER_RUN = 10 / 100_000
+
+
+def document(runs):
+    """As many runs of one case with 30 samples, a minute apart."""
+    environments = [{"timestamp": 1_790_000_000 + 60 * i, "session": f"{i:016x}", "fingerprint": "machine-a", "headroom_version": "0.1.0",
+                     "git_sha": f"{i:040x}", "git_branch": "main", "command": ["headroom", "run", "gemv"]} for i in range(runs)]
+    records = [{"benchmark": {"name": "headroom", "mode": "inference", "dtype": "bf16", "extra_info": {}},
+                "model": {"name": "gemv", "type": "micro-benchmark", "backend": "native", "origins": [], "extra_info": {}},
+                "metric": {"name": "latency", "unit": "us", "direction": "lower", "value": 12.5, "headline": True},
+                "axes": {"D": "4096", "dtype": "bf16"}, "device": "cpu", "runner": "native", "caches": "cold", "threads": 2,
+                "outcome": {"kind": "measured", "reason": ""}, "stop": "precision", "verified": True, "max_error": 0.0009, "notes": [],
+                "environment": i, "samples": [{"pid": 1, "iterations": 100, "warmup": 0, "rounds": list(range(30)),
+                                               "values": [12.5 + (i * 7 + j * 3) % 11 / 100 for j in range(30)]}]} for i in range(runs)]
+    return {"headroom": {"schema": 3, "version": "0.1.0"}, "environments": environments, "records": records}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("bin", type=pathlib.Path)
+    parser.add_argument("--scratch", type=pathlib.Path)
+    parser.add_argument("--runs", type=int, default=100_000)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=options.scratch) as scratch:
+        folder = pathlib.Path(scratch)
+        given = document(options.runs)
+        (folder / "runs.json").write_text(json.dumps(given))
+        program, store = options.bin / "headroom", ["--store", folder / "history.sqlite"]
+        stored = run([program, "history", "import", folder / "runs.json", *store])
+        exported = run([program, "history", "export", folder / "all.json", *store])
+        found = json.loads((folder / "all.json").read_text())
+        right = [[part["values"] for part in record["samples"]] for record in found["records"]] == \
+                [[part["values"] for part in record["samples"]] for record in given["records"]]
+        fine = right and exported.wall_s <= GOAL_S_PER_RUN * options.runs
+        print(f"{options.runs} runs: stored in {stored.wall_s:.2f} s, exported in {exported.wall_s:.2f} s ({exported.cpu_s:.2f} s of CPU), "
+              f"peak {exported.peak_bytes / 1e6:.0f} MB, {'right' if right else 'WRONG'}")
+    return 0 if fine else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Preloaded into a program (LD_PRELOAD), writes to the file that SYNC_LOG names what the program syncs and
+// renames, a line each: "sync PATH", "rename FROM TO".
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <string>
+
+namespace {
+
+void note(const std::string& line) {
+  const char* path = std::getenv("SYNC_LOG");
+  const int log = path == nullptr ? -1 : ::open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  if (log < 0) return;
+  static_cast<void>(!::write(log, (line + "\n").data(), line.size() + 1));
+  ::close(log);
+}
+
+std::string path_of(int file) {
+  std::array<char, 4096> path{};
+  const ssize_t size =
+      ::readlink(("/proc/self/fd/" + std::to_string(file)).c_str(), path.data(), path.size());
+  return size > 0 ? std::string(path.data(), static_cast<std::size_t>(size)) : "";
+}
+
+template <typename Function>
+Function next(const char* name) {
+  return reinterpret_cast<Function>(::dlsym(RTLD_NEXT, name));
+}
+
+}  // namespace
+
+extern "C" {
+
+int fsync(int file) {
+  note("sync " + path_of(file));
+  return next<int (*)(int)>("fsync")(file);
+}
+
+int fdatasync(int file) {
+  note("sync " + path_of(file));
+  return next<int (*)(int)>("fdatasync")(file);
+}
+
+int rename(const char* from, const char* to) noexcept {
+  note(std::string("rename ") + from + " " + to);
+  return next<int (*)(const char*, const char*)>("rename")(from, to);
+}
+}
