@@ -34,6 +34,16 @@ class Durability(CommandLineTest):
         trace.write_text('{"traceEvents":[{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":1,"dur":2,"args":{"stream":7}}]}')
         self.assert_written_safely(self.log_of("trace", "convert", trace, packed), packed)
 
+    def test_a_disk_that_breaks_is_told_and_the_old_file_stays(self):
+        results, old = self.folder / "results.json", self.folder / "old.json"
+        self.assert_exit(headroom("time", "--runs", "3", "true", "--no-store", "--json", results), 0)
+        old.write_text("old")
+        result = headroom("show", results, "--json", old, env={**os.environ, "LD_PRELOAD": str(LIBRARY), "SYNC_FAILS": "1"})
+        self.assert_exit(result, 2)
+        self.assertIn("Input/output error", result.stderr)
+        self.assertEqual(old.read_text(), "old")
+        self.assertEqual(sorted(self.folder.iterdir()), [old, results])
+
     def test_a_run_in_the_history_is_on_the_disk_before_its_journal_goes(self):
         store = self.folder / "history.sqlite"
         self.log_of("time", "--runs", "3", "true", "--store", store)

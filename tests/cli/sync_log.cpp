@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Preloaded into a program (LD_PRELOAD), writes to the file that SYNC_LOG names what the program syncs and
-// renames, a line each: "sync PATH", "rename FROM TO".
+// renames, a line each: "sync PATH", "rename FROM TO". With SYNC_FAILS each fsync fails as on a broken disk.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <cstdlib>
 #include <string>
 
@@ -37,6 +38,10 @@ extern "C" {
 
 int fsync(int file) {
   note("sync " + path_of(file));
+  if (std::getenv("SYNC_FAILS") != nullptr) {
+    errno = EIO;
+    return -1;
+  }
   return next<int (*)(int)>("fsync")(file);
 }
 

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom/record/formats/llama_bench.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 
 #include "headroom/base/error.h"
@@ -79,6 +82,14 @@ std::vector<double> read_samples_ns(const Json& object, const std::string& where
   return read_times(json_array(object, "samples_ns", where), where + "/samples_ns");
 }
 
+/// Tokens a second.
+double rate_of(double tokens, double ns, const std::string& where) {
+  const double rate = 1e9 * tokens / ns;
+  if (!std::isfinite(rate))
+    throw Error(fmt::format("{}: {:g} tokens in {:g} ns are no rate", where, tokens, ns));
+  return rate;
+}
+
 void add_records(const Json& object, const std::string& where,
                  const std::shared_ptr<const Environment>& environment, std::vector<Record>& records) {
   const double tokens = json_number(object, "n_prompt", where) + json_number(object, "n_gen", where);
@@ -94,11 +105,11 @@ void add_records(const Json& object, const std::string& where,
   rate.metric = {"token_per_sec", "tokens/s", Direction::kHigherIsBetter, 0, {}, {}, true};
   if (samples_ns.empty()) {
     set_value(latency, average_ns);
-    set_value(rate, 1e9 * tokens / average_ns);
+    set_value(rate, rate_of(tokens, average_ns, where));
   } else {
     std::vector<double> rates;
     rates.reserve(samples_ns.size());
-    for (const double ns : samples_ns) rates.push_back(1e9 * tokens / ns);
+    for (const double ns : samples_ns) rates.push_back(rate_of(tokens, ns, where));
     set_samples(latency, samples_ns);
     set_samples(rate, std::move(rates));
   }

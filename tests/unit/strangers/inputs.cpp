@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "inputs.h"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "headroom/base/error.h"
+#include "headroom/base/files.h"
+#include "headroom/base/json.h"
+#include "headroom/base/text.h"
+#include "headroom/base/units.h"
+#include "headroom/command/command_journal.h"
+#include "headroom/command/command_line.h"
+#include "headroom/command/suite.h"
+#include "headroom/compare/margins.h"
+#include "headroom/experiment/axis.h"
+#include "headroom/history/store.h"
+#include "headroom/record/codec.h"
+#include "headroom/record/formats.h"
+#include "headroom/record/targets.h"
+#include "headroom/runner/device_protocol.h"
+#include "headroom/runner/protocol.h"
+#include "headroom/schedule/group_journal.h"
+
+namespace headroom::strangers {
+namespace {
+
+namespace fs = std::filesystem;
+
+void require(bool is_true, const char* what) {
+  if (is_true) return;
+  fmt::print(stderr, "strangers: {}\n", what);
+  std::abort();
+}
+
+template <typename Take>
+void tolerant(Take&& take) {
+  try {
+    take();
+  } catch (const Error&) {
+    // It was refused with a sentence.
+  }
+}
+
+/// Bytes as a file.
+class MemoryFile {
+ public:
+  explicit MemoryFile(std::string_view bytes) : file_(::memfd_create("strange", MFD_CLOEXEC)) {
+    require(file_ >= 0 && ::write(file_, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()),
+            "no file in memory");
+  }
+  ~MemoryFile() { ::close(file_); }
+  MemoryFile(const MemoryFile&) = delete;
+  MemoryFile& operator=(const MemoryFile&) = delete;
+
+  fs::path path() const { return fmt::format("/proc/self/fd/{}", file_); }
+
+ private:
+  int file_;
+};
+
+/// What is read is written, and read again as the same.
+void take_results(std::string_view bytes) {
+  tolerant([&] {
+    const MemoryFile file(bytes);
+    const std::string once = to_json_text(read_records(file.path()));
+    require(to_json_text(records_from_json_text(once, "written")) == once, "records changed by being kept");
+  });
+}
+
+void take_toml(std::string_view bytes) {
+  tolerant([&] { parse_suite(bytes, "a.toml", "/nowhere"); });
+  tolerant([&] { parse_targets(bytes, "a.toml"); });
+  tolerant([&] { parse_gate_file(bytes, "a.toml"); });
+}
+
+/// A message that is believed is said again as it was.
+template <typename Message>
+void require_same(const Message& message, Message (*read)(const Json&)) {
+  const Json once = to_json(message);
+  require(dump_json(to_json(read(once))) == dump_json(once), "a message changed by being said again");
+}
+
+void take_message(std::string_view bytes) {
+  Json json;
+  try {
+    json = parse_json(bytes, "runner");
+  } catch (const Error&) {
+    return;
+  }
+  tolerant([&] { require_same(hello_from_json(json), hello_from_json); });
+  tolerant([&] { descriptions_from_json(json); });
+  tolerant([&] { require_same(description_from_json(json), description_from_json); });
+  tolerant([&] { require_same(case_spec_from_json(json), case_spec_from_json); });
+  tolerant([&] { require_same(prepare_reply_from_json(json), prepare_reply_from_json); });
+  tolerant([&] { require_same(sample_reply_from_json(json), sample_reply_from_json); });
+  tolerant([&] { conclusion_from_json(json); });
+  tolerant([&] { require_same(device_from_json(json), device_from_json); });
+}
+
+void take_journal(std::string_view bytes) {
+  GroupResult group;
+  CommandGroup commands;
+  for (const std::string& line : split(bytes, '\n')) {
+    tolerant([&] {
+      const Json json = parse_json(line, "journal");
+      if (!replay(json, group)) replay(json, commands);
+    });
+  }
+}
+
+/// Read, as far as it can be; nothing is written, whatever is in it.
+void take_history(std::string_view bytes) {
+  static const fs::path path = [] {
+    const fs::path folder = fs::exists("/dev/shm") ? "/dev/shm" : fs::temp_directory_path();
+    return folder / fmt::format("headroom-strange-{}.sqlite", ::getpid());
+  }();
+  std::ofstream(path, std::ios::binary) << bytes;
+  tolerant([&] {
+    const auto store = open_store(path.string(), StoreAccess::kRead);
+    tolerant([&] { store->verify(); });
+    tolerant([&] {
+      for (const StoredSeries& series : store->series()) tolerant([&] { store->values(series.id); });
+    });
+    for (const StoredRun& run : store->runs()) tolerant([&] { store->records(run.id); });
+  });
+  for (const char* ending : {"", "-wal", "-shm", "-journal"}) fs::remove(path.string() + ending);
+}
+
+void take_option(std::string_view bytes) {
+  tolerant([&] { parse_time_ns(bytes); });
+  tolerant([&] { parse_share(bytes); });
+  tolerant([&] { parse_bytes(bytes); });
+  tolerant([&] { parse_margin(bytes); });
+  tolerant([&] { parse_axis_request(bytes); });
+  tolerant([&] {
+    for (const std::string& word : split_command_line(bytes))
+      require(split_command_line(quoted_word(word)) == std::vector{word}, "a word changed by being quoted");
+  });
+  require(visible(visible(bytes)) == visible(bytes), "text that is visible is spelled once more");
+}
+
+std::vector<std::string> files_below(const fs::path& folder) {
+  std::vector<std::string> texts;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    const fs::path& path = entry.path();
+    if (entry.is_regular_file() && path.extension() != ".py" && path.filename() != "CMakeLists.txt")
+      texts.push_back(read_file(path));
+  }
+  return texts;
+}
+
+std::vector<std::string> results() {
+  std::vector<std::string> texts = files_below(fs::path(HEADROOM_TEST_DATA) / "readers");
+  for (const char* name : {"record_example.json", "record_schema1.json", "record_schema2.json"})
+    texts.push_back(read_file(fs::path(HEADROOM_TEST_DATA) / name));
+  return texts;
+}
+
+std::vector<std::string> toml_files() {
+  std::vector<std::string> texts = files_below(fs::path(HEADROOM_TEST_DATA) / "../../suites");
+  texts.push_back(read_file(fs::path(HEADROOM_TEST_DATA) / "../../data/targets.toml"));
+  return texts;
+}
+
+std::vector<std::string> messages() {
+  return {
+      R"({"headroom_runner":"r","protocol":1,"version":"0","traces":true,"ids":true,"id":7})",
+      R"({"experiments":[{"name":"e","summary":"s","metric":"","device":"cpu","axes":[{"name":"D","integer":true,"values":["1","2"]}],"backends":["b"],"limit":false,"variants":{"b":["v"]},"threads":[1,2]}]})",
+      R"({"experiment":"e","axes":{"D":"1"},"backend":"b","threads":2,"cold":true,"seed":1,"variant":"v","most_bytes":5})",
+      R"({"outcome":"ready","info":{"flops":1,"bytes":2.5e9,"bytes_written":1,"dtype":"f32","copies":3,"verified":true,"max_error":0.1,"tolerance":1,"metrics":[{"name":"m","unit":"u","higher_is_better":true,"amount":1,"is_rate":true}],"inputs":{"x":"bf16[1]"},"notes":{"isa":"a"},"sums_in":"f32"}})",
+      R"({"outcome":"failed","reason":"why"})",
+      R"({"elapsed_ns":1e5,"iterations":10,"noise":{"steal_ms":0,"switches":1,"faults":2,"mhz":3.5},"device":{"sm_mhz":1,"memory_mhz":2,"power_w":3,"temperature_c":4,"throttle":5},"columns":[1,2]})",
+      R"({"released":7,"conclusion":{"notes":{"a":"b"},"series":[{"name":"s","unit":"us","values":[1,2],"info":{"c":"d"}}]}})"};
+}
+
+std::vector<std::string> journals() {
+  std::string text;
+  const auto write = [&](const Json& line) { text += dump_json(line) + "\n"; };
+  GroupResult group;
+  group.title = "gemv D=64";
+  group.cases.resize(2);
+  group.limits.resize(1);
+  for (Track* track : {&group.cases[0], &group.cases[1], &group.limits[0].track}) {
+    track->pids = {11};
+    track->readings = {{0, 0, 1000, {}, {}, {1}, {{5, 900, {2}}}}, {1, 0, 1001, {}}};
+  }
+  GroupJournal(write).note(group);
+  CommandGroup commands;
+  commands.commands.resize(1);
+  commands.commands[0].planned = {.name = "a", .title = "a", .line = "./a", .parameters = {{"x", "1"}}};
+  commands.commands[0].samples = {{.wall_ns = 1e6, .counters = {1.0, std::nullopt}}};
+  CommandJournal(write).note(commands);
+  return {text};
+}
+
+std::vector<std::string> histories() {
+  const fs::path path = fs::temp_directory_path() / fmt::format("headroom-seed-{}.sqlite", ::getpid());
+  {
+    const auto store = open_store(path.string());
+    auto records = read_records(fs::path(HEADROOM_TEST_DATA) / "record_example.json");
+    std::vector<Record> run{records.front()};
+    auto environment = std::make_shared<Environment>();
+    for (const std::uint64_t time : {1000, 2000}) {
+      environment = std::make_shared<Environment>(*environment);
+      environment->timestamp = time;
+      run.front().environment = environment;
+      store->append(run);
+    }
+  }
+  std::vector<std::string> seeds{read_file(path)};
+  for (const char* ending : {"", "-wal", "-shm"}) fs::remove(path.string() + ending);
+  return seeds;
+}
+
+std::vector<std::string> options() {
+  return {"1.5 min",
+          "64KiB",
+          "1%",
+          "D=1024,4096:8192:x2",
+          "a 'b c' \"d\\\"e\" \\f",
+          "x=1..3,bf16",
+          "500ms",
+          "\x1b[31mred\xe2\x80\xae"};
+}
+
+}  // namespace
+
+std::span<const Input> inputs() {
+  static const std::array all{
+      Input{"results", take_results, results},   Input{"toml", take_toml, toml_files},
+      Input{"message", take_message, messages},  Input{"journal", take_journal, journals},
+      Input{"history", take_history, histories}, Input{"option", take_option, options}};
+  return all;
+}
+
+}  // namespace headroom::strangers
