@@ -224,11 +224,12 @@ class Records(CommandLineTest):
         self.assert_exit(result, 0)
         self.assertFalse((self.folder / "h.sqlite").exists())
 
-    def test_a_store_that_cannot_be_written_fails_nothing(self):
+    def test_a_store_that_cannot_be_written_is_said_after_the_results(self):
         file = write_trace(self.folder / "run.json")
         result = headroom("trace", "utilization", file, "--store", file / "h.sqlite")
-        self.assert_exit(result, 0)
+        self.assert_exit(result, 2)
         self.assertIn("not kept in the history", result.stderr)
+        self.assertIn("Tesla V100", result.stdout)
 
 
 class SlowFiles(CommandLineTest):

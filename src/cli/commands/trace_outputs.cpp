@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "cli/shared/print_table.h"
+#include "cli/shared/record_files.h"
 #include "cli/shared/say.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
@@ -119,12 +120,12 @@ void write_pytorch_pair(const TraceReport& report, const TraceOutputOptions& out
 }
 
 void keep_in_history(const TraceReport& report, const std::string& store) {
-  const std::vector<Record> records = trace_records(report);
-  if (store.empty() || records.empty()) return;
   try {
-    open_store(store)->append_if_new(records);
+    append_to_history(trace_records(report), store, Equal::kOnce);
   } catch (const Error& error) {
-    say("not kept in the history: {}", error.what());
+    const std::string unkept = std::string("not kept in the history: ") + error.what();
+    if (store != default_store()) throw Error(unkept);
+    say_sentence(unkept);
   }
 }
 

@@ -25,7 +25,8 @@ void write_report(const TraceReport& report, const TraceOutputOptions& outputs);
 void write_pytorch_pair(const TraceReport& report, const TraceOutputOptions& outputs);
 
 /// Appends the records of the report, unless the same trace gave the same ones before; nothing where `store`
-/// is empty. A history that cannot be written to fails nothing: that is said on standard error.
+/// is empty. Throws Error where a history that was asked for cannot be written to; of one that is there by
+/// default that is only said.
 void keep_in_history(const TraceReport& report, const std::string& store);
 
 }  // namespace headroom::cli

@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <set>
+#include <utility>
 
 #include "cli/shared/run_journal.h"
 #include "cli/shared/say.h"
@@ -61,12 +62,16 @@ void write_if_possible(const std::function<void()>& write) {
   }
 }
 
-void append_to_history(const std::vector<Record>& records, const std::string& store) {
+void append_to_history(const std::vector<Record>& records, const std::string& store, Equal equal) {
   if (store.empty() || records.empty()) return;
   try {
     const auto history = open_store(store);
     for (const std::string& problem : deliver_outbox(*history)) say_sentence(problem);
-    history->append(records);
+    if (equal == Equal::kOnce) {
+      history->append_if_new(records);
+    } else {
+      history->append(records);
+    }
   } catch (const Error& error) {
     if (!is_remote(store)) throw;
     const std::string file = put_into_outbox(records, store);
@@ -79,15 +84,12 @@ void keep_results(const std::vector<Record>& records, const std::string& store, 
                   const std::function<void()>& write_files) {
   std::string unkept;
   try {
-    append_to_history(records, store);
+    append_to_history(records, store, Equal::kEach);
     if (!store.empty()) journal.kept();
   } catch (const Error& error) {
     unkept = std::string("not kept in the history: ") + error.what();
     if (journal.holds_something()) unkept += "; `headroom show @unfinished` has the results";
-    if (store == default_store()) {
-      say_sentence(unkept);
-      unkept.clear();
-    }
+    if (store == default_store()) say_sentence(std::exchange(unkept, ""));
   }
   try {
     write_files();

@@ -42,8 +42,11 @@ void write_if_possible(const std::function<void()>& write);
 void keep_results(const std::vector<Record>& records, const std::string& store, RunJournal& journal,
                   const std::function<void()>& write_files);
 
+/// What becomes of a run that is in the history already.
+enum class Equal { kEach, kOnce };
+
 /// Appends to the history, after what waited for it (outbox.h); nothing where `store` is empty. Where a
 /// database cannot be had the run waits in a file, and the error says so. Throws Error.
-void append_to_history(const std::vector<Record>& records, const std::string& store);
+void append_to_history(const std::vector<Record>& records, const std::string& store, Equal equal);
 
 }  // namespace headroom::cli
