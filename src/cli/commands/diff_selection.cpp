@@ -2,7 +2,10 @@
 #include "cli/commands/diff_selection.h"
 
 #include <algorithm>
+#include <string>
+#include <string_view>
 #include <unordered_map>
+#include <utility>
 
 #include "cli/commands/diff_name_pattern.h"
 #include "headroom/record/seed_rows.h"
@@ -25,17 +28,21 @@ int rank_of(const Record& record) {
   return record.metric.headline ? 1 : 0;
 }
 
-/// The name of the metric that stands for each case.
-std::unordered_map<std::string, std::string> shown_metrics(std::vector<Record>& records) {
-  std::unordered_map<std::string, std::pair<int, std::string>> best;
-  for (Record& record : records) {
-    const int rank = rank_of(record);
-    const auto [entry, is_new] = best.try_emplace(case_key(record), rank, record.metric.name);
-    if (!is_new && rank > entry->second.first) entry->second = {rank, record.metric.name};
+/// Leaves of each case the metric that stands for it.
+void keep_shown_metrics(std::vector<Record>& records) {
+  std::vector<std::string> keys;
+  std::unordered_map<std::string_view, std::size_t> best;
+  keys.reserve(records.size());
+  best.reserve(records.size());
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    const auto [entry, is_new] = best.try_emplace(keys.emplace_back(case_key(records[i])), i);
+    if (!is_new && rank_of(records[i]) > rank_of(records[entry->second])) entry->second = i;
   }
-  std::unordered_map<std::string, std::string> shown;
-  for (auto& [key, choice] : best) shown.emplace(key, std::move(choice.second));
-  return shown;
+  std::vector<bool> is_shown;
+  for (std::size_t i = 0; i < records.size(); ++i)
+    is_shown.push_back(records[best.at(keys[i])].metric.name == records[i].metric.name);
+  std::size_t i = 0;
+  std::erase_if(records, [&](const Record&) { return !is_shown[i++]; });
 }
 
 }  // namespace
@@ -50,8 +57,7 @@ std::vector<Record> selected(std::vector<Record> records, const DiffOptions& opt
       return std::ranges::find(options.metrics, record.metric.name) == options.metrics.end();
     });
   } else if (!options.all_metrics) {
-    const auto shown = shown_metrics(records);
-    std::erase_if(records, [&](Record& record) { return shown.at(case_key(record)) != record.metric.name; });
+    keep_shown_metrics(records);
   }
   return records;
 }

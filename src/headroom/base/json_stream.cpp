@@ -9,7 +9,10 @@
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
+#include <charconv>
+#include <cmath>
 #include <cstring>
+#include <system_error>
 #include <utility>
 
 #include "headroom/base/compressed_file.h"
@@ -188,23 +191,32 @@ std::string_view JsonStream::python_number() {
   return found;
 }
 
-std::string JsonStream::take_key() {
+/// A string without its quotes and escapes.
+std::string JsonStream::take_text() {
+  const auto is_plain = [](char c) { return c != '\\' && c >= 0x20 && c < 0x7f; };
+  // Most strings lie in the window as they are.
+  if (peek() == '"') {
+    const char* const quote = std::find(at_ + 1, end_, '"');
+    if (quote != end_ && std::all_of(at_ + 1, quote, is_plain)) {
+      std::string text(at_ + 1, quote);
+      record({at_, text.size() + 2});
+      at_ = quote + 1;
+      return text;
+    }
+  }
   std::string quoted;
   std::string* const outer = std::exchange(recorded_, &quoted);
   take_string();
   recorded_ = outer;
   record(quoted);
-  const bool plain =
-      std::ranges::all_of(quoted, [](char c) { return c != '\\' && static_cast<unsigned char>(c) < 0x80; });
-  if (plain) return quoted.substr(1, quoted.size() - 2);
-  return parse_json(quoted, fmt::format("{}: key before byte {}", source_, offset())).get<std::string>();
+  return parse_json(quoted, fmt::format("{}: string before byte {}", source_, offset())).get<std::string>();
 }
 
 void JsonStream::members(const std::function<void(const std::string&)>& visit) {
   take('{');
   if (++depth_ > kDeepest) refuse("nested too deep");
   while (peek() != '}') {
-    const std::string key = take_key();
+    const std::string key = take_text();
     take(':');
     visit(key);
     if (peek() == '}') break;
@@ -274,10 +286,45 @@ void JsonStream::skip_value() {
   take_any();
 }
 
+Json JsonStream::take_number() {
+  const std::string_view token = number_token();
+  if (token.find_first_of(".eE") == std::string_view::npos) {
+    std::int64_t below_zero = 0;
+    const char* const end = token.data() + token.size();
+    if (const auto whole = json_whole_number(token)) return *whole;
+    if (std::from_chars(token.data(), end, below_zero).ec == std::errc()) return below_zero;
+  }
+  const double real = json_number_value(token);
+  if (!std::isfinite(real)) not_json("a number beyond what is a double");
+  return real;
+}
+
 Json JsonStream::value() {
-  const std::uint64_t start = offset();
-  const std::string text = raw_value();
-  return parse_json(text, fmt::format("{}: in the value at byte {}", source_, start));
+  switch (peek()) {
+    case '{': {
+      Json object = Json::object();
+      members([&](const std::string& key) { object[key] = value(); });
+      return object;
+    }
+    case '[': {
+      Json array = Json::array();
+      elements([&] { array.push_back(value()); });
+      return array;
+    }
+    case '"':
+      return take_text();
+    case 't':
+      take_literal("true");
+      return true;
+    case 'f':
+      take_literal("false");
+      return false;
+    case 'n':
+      take_literal("null");
+      return nullptr;
+    default:
+      return take_number();
+  }
 }
 
 std::string JsonStream::raw_value() {

@@ -69,7 +69,8 @@ class JsonStream {
   bool refill();
   void take(char expected);
   void take_string();
-  std::string take_key();
+  std::string take_text();
+  Json take_number();
   void take_literal(std::string_view literal);
   void take_any();
   std::string_view number_token();

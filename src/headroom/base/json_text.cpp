@@ -89,6 +89,17 @@ class ValueBuilder {
   std::string key_;
 };
 
+void write_string(std::string& text, const std::string& value, bool ascii) {
+  const auto plain = [](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; };
+  if (std::ranges::all_of(value, plain)) {
+    text += '"';
+    text += value;
+    text += '"';
+  } else {
+    text += nlohmann::json(value).dump(-1, ' ', ascii, nlohmann::json::error_handler_t::replace);
+  }
+}
+
 /// Writes without recursion into library code, so that what is written of a number is what Python writes.
 class Writer {
  public:
@@ -114,14 +125,14 @@ class Writer {
         write_real(value.get<double>());
         return;
       case Json::Type::kString:
-        write_string(value.string());
+        write_string(text, value.string(), ascii_);
         return;
       case Json::Type::kArray:
         write_list('[', ']', value.elements(), [&](const Json& element) { write(element); });
         return;
       case Json::Type::kObject:
         write_list('{', '}', value.items(), [&](const Json::Member& member) {
-          write_string(member.first);
+          write_string(text, member.first, ascii_);
           text += indent_ < 0 ? ":" : ": ";
           write(member.second);
         });
@@ -155,17 +166,6 @@ class Writer {
     fmt::format_to(std::back_inserter(text), "{}", value);
     if (text.find_first_of(".e", begin) == std::string::npos) text += ".0";
   }
-  void write_string(const std::string& value) {
-    const auto plain = [](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; };
-    if (std::ranges::all_of(value, plain)) {
-      text += '"';
-      text += value;
-      text += '"';
-    } else {
-      text += nlohmann::json(value).dump(-1, ' ', ascii_, nlohmann::json::error_handler_t::replace);
-    }
-  }
-
   int indent_;  ///< below 0: everything on one line
   bool ascii_;
   int depth_ = 0;
@@ -241,6 +241,10 @@ std::string dump_json(const Json& value) {
 
 std::string dump_json_pretty(const Json& value) {
   return dump(value, 2, false);
+}
+
+void append_json_string(std::string& text, const std::string& value) {
+  write_string(text, value, false);
 }
 
 std::string dump_json_ascii(const Json& value) {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
+#include <utility>
 
 #include "headroom/compare/paired_series.h"
 #include "headroom/stats/distribution.h"
@@ -13,13 +15,20 @@ namespace {
 
 constexpr double kConfidence = 0.95;
 
+SeriesLocation log_location(const Record& record, double factor) {
+  Series series = steady(record, factor);
+  std::vector<std::uint32_t>().swap(series.rounds);
+  return RatioSeries::log_location(std::move(series.values), series.group_sizes);
+}
+
 RatioSeries series_of(const Record& baseline, const Record& test, double factor, Estimator& estimator) {
   if (const auto pairs = paired_series(test, baseline, factor)) {
     estimator = Estimator::kPaired;
     return RatioSeries::paired(pairs->a, pairs->b, pairs->group_sizes);
   }
-  const Series after = steady(test, factor), before = steady(baseline);
-  return RatioSeries::unpaired(after.values, after.group_sizes, before.values, before.group_sizes);
+  // One side after the other: of many samples the copies are what takes the memory.
+  return RatioSeries::unpaired(log_location(test, factor), log_location(baseline, 1),
+                               std::min(sample_count(test), sample_count(baseline)));
 }
 
 std::optional<RunSpread> spread_of(const std::vector<RunValue>& baseline, const std::vector<RunValue>& test,

@@ -40,6 +40,13 @@ std::string refusal(const char* side, const std::vector<double>& values) {
       values.size(), side);
 }
 
+/// The median of `values`; or why there is no ratio of it.
+std::string settle_value(const char* side, const std::vector<double>& values, double& value) {
+  std::string problem = refusal(side, values);
+  if (problem.empty()) value = median(values);
+  return problem;
+}
+
 bool settle_outcomes(Comparison& result) {
   const Outcome& before = result.baseline->outcome;
   const Outcome& after = result.test->outcome;
@@ -128,17 +135,14 @@ Comparison compare_records(const Record& baseline, const Record& test, const Run
   if (!settle_outcomes(result) || !settled) return result;
   result.baseline_value = baseline.metric.value;
   result.test_value = test.metric.value * result.test_factor;
-  const Series before = steady(baseline);
-  const Series after = steady(test, result.test_factor);
-  if (before.values.empty() || after.values.empty()) {
+  if (sample_count(baseline) == 0 || sample_count(test) == 0) {
     compare_numbers(result);
     return result;
   }
-  result.problem = refusal("baseline", before.values);
-  if (result.problem.empty()) result.problem = refusal("test", after.values);
+  result.problem = settle_value("baseline", steady(baseline).values, result.baseline_value);
+  if (result.problem.empty())
+    result.problem = settle_value("test", steady(test, result.test_factor).values, result.test_value);
   if (!result.problem.empty()) return result;
-  result.baseline_value = median(before.values);
-  result.test_value = median(after.values);
   const ComparedRatio ratio(baseline, test, result.test_factor, known);
   result.estimator = ratio.estimator();
   result.ratio = ratio.at(kConfidence);

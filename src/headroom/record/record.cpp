@@ -42,9 +42,25 @@ std::string identity(const Record& record) {
   }
   std::ranges::sort(axes);
   // A JSON array keeps the parts apart whatever characters they hold.
-  return dump_json(Json::array({record.benchmark.name, record.benchmark.mode, record.model.name,
-                                record.model.backend, axes, torch_dtype(record.benchmark.dtype),
-                                record.device, record.caches, record.threads, record.metric.name}));
+  std::string text = "[";
+  const auto add = [&text](const std::string& part) {
+    append_json_string(text, part);
+    text += ',';
+  };
+  add(record.benchmark.name);
+  add(record.benchmark.mode);
+  add(record.model.name);
+  add(record.model.backend);
+  text += '[';
+  std::ranges::for_each(axes, add);
+  if (!axes.empty()) text.pop_back();
+  text += "],";
+  add(torch_dtype(record.benchmark.dtype));
+  add(record.device);
+  add(record.caches);
+  text += std::to_string(record.threads) + ",";
+  append_json_string(text, record.metric.name);
+  return text + "]";
 }
 
 std::string limit_name(const Limit& limit) {

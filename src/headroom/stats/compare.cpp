@@ -13,14 +13,17 @@ namespace {
 
 constexpr double kConfidence = 0.95;
 
-std::vector<double> logarithms(std::span<const double> values) {
-  std::vector<double> logs;
-  logs.reserve(values.size());
-  for (const double value : values) {
+void take_logarithms(std::vector<double>& values) {
+  for (double& value : values) {
     if (!(value > 0) || !std::isfinite(value))
       throw std::invalid_argument("ratio of a value that is not positive");
-    logs.push_back(std::log(value));
+    value = std::log(value);
   }
+}
+
+std::vector<double> logarithms(std::span<const double> values) {
+  std::vector<double> logs(values.begin(), values.end());
+  take_logarithms(logs);
   return logs;
 }
 
@@ -54,8 +57,18 @@ RatioSeries RatioSeries::paired(std::span<const double> a, std::span<const doubl
 RatioSeries RatioSeries::unpaired(std::span<const double> a, std::span<const std::size_t> group_sizes_a,
                                   std::span<const double> b, std::span<const std::size_t> group_sizes_b) {
   if (a.empty() || b.empty()) throw std::invalid_argument("ratio of no values");
-  return {SeriesLocation(logarithms(a), group_sizes_a), SeriesLocation(logarithms(b), group_sizes_b),
-          std::nullopt, std::min(a.size(), b.size())};
+  return unpaired(log_location({a.begin(), a.end()}, group_sizes_a),
+                  log_location({b.begin(), b.end()}, group_sizes_b), std::min(a.size(), b.size()));
+}
+
+RatioSeries RatioSeries::unpaired(SeriesLocation log_a, SeriesLocation log_b, std::size_t pairs) {
+  return {std::move(log_a), std::move(log_b), std::nullopt, pairs};
+}
+
+SeriesLocation RatioSeries::log_location(std::vector<double> values,
+                                         std::span<const std::size_t> group_sizes) {
+  take_logarithms(values);
+  return SeriesLocation(values, group_sizes);
 }
 
 /// By the signed ranks, and as much longer as their estimate lies off the median.

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "headroom/stats/interval.h"
 
@@ -25,6 +26,10 @@ class RatioSeries {
                             std::span<const std::size_t> group_sizes = {});
   static RatioSeries unpaired(std::span<const double> a, std::span<const std::size_t> group_sizes_a,
                               std::span<const double> b, std::span<const std::size_t> group_sizes_b);
+  /// The same of two sides of which each is worked out by itself, so that there need not be memory for both.
+  static RatioSeries unpaired(SeriesLocation log_a, SeriesLocation log_b, std::size_t pairs);
+  /// Of the logarithms, which take the place of `values`.
+  static SeriesLocation log_location(std::vector<double> values, std::span<const std::size_t> group_sizes);
 
   RatioEstimate at(double confidence) const;
   /// Relative half-width at 95 % as far as more pairs from the same processes can narrow it. Of paired
