@@ -31,18 +31,18 @@ int rank_of(const Record& record) {
 /// Leaves of each case the metric that stands for it.
 void keep_shown_metrics(std::vector<Record>& records) {
   std::vector<std::string> keys;
-  std::unordered_map<std::string_view, std::size_t> best;
+  std::unordered_map<std::string_view, std::pair<int, std::string>> best;
   keys.reserve(records.size());
   best.reserve(records.size());
-  for (std::size_t i = 0; i < records.size(); ++i) {
-    const auto [entry, is_new] = best.try_emplace(keys.emplace_back(case_key(records[i])), i);
-    if (!is_new && rank_of(records[i]) > rank_of(records[entry->second])) entry->second = i;
+  for (Record& record : records) {
+    const int rank = rank_of(record);
+    const std::string& key = keys.emplace_back(case_key(record));
+    const auto [entry, is_new] = best.try_emplace(key, rank, record.metric.name);
+    if (!is_new && rank > entry->second.first) entry->second = {rank, record.metric.name};
   }
-  std::vector<bool> is_shown;
-  for (std::size_t i = 0; i < records.size(); ++i)
-    is_shown.push_back(records[best.at(keys[i])].metric.name == records[i].metric.name);
   std::size_t i = 0;
-  std::erase_if(records, [&](const Record&) { return !is_shown[i++]; });
+  std::erase_if(records,
+                [&](const Record& record) { return best.at(keys[i++]).second != record.metric.name; });
 }
 
 }  // namespace

@@ -26,6 +26,8 @@ namespace {
 /// Small enough to stay in a cache, large enough that reading it costs nothing per byte.
 constexpr std::size_t kWindow = std::size_t{1} << 17;
 constexpr std::size_t kDeepest = 900;
+/// Of what is made a value of, as in parse_json.
+constexpr std::size_t kDeepestValue = 500;
 constexpr std::string_view kEscapes = "\"\\/bfnrtu";
 /// What values begin with that are neither numbers nor null.
 constexpr std::string_view kOtherValues = "{[\"tf";
@@ -300,6 +302,7 @@ Json JsonStream::take_number() {
 }
 
 Json JsonStream::value() {
+  if (depth_ > kDeepestValue) refuse(fmt::format("nested more than {} deep", kDeepestValue));
   switch (peek()) {
     case '{': {
       Json object = Json::object();

@@ -166,6 +166,7 @@ class Writer {
     fmt::format_to(std::back_inserter(text), "{}", value);
     if (text.find_first_of(".e", begin) == std::string::npos) text += ".0";
   }
+
   int indent_;  ///< below 0: everything on one line
   bool ascii_;
   int depth_ = 0;

@@ -139,10 +139,13 @@ Comparison compare_records(const Record& baseline, const Record& test, const Run
     compare_numbers(result);
     return result;
   }
-  result.problem = settle_value("baseline", steady(baseline).values, result.baseline_value);
+  double before = 0, after = 0;
+  result.problem = settle_value("baseline", steady(baseline).values, before);
   if (result.problem.empty())
-    result.problem = settle_value("test", steady(test, result.test_factor).values, result.test_value);
+    result.problem = settle_value("test", steady(test, result.test_factor).values, after);
   if (!result.problem.empty()) return result;
+  result.baseline_value = before;
+  result.test_value = after;
   const ComparedRatio ratio(baseline, test, result.test_factor, known);
   result.estimator = ratio.estimator();
   result.ratio = ratio.at(kConfidence);
