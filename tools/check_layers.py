@@ -39,9 +39,10 @@ TRACE_ROOMS = {
     "work": ". columns tables",
     "collectives": ". columns tables",
     "critical_path": "columns work",
+    "findings": ". columns tables cost work collectives critical_path",
     "recording": "columns readers work",
     "report": ". columns tables readers",
-    "analyses": ". columns tables readers cost work collectives critical_path recording",
+    "analyses": ". columns tables readers cost work collectives critical_path findings recording",
 }
 # The rooms of src/headroom/ranks; "." is how ranks meet and are talked to.
 RANK_ROOMS = {

@@ -4,6 +4,7 @@
 // One line an analysis, in the order of the help; each is `const Analysis NAME` in analyses/NAME.cpp.
 #define HEADROOM_TRACE_ANALYSES(ANALYSIS) \
   ANALYSIS(summary)                       \
+  ANALYSIS(findings)                      \
   ANALYSIS(utilization)                   \
   ANALYSIS(kernels)                       \
   ANALYSIS(ops)                           \

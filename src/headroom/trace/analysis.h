@@ -32,6 +32,7 @@ struct OutputFile {
 
 /// What an analysis of one trace gives. Nothing in it is formatted yet.
 struct AnalysisResult {
+  std::vector<std::string> answer;  ///< sentences that come first: what a person came for
   std::vector<DataTable> tables;
   std::vector<Headline> headlines;
   std::vector<std::string> notes;  ///< sentences: what looks wrong, what was assumed, what to look at next

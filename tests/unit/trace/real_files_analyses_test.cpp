@@ -8,6 +8,7 @@
 
 #include "analysis_run.h"
 #include "headroom/base/error.h"
+#include "headroom/trace/findings/finding_search.h"
 
 namespace headroom::trace {
 namespace {
@@ -104,6 +105,44 @@ void check_efficiency(const Trace& trace) {
   }
 }
 
+/// Run again as it was, a trace takes what it took; what is found never gains more than what is lost.
+void check_findings(const Trace& trace) {
+  const FindingSearch before(trace, device_work(trace));
+  const Span window = before.window();
+  std::int64_t length = window.end - window.start, computing = 0, idle = 0;
+  for (const StreamOrder& stream : before.replay().streams()) {
+    for (std::size_t place = 0; place < stream.rows.size(); ++place) {
+      const std::uint32_t event = trace.gpu[stream.rows[place]].event;
+      const bool is_known = stream.queued_ns[place] != std::numeric_limits<std::int64_t>::min();
+      if ((is_known ? stream.queued_ns[place] : trace.events.start_ns[event]) < window.end)
+        length = std::max(length, trace.events.end_ns(event) - window.start);
+    }
+  }
+  EXPECT_EQ(before.replay().length_ns(), length);
+  for (const DeviceTimes& device : before.devices()) {
+    computing = std::max(computing, length_within(device.compute, window));
+    idle += window.end - window.start - length_within(device.busy(), window);
+  }
+  FindingSearch search(trace, device_work(trace));
+  double gains = 0;
+  for (const Finding& finding : search_findings(search)) {
+    EXPECT_GE(finding.recoverable_ns, 0) << to_string(finding.kind);
+    EXPECT_LE(finding.share, 1) << to_string(finding.kind);
+    if (finding.kind != FindingKind::kKernelBelowRoof) gains += finding.recoverable_ns;
+  }
+  // Kernels that a fusion takes away are computing, all else is idle or exposed.
+  double fusible = 0;
+  for (const GpuDetail& work : trace.gpu) {
+    const std::int64_t duration = trace.events.duration_ns[work.event];
+    if (duration < 5'000 && is_generic_kernel(trace.names[trace.events.name[work.event]]))
+      fusible += static_cast<double>(duration);
+  }
+  EXPECT_LE(gains * search.step_count(), static_cast<double>(length - computing) + fusible + 1);
+  std::int64_t parts = 0;
+  for (const IdlePart& part : search.culprits().parts) parts += part.length_ns();
+  EXPECT_EQ(parts, idle);
+}
+
 TEST(RealFiles, SumsAddUpAndAnalysesAgree) {
   const std::vector<fs::path> files = readable_files();
   if (files.empty()) GTEST_SKIP() << "needs " << HEADROOM_SHARED << "/traces";
@@ -121,6 +160,7 @@ TEST(RealFiles, SumsAddUpAndAnalysesAgree) {
     check_steps(trace);
     check_ops(trace);
     check_efficiency(trace);
+    check_findings(trace);
     ++checked;
   }
   EXPECT_GE(checked, 60U);

@@ -11,6 +11,7 @@
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
 #include "headroom/trace/analysis.h"
+#include "headroom/trace/columns/tensor_arguments.h"
 #include "headroom/trace/tables/cells.h"
 #include "headroom/trace/tables/reading_notes.h"
 #include "headroom/trace/work/device_work.h"
@@ -71,15 +72,9 @@ DevicePeaks peaks_of(const Trace& trace, const AnalysisOptions& options, std::ve
   return peaks;
 }
 
-/// A JSON text of the file on one line: some writers indent it.
 Cell compact_cell(const Trace& trace, NameId text) {
   if (text == kNoName) return {};
-  std::string compact;
-  for (const char c : trace.names[text]) {
-    if (c != '\n' && c != '\r' && c != '\t' && c != ' ') compact += c;
-    if (c == ',') compact += ' ';
-  }
-  return compact;
+  return on_one_line(trace.names[text]);
 }
 
 bool has_roof(const RooflineRow& row, const DevicePeaks& peaks) {

@@ -3,10 +3,10 @@
 
 #include "headroom/trace/analysis.h"
 #include "headroom/trace/columns/attribution.h"
+#include "headroom/trace/findings/findings_result.h"
 #include "headroom/trace/tables/cells.h"
 #include "headroom/trace/tables/duration_stats.h"
 #include "headroom/trace/tables/reading_notes.h"
-#include "headroom/trace/work/advice.h"
 #include "headroom/trace/work/device_table.h"
 #include "headroom/trace/work/device_work.h"
 
@@ -106,7 +106,7 @@ AnalysisResult analyze(const Trace& trace, const AnalysisOptions& options) {
   AnalysisResult result;
   if (std::string missing = what_is_missing(trace); !missing.empty())
     result.notes.push_back(std::move(missing));
-  const DeviceWork work = device_work(trace);
+  DeviceWork work = device_work(trace);
   result.tables.push_back(trace_table(trace, work.devices.size()));
   if (trace.gpu.empty()) {
     result.notes.push_back(no_gpu_work(trace));
@@ -125,9 +125,17 @@ AnalysisResult analyze(const Trace& trace, const AnalysisOptions& options) {
     result.notes.emplace_back("no communication");
   }
   result.headlines = headlines(total(devices), matmul_ns);
-  std::ranges::move(advice(trace, devices), std::back_inserter(result.notes));
   result.notes.emplace_back(
       "matmul+conv is by kernel name here; `headroom trace utilization` asks the launching op");
+  constexpr std::size_t kMostFindings = 5;
+  add_findings(trace, std::move(work), kMostFindings, result);
+  return result;
+}
+
+AnalysisResult combine(std::span<const RankResult> ranks, const AnalysisOptions&) {
+  AnalysisResult result = combine_headlines(ranks);
+  constexpr std::size_t kMostFindings = 5;
+  combine_findings(ranks, kMostFindings, result);
   return result;
 }
 
@@ -135,12 +143,9 @@ AnalysisResult analyze(const Trace& trace, const AnalysisOptions& options) {
 
 namespace analysis {
 
-extern const Analysis summary{"summary",
-                              "utilization, where the time goes, top kernels, what looks wrong",
-                              Needs::kGpuWork,
-                              analyze,
-                              {},
-                              nullptr};
+extern const Analysis summary{
+    "summary", "what to fix first, utilization, where the time goes, top kernels", kFindingNeeds, analyze, {},
+    combine};
 
 }  // namespace analysis
 }  // namespace headroom::trace

@@ -11,6 +11,7 @@
 
 #include "headroom/trace/columns/attribution.h"
 #include "headroom/trace/columns/kernel_type.h"
+#include "headroom/trace/columns/spans.h"
 #include "headroom/trace/columns/steps.h"
 #include "headroom/trace/columns/tensor_arguments.h"
 #include "headroom/trace/tables/stored_rows.h"
@@ -88,19 +89,28 @@ std::int64_t iteration_at(const std::vector<Step>& all, std::int64_t at_ns) {
 
 class CallList {
  public:
-  explicit CallList(const Trace& trace)
+  CallList(const Trace& trace, std::vector<KernelType> types)
       : trace_(trace),
         launch_(launches(trace)),
         parent_(parents(trace, mask_of(Category::kCpuOp) | mask_of(Category::kUserAnnotation),
                         mask_of(Category::kRuntime) | mask_of(Category::kDriver))),
-        steps_(steps(trace)) {}
+        steps_(steps(trace)),
+        types_(std::move(types)) {
+    std::map<std::int32_t, std::vector<Span>> computing;
+    for (std::uint32_t row = 0; row < trace.gpu.size(); ++row) {
+      if (types_[row] != KernelType::kCompute) continue;
+      const std::uint32_t event = trace.gpu[row].event;
+      computing[device_of(trace, trace.gpu[row])].push_back(
+          {trace.events.start_ns[event], trace.events.end_ns(event)});
+    }
+    for (auto& [device, spans] : computing) computing_[device] = merged(std::move(spans));
+  }
 
   std::vector<CollectiveCall> calls() {
-    const std::vector<KernelType> types = kernel_types(trace_);
     std::vector<std::pair<std::uint32_t, Around>> rows;
     std::unordered_map<std::uint32_t, int> kernels_of_call;
     for (std::uint32_t row = 0; row < trace_.gpu.size(); ++row) {
-      if (types[row] != KernelType::kCommunication) continue;
+      if (types_[row] != KernelType::kCommunication) continue;
       rows.emplace_back(row, around(trace_, parent_, launch_[row]));
       ++kernels_of_call[rows.back().second.call];
     }
@@ -118,11 +128,17 @@ class CallList {
   CollectiveCall call_of(std::uint32_t row, const Around& where, bool is_alone) const {
     const GpuDetail& work = trace_.gpu[row];
     CollectiveCall call;
+    call.event = work.event;
     call.kernel = trace_.names[trace_.events.name[work.event]];
     call.device = device_of(trace_, work);
     call.stream = work.stream;
     call.start_ns = trace_.events.start_ns[work.event];
     call.duration_ns = trace_.events.duration_ns[work.event];
+    const auto computing = computing_.find(call.device);
+    call.exposed_ns =
+        call.duration_ns - (computing == computing_.end()
+                                ? 0
+                                : length_within(computing->second, {call.start_ns, call.end_ns()}));
     fill(trace_, work.collective, call);
     CollectiveCall around_it = call;
     fill(trace_, where.collective, around_it);
@@ -144,12 +160,16 @@ class CallList {
   const Trace& trace_;
   std::vector<std::uint32_t> launch_, parent_;
   std::vector<Step> steps_;
+  std::vector<KernelType> types_;
+  std::map<std::int32_t, Spans> computing_;  ///< by device
 };
 
 }  // namespace
 
 std::vector<CollectiveCall> collective_calls(const Trace& trace) {
-  return CallList(trace).calls();
+  std::vector<KernelType> types = kernel_types(trace);
+  if (std::ranges::find(types, KernelType::kCommunication) == types.end()) return {};
+  return CallList(trace, std::move(types)).calls();
 }
 
 DataTable collective_table(const std::vector<CollectiveCall>& calls) {
@@ -169,14 +189,15 @@ DataTable collective_table(const std::vector<CollectiveCall>& calls) {
                    {"stream", "stream", Kind::kCount},
                    {"iteration", "iteration", Kind::kCount},
                    {"start_ns", "start", Kind::kInstantNs},
-                   {"duration_ns", "duration", Kind::kTimeNs}},
+                   {"duration_ns", "duration", Kind::kTimeNs},
+                   {"exposed_ns", "exposed", Kind::kTimeNs}},
                   {},
                   true};
   for (const CollectiveCall& call : calls) {
     table.rows.push_back({call.group, call.group_ranks, call.group_size, call.index, call.collective,
                           call.kernel, call.dtype, call.elements_in, call.elements_out, call.bytes,
                           std::int64_t{call.device}, call.stream, call.iteration, call.start_ns,
-                          call.duration_ns});
+                          call.duration_ns, call.exposed_ns});
   }
   return table;
 }
@@ -201,6 +222,7 @@ std::vector<CollectiveCall> collective_calls(const DataTable& table) {
     call.iteration = rows.integer(i, "iteration");
     call.start_ns = rows.integer(i, "start_ns");
     call.duration_ns = rows.integer(i, "duration_ns");
+    call.exposed_ns = rows.integer(i, "exposed_ns");
   }
   return calls;
 }

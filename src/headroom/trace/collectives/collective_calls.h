@@ -13,8 +13,9 @@ namespace headroom::trace {
 
 /// One communication kernel of one rank.
 struct CollectiveCall {
-  std::string group;        ///< the process group's name; "stream 20" where the file does not tell groups
-  std::string group_ranks;  ///< "[0, 1]"; empty where the file does not say
+  std::uint32_t event = kNone;  ///< of its trace; kNone in what came through a table
+  std::string group;            ///< the process group's name; "stream 20" where the file does not tell groups
+  std::string group_ranks;      ///< "[0, 1]"; empty where the file does not say
   std::int64_t group_size = -1;
   std::int64_t index = 0;  ///< in its group on this rank, by start
   std::string collective;  ///< all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, ...
@@ -26,6 +27,7 @@ struct CollectiveCall {
   std::int64_t stream = -1;
   std::int64_t iteration = -1;  ///< the number of the step that launched it (else: started in); -1 for none
   std::int64_t start_ns = 0, duration_ns = 0;
+  std::int64_t exposed_ns = 0;  ///< of the duration: with no computing kernel of the device beside it
   std::int64_t end_ns() const { return start_ns + duration_ns; }
 };
 

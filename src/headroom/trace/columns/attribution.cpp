@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <span>
 #include <unordered_map>
 
 #include "headroom/trace/columns/kernel_type.h"
@@ -49,23 +50,28 @@ std::vector<std::uint32_t> nesting_order(const Trace& trace, CategoryMask catego
     if ((mask_of(events.category[i]) & categories) != 0)
       items.push_back({events.start_ns[i], events.duration_ns[i], events.thread[i], i});
   }
-  std::ranges::sort(items, [](const Item& a, const Item& b) {
+  const auto is_before = [](const Item& a, const Item& b) {
     if (a.thread != b.thread) return a.thread < b.thread;
     if (a.start != b.start) return a.start < b.start;
     if (a.duration != b.duration) return a.duration > b.duration;
     return a.event < b.event;
-  });
+  };
+  // Profilers write thread by thread or in the order of time: what is sorted already is found so in one pass.
+  if (!std::ranges::is_sorted(items, is_before)) std::ranges::sort(items, is_before);
   std::vector<std::uint32_t> order;
   order.reserve(items.size());
   for (const Item& item : items) order.push_back(item.event);
   return order;
 }
 
-std::vector<std::uint32_t> parents(const Trace& trace, CategoryMask categories, CategoryMask of) {
+namespace {
+
+std::vector<std::uint32_t> parents_in(const Trace& trace, std::span<const std::uint32_t> order,
+                                      CategoryMask categories) {
   const Events& events = trace.events;
   std::vector<std::uint32_t> parent(events.size(), kNone);
   std::vector<std::uint32_t> open;
-  for (const std::uint32_t event : nesting_order(trace, categories | of)) {
+  for (const std::uint32_t event : order) {
     while (!open.empty() && (events.thread[open.back()] != events.thread[event] ||
                              events.end_ns(open.back()) <= events.start_ns[event])) {
       open.pop_back();
@@ -74,6 +80,18 @@ std::vector<std::uint32_t> parents(const Trace& trace, CategoryMask categories, 
     if ((mask_of(events.category[event]) & categories) != 0) open.push_back(event);
   }
   return parent;
+}
+
+}  // namespace
+
+std::vector<std::uint32_t> parents(const Trace& trace, CategoryMask categories, CategoryMask of) {
+  return parents_in(trace, nesting_order(trace, categories | of), categories);
+}
+
+HostOrder host_order(const Trace& trace) {
+  HostOrder order{nesting_order(trace, kOnCpu), {}};
+  order.parent = parents_in(trace, order.events, kOnCpu);
+  return order;
 }
 
 std::vector<std::uint32_t> launching_ops(const Trace& trace) {

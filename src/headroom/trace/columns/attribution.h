@@ -24,6 +24,14 @@ inline constexpr CategoryMask kOnCpu = mask_of(Category::kRuntime) | mask_of(Cat
 /// first.
 std::vector<std::uint32_t> nesting_order(const Trace& trace, CategoryMask categories);
 
+/// What the host did, sorted once for all that walk over it.
+struct HostOrder {
+  std::vector<std::uint32_t> events;  ///< nesting_order of kOnCpu
+  std::vector<std::uint32_t>
+      parent;  ///< by row of Trace::events: the innermost of them that encloses it; or kNone
+};
+HostOrder host_order(const Trace& trace);
+
 /// The event of trace.events that encloses each event on its CPU thread (the innermost whose category is in
 /// `categories`), kNone for none and for events whose category is not in `of`. In nesting order; an event
 /// that ends after its parent is still its child.

@@ -3,11 +3,15 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "headroom/trace/columns/trace.h"
 
 namespace headroom::trace {
+
+/// What the names of the profiler's steps begin with; the number follows.
+inline constexpr std::string_view kStepName = "ProfilerStep#";
 
 /// One iteration of the profiler: a ProfilerStep#N annotation.
 struct Step {

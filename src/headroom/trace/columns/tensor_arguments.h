@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -34,5 +35,8 @@ std::vector<TensorArgument> tensor_arguments(std::string_view dims, std::string_
 /// The elements of a JSON list of texts, without their quotes; escapes stay as they are. Empty when it is
 /// none.
 std::vector<std::string_view> text_list(std::string_view json);
+
+/// A JSON text of the file on one line: some writers indent shapes.
+std::string on_one_line(std::string_view json);
 
 }  // namespace headroom::trace

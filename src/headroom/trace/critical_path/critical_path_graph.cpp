@@ -26,7 +26,7 @@ class GraphBuilder {
         events_(trace.events),
         window_(window),
         launch_(launches(trace)),
-        streams_(stream_orders(trace, launch_)),
+        streams_(stream_orders(trace, device_work(trace), launch_)),
         waits_(sync_waits(trace, launch_, streams_)) {
     graph_.at_ns.resize(2 * events_.size());
   }

@@ -6,13 +6,10 @@
 #include <string_view>
 #include <utility>
 
+#include "headroom/trace/work/host_activity.h"
+
 namespace headroom::trace {
 namespace {
-
-/// "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", "enumerate(DataPipe)#..."
-bool is_data_loading(std::string_view name) {
-  return name.find("DataLoader") != std::string_view::npos || name.find("DataPipe") != std::string_view::npos;
-}
 
 class NestWalk {
  public:
@@ -94,7 +91,7 @@ bool is_in_host_nest(const Trace& trace, std::uint32_t event) {
     case Category::kDriver:
       return true;
     case Category::kCpuOp:
-      return !name.starts_with("ProfilerStep#");  // operators of old files
+      return !name.starts_with(kStepName);  // operators of old files
     case Category::kUserAnnotation:
       return is_data_loading(name);
     default:

@@ -52,7 +52,8 @@ Json table_json(const DataTable& table) {
           {"title", table.title},
           {"columns", columns},
           {"rows", rows},
-          {"for_combining", table.is_for_combining}};
+          {"for_combining", table.is_for_combining},
+          {"in_answer", table.is_in_answer}};
 }
 
 DataTable table_of(const Json& json) {
@@ -66,6 +67,7 @@ DataTable table_of(const Json& json) {
     for (const Json& cell : cells) row.push_back(cell_from_json(cell));
   }
   table.is_for_combining = json.at("for_combining").get<bool>();
+  table.is_in_answer = json.at("in_answer").get<bool>();
   return table;
 }
 
@@ -78,11 +80,16 @@ Json result_json(const AnalysisResult& result) {
   }
   Json files = Json::array();
   for (const OutputFile& file : result.files) files.push_back(Json::array({file.path, file.content}));
-  return {{"tables", tables}, {"headlines", headlines}, {"notes", result.notes}, {"files", files}};
+  return {{"answer", result.answer},
+          {"tables", tables},
+          {"headlines", headlines},
+          {"notes", result.notes},
+          {"files", files}};
 }
 
 AnalysisResult result_of(const Json& json) {
   AnalysisResult result;
+  result.answer = json.at("answer").get<std::vector<std::string>>();
   for (const Json& table : json.at("tables")) result.tables.push_back(table_of(table));
   for (const Json& headline : json.at("headlines")) {
     result.headlines.push_back({headline.at(0).string(), static_cast<Kind>(headline.at(1).get<int>()),

@@ -92,6 +92,7 @@ Json trace_json(const TraceReport& report) {
             {"headlines", headlines_json(report.result)},
             {"tables", std::move(tables)},
             {"columns", std::move(columns)},
+            {"answer", report.result.answer},
             {"notes", report.result.notes}};
   if (report.ranks.empty()) return json;
   Json ranks = Json::array();

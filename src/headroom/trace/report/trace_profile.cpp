@@ -16,7 +16,6 @@
 namespace headroom::trace {
 namespace {
 
-constexpr std::string_view kStep = "ProfilerStep#";
 constexpr std::string_view kInside = " > ";
 
 Span span_of(const Trace& trace, const ProfileOptions& options) {
@@ -56,7 +55,7 @@ class SumsByName {
 
 /// Each step is the same place as the others.
 std::string plain_name(std::string_view name) {
-  return std::string(name.starts_with(kStep) ? kStep.substr(0, kStep.size() - 1) : name);
+  return std::string(name.starts_with(kStepName) ? kStepName.substr(0, kStepName.size() - 1) : name);
 }
 
 /// The chains of names above events, each chain once.
@@ -113,7 +112,7 @@ class Places {
 
   /// All steps are one name: that of the first.
   NameId plain(NameId name) {
-    if (!trace_.names[name].starts_with(kStep)) return name;
+    if (!trace_.names[name].starts_with(kStepName)) return name;
     if (step_ == kNoName) step_ = name;
     return step_;
   }

@@ -124,8 +124,9 @@ Table trace_table(const trace::DataTable& data, const TraceTextOptions& options)
 
 std::string trace_text(const trace::AnalysisResult& result, const TraceTextOptions& options) {
   std::string out;
+  for (const std::string& sentence : result.answer) out += sentence + (options.markdown ? "  \n" : "\n");
   for (const trace::DataTable& data : result.tables) {
-    if (data.is_for_combining) continue;
+    if (data.is_for_combining || data.is_in_answer) continue;
     if (!out.empty()) out += "\n";
     out += (options.markdown ? "### " : "") + data.title + (data.rows.empty() ? ": none\n" : "\n");
     if (data.rows.empty()) continue;

@@ -24,7 +24,8 @@ std::string trace_cell_text(const trace::Cell& cell, trace::Kind kind, const Tra
 
 Table trace_table(const trace::DataTable& data, const TraceTextOptions& options = {});
 
-/// Every table under its title, then the notes. A result without tables is shown by its headlines.
+/// The answer, every table under its title, then the notes. A result without tables is shown by its
+/// headlines.
 std::string trace_text(const trace::AnalysisResult& result, const TraceTextOptions& options = {});
 
 }  // namespace headroom

@@ -47,6 +47,8 @@ struct DataTable {
   std::vector<Column> columns;
   std::vector<std::vector<Cell>> rows;  ///< each of the columns' length
   bool is_for_combining = false;  ///< raw rows for Analysis::combine: in JSON, in no table that people read
+  bool is_in_answer =
+      false;  ///< AnalysisResult::answer says it: in JSON and CSV, in no table that people read
 };
 
 }  // namespace headroom::trace

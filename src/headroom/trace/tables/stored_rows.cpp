@@ -40,6 +40,10 @@ std::int64_t StoredRows::integer(std::size_t row, std::string_view key) const {
   return static_cast<std::int64_t>(*number);
 }
 
+std::int64_t StoredRows::integer_or(std::size_t row, std::string_view key, std::int64_t otherwise) const {
+  return std::holds_alternative<std::monostate>(cell(row, key)) ? otherwise : integer(row, key);
+}
+
 double StoredRows::number(std::size_t row, std::string_view key) const {
   const Cell& found = cell(row, key);
   if (const auto* integer = std::get_if<std::int64_t>(&found)) return static_cast<double>(*integer);

@@ -18,6 +18,8 @@ class StoredRows {
   std::size_t size() const { return table_.rows.size(); }
   std::string text(std::size_t row, std::string_view key) const;
   std::int64_t integer(std::size_t row, std::string_view key) const;
+  /// `otherwise` for an empty cell.
+  std::int64_t integer_or(std::size_t row, std::string_view key, std::int64_t otherwise) const;
   double number(std::size_t row, std::string_view key) const;
 
  private:

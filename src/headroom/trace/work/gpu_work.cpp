@@ -19,7 +19,10 @@ std::vector<GpuWork> work_by_stream(const Trace& trace) {
 }
 
 std::vector<GpuWork> work_by_device(const Trace& trace) {
-  const DeviceWork sorted = device_work(trace);
+  return work_by_device(device_work(trace));
+}
+
+std::vector<GpuWork> work_by_device(const DeviceWork& sorted) {
   std::vector<GpuWork> work;
   for (const std::int32_t device : sorted.devices) work.push_back({device, -1, {}});
   for (const DeviceWork::Item& item : sorted.items) work[item.device].rows.push_back(item.row);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "headroom/trace/columns/trace.h"
+#include "headroom/trace/work/device_work.h"
 
 namespace headroom::trace {
 
@@ -20,5 +21,7 @@ struct GpuWork {
 std::vector<GpuWork> work_by_stream(const Trace& trace);
 /// One entry a device, in that order.
 std::vector<GpuWork> work_by_device(const Trace& trace);
+/// The same of device_work(trace), for who has it.
+std::vector<GpuWork> work_by_device(const DeviceWork& sorted);
 
 }  // namespace headroom::trace

@@ -4,6 +4,8 @@
 #include <string_view>
 #include <vector>
 
+#include "headroom/base/text.h"
+
 namespace headroom::trace {
 
 namespace {
@@ -23,14 +25,16 @@ bool can_be_annotation(Category category) {
   return category == Category::kUserAnnotation || category == Category::kCpuOp;
 }
 
-constexpr std::string_view kDataLoading = "enumerate(DataLoader)", kStep = "ProfilerStep#";
-
 }  // namespace
+
+bool is_data_loading(std::string_view annotation) {
+  return contains(annotation, "DataLoader") || contains(annotation, "DataPipe") ||
+         contains(annotation, "dataloader_next") || annotation.starts_with("IteratorGetNext");
+}
 
 Spans data_loading(const Trace& trace) {
   return times_where(trace, [&](std::size_t i) {
-    return can_be_annotation(trace.events.category[i]) &&
-           trace.names[trace.events.name[i]].starts_with(kDataLoading);
+    return can_be_annotation(trace.events.category[i]) && is_data_loading(trace.names[trace.events.name[i]]);
   });
 }
 
@@ -46,7 +50,7 @@ Spans operators(const Trace& trace) {
   return times_where(trace, [&](std::size_t i) {
     if (trace.events.category[i] != Category::kCpuOp) return false;
     const std::string_view name = trace.names[trace.events.name[i]];
-    return !name.starts_with(kStep) && !name.starts_with(kDataLoading);
+    return !name.starts_with(kStepName) && !is_data_loading(name);
   });
 }
 

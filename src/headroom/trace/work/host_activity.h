@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string_view>
+
 #include "headroom/trace/columns/spans.h"
+#include "headroom/trace/columns/steps.h"
 #include "headroom/trace/columns/trace.h"
 
 namespace headroom::trace {
 
-/// When the program waited for a DataLoader: torch's own annotation "enumerate(DataLoader)#...".
+/// True for the annotation in which a program waits for its input: torch's "enumerate(DataLoader)#...",
+/// "enumerate(DataPipe)#...", Lightning's "...dataloader_next", TensorFlow's "IteratorGetNext".
+bool is_data_loading(std::string_view annotation);
+
+/// When the program waited for its input (is_data_loading).
 Spans data_loading(const Trace& trace);
 /// When a communication library of the host ran: gloo and MPI annotate "gloo:all_reduce". That of the devices
 /// is in their kernels.

@@ -6,8 +6,6 @@
 #include <map>
 #include <utility>
 
-#include "headroom/trace/work/device_work.h"
-
 namespace headroom::trace {
 namespace {
 
@@ -74,8 +72,8 @@ std::size_t StreamOrder::first_queued_from(std::int64_t at_ns) const {
   return static_cast<std::size_t>(std::ranges::lower_bound(queued_ns, at_ns) - queued_ns.begin());
 }
 
-std::vector<StreamOrder> stream_orders(const Trace& trace, std::span<const std::uint32_t> launch) {
-  const DeviceWork work = device_work(trace);
+std::vector<StreamOrder> stream_orders(const Trace& trace, const DeviceWork& work,
+                                       std::span<const std::uint32_t> launch) {
   std::map<std::pair<std::int32_t, std::int64_t>, StreamOrder> by_stream;
   for (const DeviceWork::Item& item : work.items) {
     const std::int32_t device = work.devices[item.device];

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "headroom/trace/columns/trace.h"
+#include "headroom/trace/work/device_work.h"
 
 namespace headroom::trace {
 
@@ -30,7 +31,8 @@ struct StreamOrder {
   std::size_t first_queued_from(std::int64_t at_ns) const;
 };
 
-/// Every stream, by device and number. `launch` is launches(trace). O(n log n).
-std::vector<StreamOrder> stream_orders(const Trace& trace, std::span<const std::uint32_t> launch);
+/// Every stream, by device and number. `work` is device_work(trace), `launch` launches(trace). O(n log n).
+std::vector<StreamOrder> stream_orders(const Trace& trace, const DeviceWork& work,
+                                       std::span<const std::uint32_t> launch);
 
 }  // namespace headroom::trace

@@ -206,6 +206,11 @@ class WaitFinder {
 
 }  // namespace
 
+bool is_blocking_call(std::string_view name) {
+  const SyncKind kind = kind_of_call(name);
+  return kind != SyncKind::kNone && kind != SyncKind::kQuery;
+}
+
 SyncWaits sync_waits(const Trace& trace, std::span<const std::uint32_t> launch,
                      std::span<const StreamOrder> streams) {
   return WaitFinder(trace, launch, streams).find();

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "headroom/trace/columns/trace.h"
@@ -21,6 +22,9 @@ struct HostWait {
 struct StreamWait {
   std::uint32_t source = 0, waiter = 0;
 };
+
+/// True for a call that does nothing but wait for the device: cudaDeviceSynchronize, hipEventSynchronize...
+bool is_blocking_call(std::string_view name);
 
 struct SyncWaits {
   std::vector<HostWait> host;

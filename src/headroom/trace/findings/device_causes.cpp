@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "headroom/base/text.h"
+#include "headroom/base/units.h"
+#include "headroom/trace/collectives/collective_calls.h"
+#include "headroom/trace/columns/kernel_type.h"
+#include "headroom/trace/findings/finding_search.h"
+#include "headroom/trace/work/stream_order.h"
+
+// Causes in the work of the devices: copies and communication that nothing hides, kernels that are too short.
+
+namespace headroom::trace {
+namespace {
+
+/// Shorter copies are a synchronisation's: what is copied is small, what it costs is the wait for it.
+constexpr std::int64_t kLongCopyNs = 10'000;
+/// About what a launch costs, and a kernel to begin and to end.
+constexpr std::int64_t kTinyKernelNs = 5'000;
+constexpr std::size_t kLeastRun = 4;
+/// Work that starts later than this after what was before it is no neighbour: the program did something else.
+constexpr std::int64_t kFarApartNs = 100'000;
+
+bool is_between_host_and_device(std::string_view name) {
+  return !contains(name, "DtoD") && !contains(name, "DeviceToDevice") && !contains(name, "PtoP");
+}
+
+/// Sends and receives between stages, as the file names them: an all-to-all is made of such kernels, too.
+std::set<std::uint32_t> sends_and_receives(const Trace& trace) {
+  std::set<std::uint32_t> events;
+  for (const CollectiveCall& call : collective_calls(trace)) {
+    if (call.collective == "send" || call.collective == "recv") events.insert(call.event);
+  }
+  return events;
+}
+
+/// What nothing hides of some rows: they keep what is hidden.
+struct Exposed {
+  std::vector<Span> times;
+  std::map<NameId, std::int64_t> by_name;
+  std::map<NameId, std::uint32_t> longest_row;  ///< of each name
+  double bytes = 0;
+  std::int64_t pageable_ns = 0;
+  WhatIf what_if;
+};
+
+template <typename Wanted>
+Exposed exposed_rows(const FindingSearch& search, bool is_communication, Wanted wanted) {
+  const Trace& trace = search.trace();
+  std::map<std::int32_t, Spans> hiding;
+  for (const DeviceTimes& device : search.devices())
+    hiding[device.device] = is_communication ? device.compute : unite(device.compute, device.communication);
+  Exposed exposed;
+  for (std::uint32_t row = 0; row < trace.gpu.size(); ++row) {
+    const std::uint32_t event = trace.gpu[row].event;
+    const Span span{trace.events.start_ns[event], trace.events.end_ns(event)};
+    if (span.end <= search.window().start || span.start >= search.window().end || !wanted(row)) continue;
+    const std::int64_t hidden = length_within(hiding[device_of(trace, trace.gpu[row])], span);
+    const std::int64_t open = span.end - span.start - hidden;
+    if (open <= 0) continue;
+    if (exposed.what_if.duration_ns.empty()) {
+      for (const GpuDetail& work : trace.gpu)
+        exposed.what_if.duration_ns.push_back(trace.events.duration_ns[work.event]);
+    }
+    exposed.what_if.duration_ns[row] = hidden == 0 ? WhatIf::kGone : hidden;
+    exposed.times.push_back(span);
+    const NameId name = trace.events.name[event];
+    exposed.by_name[name] += open;
+    const auto [longest, is_new] = exposed.longest_row.try_emplace(name, row);
+    if (!is_new &&
+        trace.events.duration_ns[event] > trace.events.duration_ns[trace.gpu[longest->second].event])
+      longest->second = row;
+    exposed.bytes += std::max(0.0, trace.gpu[row].bytes);
+    if (contains(trace.names[name], "Pageable")) exposed.pageable_ns += open;
+  }
+  return exposed;
+}
+
+NameId longest_name(const Exposed& exposed) {
+  return std::ranges::max_element(exposed.by_name, {}, [](const auto& entry) { return entry.second; })->first;
+}
+
+void take_communication(FindingSearch& search, FindingKind kind, const std::set<std::uint32_t>& of_pipeline) {
+  const bool of_stages = kind == FindingKind::kPipelineBubble;
+  const Trace& trace = search.trace();
+  Exposed exposed = exposed_rows(search, true, [&](std::uint32_t row) {
+    return search.types()[row] == KernelType::kCommunication &&
+           of_pipeline.contains(trace.gpu[row].event) == of_stages;
+  });
+  if (exposed.times.empty()) return;
+  Suspicion suspicion;
+  suspicion.kind = kind;
+  suspicion.least_gain = 0.02;
+  const NameId name = longest_name(exposed);
+  suspicion.event = search.launch()[exposed.longest_row[name]];
+  std::int64_t total = 0;
+  for (const auto& [id, ns] : exposed.by_name) total += ns;
+  suspicion.evidence =
+      fmt::format("{} pieces of communication run {} a step with no computing beside them, most of it {}",
+                  exposed.times.size(), format_time_ns(static_cast<double>(total) / search.step_count()),
+                  kernel_base_name(trace.names[name]));
+  suspicion.time = merged(std::move(exposed.times));
+  suspicion.what_if = std::move(exposed.what_if);
+  suspicion.fix =
+      of_stages
+          ? "more micro-batches, or an interleaved schedule: stages wait for each other"
+          : "overlap it with computing (smaller buckets, earlier all-reduce, prefetch in FSDP), send less "
+            "(gradient accumulation, a narrower type), or a faster link; over all ranks `headroom trace "
+            "collectives`";
+  search.take(std::move(suspicion));
+}
+
+/// Neighbours on a stream that a fusion would make one kernel of.
+struct Run {
+  std::vector<std::uint32_t> rows;
+  std::int64_t total_ns = 0, longest_ns = 0;
+};
+
+std::vector<Run> fusible_runs(const FindingSearch& search) {
+  const Trace& trace = search.trace();
+  std::vector<std::int8_t> is_generic(trace.names.size(), -1);
+  const auto is_fusible = [&](std::uint32_t row) {
+    const std::uint32_t event = trace.gpu[row].event;
+    if (trace.events.category[event] != Category::kKernel || trace.events.duration_ns[event] >= kTinyKernelNs)
+      return false;
+    std::int8_t& known = is_generic[trace.events.name[event]];
+    if (known < 0) known = is_generic_kernel(trace.names[trace.events.name[event]]) ? 1 : 0;
+    return known == 1;
+  };
+  std::vector<Run> runs;
+  Run run;
+  const auto end_run = [&] {
+    if (run.rows.size() >= kLeastRun) runs.push_back(std::move(run));
+    run = {};
+  };
+  for (const StreamOrder& stream : search.replay().streams()) {
+    for (const std::uint32_t row : stream.rows) {
+      const std::int64_t start = trace.events.start_ns[trace.gpu[row].event];
+      const bool is_inside = start >= search.window().start && start < search.window().end;
+      // A captured graph has its launches behind it: its kernels cost what they take.
+      const bool is_of_graph = !run.rows.empty() && search.launch()[row] != kNone &&
+                               search.launch()[row] == search.launch()[run.rows.back()];
+      if (!is_inside || is_of_graph || !is_fusible(row)) {
+        end_run();
+        continue;
+      }
+      if (!run.rows.empty() && start - trace.events.end_ns(trace.gpu[run.rows.back()].event) > kFarApartNs)
+        end_run();
+      const std::int64_t duration = trace.events.duration_ns[trace.gpu[row].event];
+      run.rows.push_back(row);
+      run.total_ns += duration;
+      run.longest_ns = std::max(run.longest_ns, duration);
+    }
+    end_run();
+  }
+  return runs;
+}
+
+/// The host's time from the first launch of a run to its last: what one launch in their place would not take.
+Span launching_time(const FindingSearch& search, const Run& run) {
+  const std::uint32_t first = search.launch()[run.rows.front()], last = search.launch()[run.rows.back()];
+  if (first == kNone || last == kNone) return {};
+  const Events& events = search.trace().events;
+  if (events.thread[first] != events.thread[last]) return {};
+  return {events.end_ns(first), events.end_ns(last)};
+}
+
+}  // namespace
+
+void find_exposed_copies(FindingSearch& search) {
+  const Trace& trace = search.trace();
+  Exposed exposed = exposed_rows(search, false, [&](std::uint32_t row) {
+    const std::uint32_t event = trace.gpu[row].event;
+    return trace.events.category[event] == Category::kGpuMemcpy &&
+           trace.events.duration_ns[event] >= kLongCopyNs &&
+           is_between_host_and_device(trace.names[trace.events.name[event]]);
+  });
+  if (exposed.times.empty()) return;
+  Suspicion suspicion;
+  suspicion.kind = FindingKind::kExposedCopy;
+  suspicion.least_gain = 0.02;
+  const NameId name = longest_name(exposed);
+  suspicion.event = search.launch()[exposed.longest_row[name]];
+  std::int64_t total = 0;
+  for (const auto& [id, ns] : exposed.by_name) total += ns;
+  suspicion.evidence =
+      fmt::format("{} copies between host and device run {} with nothing beside them, most of it {}",
+                  exposed.times.size(), search.per_step(static_cast<double>(total)), trace.names[name]);
+  if (exposed.bytes > 0)
+    suspicion.evidence += fmt::format(", {} in all, {:.1f} GB/s", format_bytes(exposed.bytes),
+                                      exposed.bytes / static_cast<double>(length(merged(exposed.times))));
+  suspicion.fix = exposed.pageable_ns * 2 > total
+                      ? "pin the host's memory (pin_memory=True) and copy with non_blocking=True, on a "
+                        "stream of its own, "
+                        "while the step before computes"
+                      : "copy on a stream of its own while the step before computes, or copy less";
+  suspicion.time = merged(std::move(exposed.times));
+  suspicion.what_if = std::move(exposed.what_if);
+  search.take(std::move(suspicion));
+}
+
+void find_exposed_communication(FindingSearch& search) {
+  const std::set<std::uint32_t> of_pipeline = sends_and_receives(search.trace());
+  take_communication(search, FindingKind::kPipelineBubble, of_pipeline);
+  take_communication(search, FindingKind::kExposedCommunication, of_pipeline);
+}
+
+void find_fusions(FindingSearch& search) {
+  const Trace& trace = search.trace();
+  const std::vector<Run> runs = fusible_runs(search);
+  if (runs.empty()) return;
+  Suspicion suspicion;
+  suspicion.kind = FindingKind::kLaunchBound;
+  suspicion.least_gain = 0.02;
+  for (const GpuDetail& work : trace.gpu)
+    suspicion.what_if.duration_ns.push_back(trace.events.duration_ns[work.event]);
+  std::vector<Span> host, device;
+  std::size_t kernels = 0;
+  std::int64_t fused_ns = 0;
+  const Run* longest = &runs.front();
+  for (const Run& run : runs) {
+    // The longest of a run stays for all of it; which of them that is makes no difference to the rest.
+    bool has_kept = false;
+    for (const std::uint32_t row : run.rows) {
+      std::int64_t& duration = suspicion.what_if.duration_ns[row];
+      if (!has_kept && duration == run.longest_ns) {
+        has_kept = true;
+      } else {
+        duration = WhatIf::kGone;
+      }
+    }
+    kernels += run.rows.size();
+    fused_ns += run.total_ns - run.longest_ns;
+    if (const Span span = launching_time(search, run); span.end > span.start) host.push_back(span);
+    device.push_back({trace.events.start_ns[trace.gpu[run.rows.front()].event],
+                      trace.events.end_ns(trace.gpu[run.rows.back()].event)});
+    if (run.rows.size() > longest->rows.size()) longest = &run;
+  }
+  suspicion.event = search.launch()[longest->rows.front()];
+  suspicion.what_if.host_gone = merged(std::move(host));
+  suspicion.time = merged(std::move(device));
+  suspicion.evidence = fmt::format(
+      "{} element-wise kernels of under {} follow one another in {} runs, the longest of {}: each takes "
+      "about as long as "
+      "its launch",
+      kernels, format_time_ns(static_cast<double>(kTinyKernelNs)), runs.size(), longest->rows.size());
+  suspicion.fix =
+      "fuse them (torch.compile, foreach or fused optimizers, a kernel of your own), or capture the step in "
+      "a CUDA graph";
+  search.allow_more(fused_ns);
+  if (!search.take(std::move(suspicion))) search.allow_more(-fused_ns);
+}
+
+}  // namespace headroom::trace

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/trace/findings/finding_search.h"
+
+#include <algorithm>
+#include <limits>
+#include <string_view>
+#include <utility>
+
+#include "headroom/base/text.h"
+#include "headroom/base/units.h"
+#include "headroom/trace/columns/attribution.h"
+#include "headroom/trace/columns/short_name.h"
+
+namespace headroom::trace {
+namespace {
+
+Span window_of(const Trace& trace, const std::vector<Step>& steps) {
+  if (steps.empty()) {
+    const Extent whole = whole_extent(trace);
+    return {whole.start_ns, whole.end_ns};
+  }
+  Span window{steps.front().start_ns, steps.front().end_ns};
+  for (const Step& step : steps) window.end = std::max(window.end, step.end_ns);
+  return window;
+}
+
+constexpr std::string_view kModule = "nn.Module: ";
+
+/// A line of the user's own: "train.py(41): log_loss", not one of a library or of Python itself.
+bool is_own_line(std::string_view name) {
+  return contains(name, ".py(") && !contains(name, "site-packages") && !contains(name, "dist-packages") &&
+         !name.starts_with("torch/") && !name.starts_with("<");
+}
+
+}  // namespace
+
+FindingSearch::FindingSearch(const Trace& trace, DeviceWork work)
+    : trace_(trace),
+      work_(std::move(work)),
+      launch_(launches(trace)),
+      host_(host_order(trace)),
+      steps_(trace::steps(trace)),
+      replay_(trace, window_of(trace, steps_), work_, launch_),
+      types_(kernel_types(trace)) {
+  const Span window = replay_.window();
+  culprits_ = idle_culprits(trace, work_, launch_, host_, &window);
+  devices_ = device_times(trace, work_, types_);
+  length_ns_ = now_ns_ = replay_.length_ns();
+  std::int64_t computing = 0, allowed = 0;
+  for (const DeviceTimes& device : devices_) {
+    const std::int64_t compute = length_within(device.compute, window);
+    computing = std::max(computing, compute);
+    allowed = std::max(allowed, length_ns_ - compute);
+  }
+  // Where hardly anything computes, all of the step would be small beside it.
+  constexpr std::int64_t kLeastReference = 4;
+  reference_ns_ = static_cast<double>(std::max(computing, length_ns_ / kLeastReference)) / step_count();
+  allowed_ns_ = static_cast<double>(allowed) / step_count();
+}
+
+std::string FindingSearch::per_step(double total_ns) const {
+  return format_time_ns(total_ns / step_count()) + (steps_.empty() ? "" : " a step");
+}
+
+bool FindingSearch::has_found(FindingKind kind, std::string_view op) const {
+  return std::ranges::any_of(
+      findings_, [&](const Finding& finding) { return finding.kind == kind && finding.op == op; });
+}
+
+Spans FindingSearch::idle_while(HostDoing doing) const {
+  std::vector<Span> spans;
+  for (const IdlePart& part : culprits_.parts) {
+    if (part.doing == doing) spans.push_back(part.time);
+  }
+  return merged(std::move(spans));
+}
+
+std::uint32_t FindingSearch::longest_event(HostDoing doing) const {
+  const IdlePart* longest = nullptr;
+  for (const IdlePart& part : culprits_.parts) {
+    if (part.doing == doing && part.event != kNone &&
+        (longest == nullptr || part.length_ns() > longest->length_ns()))
+      longest = &part;
+  }
+  return longest == nullptr ? kNone : longest->event;
+}
+
+double FindingSearch::gain_ns(const WhatIf& what_if) const {
+  return static_cast<double>(now_ns_ - replay_.length_ns(gone_ + what_if)) / step_count();
+}
+
+bool FindingSearch::take(Suspicion suspicion) {
+  WhatIf all = gone_ + suspicion.what_if;
+  const std::int64_t length = replay_.length_ns(all);
+  const double gain = std::min(static_cast<double>(now_ns_ - length) / step_count(), allowed_ns_);
+  if (gain <= 0 || !is_enough(gain, suspicion.least_gain)) return false;
+  gone_ = std::move(all);
+  now_ns_ = length;
+  allowed_ns_ -= gain;
+  WhatIf what_if = std::move(suspicion.what_if);
+  const std::size_t finding = add(std::move(suspicion), gain);
+  taken_.push_back({finding, std::move(what_if), gain});
+  return true;
+}
+
+std::size_t FindingSearch::add(Suspicion suspicion, double gain_ns) {
+  const auto of_kind = std::ranges::find(findings_, suspicion.kind, &Finding::kind);
+  // Fused kernels and launches that come too late are two sides of one thing.
+  if (suspicion.kind == FindingKind::kLaunchBound && of_kind != findings_.end()) {
+    of_kind->recoverable_ns += gain_ns;
+    of_kind->evidence += "; " + suspicion.evidence;
+    return static_cast<std::size_t>(of_kind - findings_.begin());
+  }
+  Finding finding;
+  finding.kind = suspicion.kind;
+  finding.recoverable_ns = gain_ns;
+  place(suspicion, finding);
+  finding.evidence = std::move(suspicion.evidence);
+  finding.fix = std::move(suspicion.fix);
+  findings_.push_back(std::move(finding));
+  return findings_.size() - 1;
+}
+
+std::vector<Finding> FindingSearch::findings() const {
+  std::vector<Finding> findings = findings_;
+  WhatIf gone;
+  std::int64_t length = length_ns_;
+  for (auto taken = taken_.rbegin(); taken != taken_.rend(); ++taken) {
+    gone = gone + taken->what_if;
+    const std::int64_t shorter = replay_.length_ns(gone);
+    const double backwards = static_cast<double>(length - shorter) / step_count();
+    length = shorter;
+    findings[taken->finding].recoverable_ns += (backwards - taken->gain_ns) / 2;
+  }
+  for (Finding& finding : findings) finding.share = finding.recoverable_ns / step_ns();
+  sort_findings(findings);
+  return findings;
+}
+
+void FindingSearch::place(const Suspicion& suspicion, Finding& finding) const {
+  finding.at_ns = window().start;
+  std::int64_t most = 0, longest = 0;
+  for (const Span& span : suspicion.time) {
+    if (span.end - span.start > longest) {
+      longest = span.end - span.start;
+      finding.at_ns = span.start;
+    }
+  }
+  for (const Step& step : steps_) {
+    const std::int64_t inside = length_within(suspicion.time, {step.start_ns, step.end_ns});
+    if (inside > most) {
+      most = inside;
+      finding.step = step.number;
+    }
+  }
+  const std::uint32_t site = site_of(trace_, host_.parent, suspicion.event);
+  if (site != kNone) {
+    finding.op = trace_.names[trace_.events.name[site]];
+  } else if (suspicion.event != kNone) {
+    finding.op = trace_.names[trace_.events.name[suspicion.event]];
+  }
+  for (std::uint32_t at = suspicion.event; at != kNone; at = host_.parent[at]) {
+    if (trace_.events.category[at] != Category::kPython) continue;
+    const std::string_view name = trace_.names[trace_.events.name[at]];
+    if (finding.module.empty() && name.starts_with(kModule)) finding.module = name.substr(kModule.size());
+    if (finding.line.empty() && is_own_line(name)) finding.line = name;
+  }
+}
+
+std::vector<Finding> search_findings(FindingSearch& search) {
+  using Cause = void (*)(FindingSearch&);
+  constexpr Cause kCauses[] = {find_data_loading,
+                               find_device_allocation,
+                               find_recompilation,
+                               find_garbage_collection,
+                               find_exposed_copies,
+                               find_exposed_communication,
+                               find_fusions,
+                               find_long_host_work,
+                               find_synchronisation,
+                               find_host_bound,
+                               find_launch_bound,
+                               find_slow_steps,
+                               find_kernels_below_roof,
+                               find_fragmentation};
+  for (const Cause cause : kCauses) cause(search);
+  return search.findings();
+}
+
+}  // namespace headroom::trace

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/trace/findings/findings_result.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "headroom/base/error.h"
+#include "headroom/base/units.h"
+#include "headroom/trace/collectives/collective_calls.h"
+#include "headroom/trace/collectives/collective_matching.h"
+#include "headroom/trace/collectives/rank_waits.h"
+#include "headroom/trace/findings/finding.h"
+#include "headroom/trace/findings/finding_search.h"
+#include "headroom/trace/tables/cells.h"
+#include "headroom/trace/tables/stored_rows.h"
+
+namespace headroom::trace {
+namespace {
+
+constexpr const char* kStepTable = "finding_steps";
+constexpr double kLeastStraggler = 0.01, kLeastImbalance = 0.02;
+
+void say(const std::vector<Finding>& findings, double step_ns, bool has_steps, std::size_t most,
+         AnalysisResult& result) {
+  const std::size_t shown = most == 0 ? findings.size() : std::min(most, findings.size());
+  result.answer = finding_sentences(std::span(findings).first(shown), step_ns, has_steps);
+  if (shown < findings.size())
+    result.answer.push_back(
+        fmt::format("{} smaller ones: `headroom trace findings`", findings.size() - shown));
+  DataTable table = finding_table(findings);
+  table.is_in_answer = true;
+  result.tables.insert(result.tables.begin(), std::move(table));
+  double recoverable = 0;
+  for (const Finding& finding : findings) recoverable += finding.recoverable_ns;
+  result.headlines.push_back({"recoverable_ns", Kind::kTimeNs, true, recoverable, ""});
+}
+
+/// The steps of a rank, for who combines.
+struct RankSteps {
+  std::int64_t count = 0;  ///< 0: the trace has none
+  double step_ns = 0;
+};
+
+DataTable step_table(const FindingSearch& search) {
+  return {kStepTable,
+          "steps",
+          {{"steps", "steps", Kind::kCount}, {"step_ns", "mean step", Kind::kTimeNs}},
+          {{count_cell(search.steps().size()), search.step_ns()}},
+          true};
+}
+
+const DataTable& stored_table(const AnalysisResult& result, const char* key) {
+  const auto found = std::ranges::find(result.tables, key, &DataTable::key);
+  if (found == result.tables.end())
+    throw Error(fmt::format("the result of a rank has no table {}; was it made by another version?", key));
+  return *found;
+}
+
+struct RankFindings {
+  std::int64_t rank = 0;
+  RankSteps steps;
+  std::vector<Finding> findings;
+};
+
+RankFindings rank_findings(const RankResult& rank) {
+  const StoredRows steps(stored_table(rank.result, kStepTable));
+  if (steps.size() == 0) throw Error("the result of a rank has no steps; was it made by another version?");
+  return {rank.rank,
+          {steps.integer(0, "steps"), steps.number(0, "step_ns")},
+          findings_of(stored_table(rank.result, kFindingTable))};
+}
+
+/// The same cause in different ranks.
+std::pair<FindingKind, std::string> cause_of(const Finding& finding) {
+  const bool is_by_place = finding.kind == FindingKind::kHostBound ||
+                           finding.kind == FindingKind::kSynchronisation ||
+                           finding.kind == FindingKind::kKernelBelowRoof;
+  return {finding.kind, is_by_place ? finding.op : ""};
+}
+
+/// What every rank loses for the same cause.
+std::vector<Finding> shared_findings(std::span<const RankFindings> ranks, bool do_wait) {
+  std::map<std::pair<FindingKind, std::string>, std::vector<Finding>> by_cause;
+  for (const RankFindings& rank : ranks) {
+    for (Finding finding : rank.findings) {
+      finding.rank = rank.rank;
+      by_cause[cause_of(finding)].push_back(std::move(finding));
+    }
+  }
+  std::vector<Finding> shared;
+  for (const auto& [cause, of_ranks] : by_cause) {
+    if (do_wait && of_ranks.size() < ranks.size()) continue;
+    const auto less = [](const Finding& a, const Finding& b) { return a.recoverable_ns < b.recoverable_ns; };
+    Finding finding =
+        *(do_wait ? std::ranges::min_element(of_ranks, less) : std::ranges::max_element(of_ranks, less));
+    if (do_wait) finding.rank = -1;
+    shared.push_back(std::move(finding));
+  }
+  return shared;
+}
+
+/// What a rank loses by itself, more than the others: what it does while they wait.
+const Finding* own_finding(const RankFindings& rank) {
+  const Finding* most = nullptr;
+  for (const Finding& finding : rank.findings) {
+    const bool is_wait =
+        finding.kind == FindingKind::kExposedCommunication || finding.kind == FindingKind::kPipelineBubble;
+    if (!is_wait && (most == nullptr || finding.recoverable_ns > most->recoverable_ns)) most = &finding;
+  }
+  return most;
+}
+
+Finding straggler(const RankFindings& rank, double imposed_ns, std::int64_t last, std::size_t collectives,
+                  double step_ns) {
+  Finding finding;
+  finding.kind = FindingKind::kStraggler;
+  finding.recoverable_ns = imposed_ns;
+  finding.share = imposed_ns / step_ns;
+  finding.rank = rank.rank;
+  finding.evidence =
+      fmt::format("the other ranks wait {} a step for rank {}, which comes last to {} of {} collectives",
+                  format_time_ns(imposed_ns), rank.rank, last, collectives);
+  finding.fix =
+      "look at what this rank does before it comes: its host, its input, its share of the work, its device's "
+      "clock";
+  if (const Finding* own = own_finding(rank); own != nullptr) {
+    finding.evidence += fmt::format("; there, {}: {}", to_string(own->kind), own->evidence);
+    finding.op = own->op;
+    finding.module = own->module;
+    finding.line = own->line;
+    finding.at_ns = own->at_ns;
+    finding.fix = own->fix;
+  }
+  return finding;
+}
+
+std::int64_t worst_iteration(const RankWaits& waits, std::size_t rank) {
+  std::int64_t worst = -1;
+  double most = 0;
+  for (const auto& [iteration, imposed] : waits.imposed_by_iteration) {
+    if (imposed[rank] > most) {
+      most = imposed[rank];
+      worst = iteration;
+    }
+  }
+  return worst;
+}
+
+/// Of communication only what is no wait for another rank counts as such.
+void take_waits_away(std::vector<RankFindings>& ranks, const RankWaits& waits, double steps) {
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    double waited = waits.waited_ns[i] / steps;
+    for (Finding& finding : ranks[i].findings) {
+      if (finding.kind != FindingKind::kExposedCommunication && finding.kind != FindingKind::kPipelineBubble)
+        continue;
+      const double taken = std::min(waited, finding.recoverable_ns);
+      finding.recoverable_ns -= taken;
+      finding.share = finding.recoverable_ns / ranks[i].steps.step_ns;
+      waited -= taken;
+    }
+  }
+}
+
+std::vector<Finding> late_ranks(std::span<const RankFindings> ranks, const RankWaits& waits,
+                                std::size_t collectives, double steps, double step_ns) {
+  std::vector<Finding> findings;
+  double small_ns = 0;
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    const double imposed = waits.imposed_ns[i] / steps;
+    if (imposed < kLeastStraggler * step_ns) {
+      small_ns += imposed;
+      continue;
+    }
+    findings.push_back(straggler(ranks[i], imposed, waits.last[i], collectives, step_ns));
+    findings.back().step = worst_iteration(waits, i);
+  }
+  const double joint = waits.joint_ns / steps + small_ns;
+  if (joint >= kLeastImbalance * step_ns) {
+    Finding finding;
+    finding.kind = FindingKind::kImbalance;
+    finding.recoverable_ns = joint;
+    finding.share = joint / step_ns;
+    finding.evidence =
+        fmt::format("ranks come to collectives {} a step apart, now these, now those", format_time_ns(joint));
+    finding.fix =
+        "give the ranks equal work (sequence lengths, experts, stages); `headroom trace collectives` has "
+        "each wait";
+    findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
+/// What no finding can be made of: idle time before work whose launch is not in the file.
+std::string unexplained(const FindingSearch& search) {
+  constexpr double kMuchIdle = 0.2;
+  std::int64_t idle = 0;
+  for (const DeviceGap& gap : search.culprits().gaps) {
+    if (gap.next != kNone && gap.call == kNone) idle += gap.time.end - gap.time.start;
+  }
+  const std::int64_t window = search.window().end - search.window().start;
+  const double share = Breakdown::share_of(idle, window);
+  if (share < kMuchIdle) return "";
+  return fmt::format(
+      "devices have nothing to do for {} of the time before work whose launch is not in the file: record the "
+      "CPU, too "
+      "(ProfilerActivity.CPU), to learn why",
+      format_percent(share));
+}
+
+}  // namespace
+
+void add_findings(const Trace& trace, DeviceWork work, std::size_t most, AnalysisResult& result) {
+  FindingSearch search(trace, std::move(work));
+  const std::vector<Finding> findings = search_findings(search);
+  say(findings, search.step_ns(), !search.steps().empty(), most, result);
+  if (std::string text = unexplained(search); !text.empty()) result.notes.push_back(std::move(text));
+  result.tables.push_back(step_table(search));
+  if (std::ranges::find(result.tables, kCollectiveTable, &DataTable::key) == result.tables.end())
+    result.tables.push_back(collective_table(collective_calls(trace)));
+}
+
+void combine_findings(std::span<const RankResult> results, std::size_t most, AnalysisResult& result) {
+  std::vector<std::vector<CollectiveCall>> calls;
+  std::vector<RankFindings> ranks;
+  double step_ns = 0, steps = 1;
+  bool has_steps = true;
+  for (const RankResult& rank : results) {
+    calls.push_back(collective_calls(stored_table(rank.result, kCollectiveTable)));
+    ranks.push_back(rank_findings(rank));
+    step_ns += ranks.back().steps.step_ns / static_cast<double>(results.size());
+    steps = std::max(steps, static_cast<double>(ranks.back().steps.count));
+    has_steps = has_steps && ranks.back().steps.count > 0;
+  }
+  const CollectiveMatches matches = match_collectives(calls);
+  const bool do_wait = !matches.matched.empty();
+  const RankWaits waits =
+      rank_waits(ranks.size(), matches.matched, clock_offsets(ranks.size(), matches.matched));
+  take_waits_away(ranks, waits, steps);
+  std::vector<Finding> findings = shared_findings(ranks, do_wait);
+  std::erase_if(findings, [&](const Finding& finding) {
+    return finding.kind != FindingKind::kFragmentation && finding.share < 0.001;
+  });
+  std::ranges::move(late_ranks(ranks, waits, matches.matched.size(), steps, step_ns),
+                    std::back_inserter(findings));
+  sort_findings(findings);
+  say(findings, step_ns, has_steps, most, result);
+}
+
+}  // namespace headroom::trace

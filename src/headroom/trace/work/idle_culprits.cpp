@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/trace/work/idle_culprits.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <tuple>
+
+#include "headroom/base/text.h"
+#include "headroom/trace/columns/attribution.h"
+#include "headroom/trace/work/gpu_work.h"
+#include "headroom/trace/work/host_activity.h"
+#include "headroom/trace/work/idle_gaps.h"
+#include "headroom/trace/work/sync_waits.h"
+
+namespace headroom::trace {
+namespace {
+
+bool is_compilation(std::string_view name) {
+  constexpr std::array<std::string_view, 6> kParts{"dynamo_timed",  "compile_inner",    "compile_fx",
+                                                   "compile_to_fn", "compile_and_call", "_compile_to_module"};
+  return std::ranges::any_of(kParts, [&](std::string_view part) { return contains(name, part); });
+}
+
+bool is_collector(std::string_view name) {
+  return contains(name, "gc.collect") || contains(name, "gc.py") || contains(name, "function collect>") ||
+         contains(name, "method collect>") || name == "Python GC" || contains(name, "garbage_collect");
+}
+
+/// What an event says of itself; nothing where it is only a part of what it is in.
+std::optional<HostDoing> own_doing(std::string_view name, Category category) {
+  const bool is_call = category == Category::kRuntime || category == Category::kDriver;
+  if (is_call && is_allocation_call(name)) return HostDoing::kAllocation;
+  if (is_call && is_blocking_call(name)) return HostDoing::kSynchronisation;
+  if (is_call) return HostDoing::kLaunch;
+  if (is_data_loading(name)) return HostDoing::kDataLoading;
+  if (is_compilation(name)) return HostDoing::kCompilation;
+  if (category != Category::kCpuOp && is_collector(name)) return HostDoing::kCollector;
+  return std::nullopt;
+}
+
+HostDoing plain_doing(Category category) {
+  return category == Category::kCpuOp ? HostDoing::kOperator : HostDoing::kProgram;
+}
+
+/// The host's part of some gaps: what is asked of the threads.
+struct HostTimes {
+  struct Time {
+    Span span;
+    std::uint32_t gap;
+    std::uint32_t thread;  ///< that launches what ends the gap; kNone where nobody knows
+  };
+  std::vector<Time> times;         ///< device by device, each by start: those of one do not overlap
+  std::vector<std::size_t> first;  ///< of each device in `times`, and the end
+};
+
+/// Walks over what each thread has open, and hands out what of it lies in the times that are asked for.
+class ThreadWalk {
+ public:
+  ThreadWalk(const Trace& trace, const HostTimes& times) : events_(trace.events), times_(times) {}
+
+  /// `take(time, part)`: an index of times and the part of it that the event is the innermost in.
+  template <typename Take>
+  void walk(std::span<const std::uint32_t> of_thread, Take take) {
+    open_.clear();
+    std::int64_t at = 0;
+    const auto emit = [&](std::int64_t until) {
+      if (!open_.empty() && until > at) hand_out({at, until}, open_.back().event, take);
+      at = std::max(at, until);
+    };
+    for (const std::uint32_t event : of_thread) {
+      const std::int64_t start = events_.start_ns[event];
+      while (!open_.empty() && open_.back().end <= start) {
+        emit(open_.back().end);
+        open_.pop_back();
+      }
+      emit(start);
+      at = open_.empty() ? start : std::max(at, start);
+      // What ends after it began inside of something is beside that, not in it: profilers draw such pairs.
+      const std::int64_t end = events_.end_ns(event);
+      while (!open_.empty() && open_.back().end < end) open_.pop_back();
+      open_.push_back({event, end});
+    }
+    while (!open_.empty()) {
+      emit(open_.back().end);
+      open_.pop_back();
+    }
+  }
+
+ private:
+  struct Open {
+    std::uint32_t event;
+    std::int64_t end;
+  };
+
+  template <typename Take>
+  void hand_out(Span span, std::uint32_t event, Take take) const {
+    for (std::size_t device = 0; device + 1 < times_.first.size(); ++device) {
+      const auto times = std::span(times_.times)
+                             .subspan(times_.first[device], times_.first[device + 1] - times_.first[device]);
+      auto at =
+          std::ranges::lower_bound(times, span.start, {}, [](const auto& time) { return time.span.end; });
+      for (; at != times.end() && at->span.start < span.end; ++at) {
+        const Span part{std::max(span.start, at->span.start), std::min(span.end, at->span.end)};
+        if (part.end > part.start) take(static_cast<std::uint32_t>(&*at - times_.times.data()), part, event);
+      }
+    }
+  }
+
+  const Events& events_;
+  const HostTimes& times_;
+  std::vector<Open> open_;
+};
+
+class CulpritSearch {
+ public:
+  CulpritSearch(const Trace& trace, std::span<const std::uint32_t> launch, const HostOrder& host)
+      : trace_(trace),
+        events_(trace.events),
+        launch_(launch),
+        order_(host),
+        doing_(host_doings(trace, host)) {}
+
+  IdleCulprits search(const DeviceWork& all, const Span* window) {
+    for (const GpuWork& work : work_by_device(all)) {
+      times_.first.push_back(times_.times.size());
+      add_gaps(work, window);
+    }
+    times_.first.push_back(times_.times.size());
+    ask_threads();
+    fill();
+    return std::move(found_);
+  }
+
+ private:
+  struct HostPart {
+    std::uint32_t time;  ///< index of times_
+    Span span;
+    std::uint32_t event;
+    bool is_of_launcher;
+  };
+
+  void add_gap(const GpuWork& work, Span time, std::uint32_t before, std::uint32_t next) {
+    if (time.end <= time.start) return;
+    DeviceGap gap{time, work.device, before, next, kNone, time.start};
+    if (next == kNone) {
+      gap.host_until_ns = time.end;
+    } else if (launch_[next] != kNone) {
+      gap.call = launch_[next];
+      gap.host_until_ns = std::clamp(events_.start_ns[gap.call], time.start, time.end);
+    }
+    if (gap.host_until_ns > time.start) {
+      const std::uint32_t thread = gap.call != kNone ? events_.thread[gap.call]
+                                   : before != kNone && launch_[before] != kNone
+                                       ? events_.thread[launch_[before]]
+                                       : kNone;
+      times_.times.push_back(
+          {{time.start, gap.host_until_ns}, static_cast<std::uint32_t>(found_.gaps.size()), thread});
+    }
+    found_.gaps.push_back(gap);
+  }
+
+  void add_gaps(const GpuWork& work, const Span* window) {
+    if (work.rows.empty()) return;
+    const auto cut = [&](Span span) {
+      return window == nullptr ? span
+                               : Span{std::max(span.start, window->start), std::min(span.end, window->end)};
+    };
+    const auto start_of = [&](std::uint32_t row) { return events_.start_ns[trace_.gpu[row].event]; };
+    if (window != nullptr)
+      add_gap(work, cut({window->start, start_of(work.rows.front())}), kNone, work.rows.front());
+    // Why there is a gap is found here in another way: the threshold of idle_gaps plays no part.
+    for (const IdleGap& gap : idle_gaps(trace_, work.rows, launch_, 0))
+      add_gap(work, cut({gap.start_ns, gap.end_ns}), gap.before, gap.next);
+    if (window == nullptr) return;
+    std::uint32_t last = work.rows.front();
+    for (const std::uint32_t row : work.rows) {
+      if (events_.end_ns(trace_.gpu[row].event) >= events_.end_ns(trace_.gpu[last].event)) last = row;
+    }
+    add_gap(work, cut({events_.end_ns(trace_.gpu[last].event), window->end}), last, kNone);
+  }
+
+  /// What the threads that launch work did in the times that are asked for.
+  void ask_threads() {
+    std::vector<bool> launches_work(trace_.threads.size());
+    for (const std::uint32_t call : launch_) {
+      if (call != kNone) launches_work[events_.thread[call]] = true;
+    }
+    const std::vector<std::uint32_t>& order = order_.events;
+    ThreadWalk walk(trace_, times_);
+    for (std::size_t from = 0; from < order.size();) {
+      const std::uint32_t thread = events_.thread[order[from]];
+      std::size_t to = from;
+      while (to < order.size() && events_.thread[order[to]] == thread) ++to;
+      if (launches_work[thread]) {
+        walk.walk(std::span(order).subspan(from, to - from),
+                  [&](std::uint32_t time, Span span, std::uint32_t event) {
+                    if (doing_[event] == HostDoing::kNotRecorded) return;
+                    host_.push_back({time, span, event, times_.times[time].thread == thread});
+                  });
+      }
+      from = to;
+    }
+  }
+
+  /// The parts of each time: the launching thread's, what others did in its holes, and nothing.
+  void fill_time(std::uint32_t time, std::span<const HostPart> parts) {
+    const HostTimes::Time& asked = times_.times[time];
+    std::vector<IdlePart> taken;
+    const auto add = [&](Span span, std::uint32_t event) {
+      if (span.end <= span.start) return;
+      const HostDoing doing = event == kNone ? HostDoing::kNotRecorded : doing_[event];
+      taken.push_back({span, doing, event, asked.gap});
+    };
+    const auto fill_hole = [&](Span hole) {
+      for (const HostPart& part : parts) {
+        if (part.is_of_launcher || part.span.end <= hole.start) continue;
+        if (part.span.start >= hole.end) break;
+        add({hole.start, std::min(part.span.start, hole.end)}, kNone);
+        add({std::max(part.span.start, hole.start), std::min(part.span.end, hole.end)}, part.event);
+        hole.start = std::min(part.span.end, hole.end);
+      }
+      add(hole, kNone);
+    };
+    std::int64_t at = asked.span.start;
+    for (const HostPart& part : parts) {
+      if (!part.is_of_launcher) continue;
+      fill_hole({at, part.span.start});
+      add({std::max(at, part.span.start), part.span.end}, part.event);
+      at = std::max(at, part.span.end);
+    }
+    fill_hole({at, asked.span.end});
+    std::ranges::move(taken, std::back_inserter(found_.parts));
+  }
+
+  void fill() {
+    const auto is_before = [](const HostPart& a, const HostPart& b) {
+      return std::tie(a.time, a.span.start, a.span.end, a.event) <
+             std::tie(b.time, b.span.start, b.span.end, b.event);
+    };
+    if (!std::ranges::is_sorted(host_, is_before)) std::ranges::sort(host_, is_before);
+    std::size_t from = 0;
+    for (std::uint32_t time = 0; time < times_.times.size(); ++time) {
+      std::size_t to = from;
+      while (to < host_.size() && host_[to].time == time) ++to;
+      fill_time(time, std::span(host_).subspan(from, to - from));
+      from = to;
+    }
+    for (std::uint32_t i = 0; i < found_.gaps.size(); ++i) {
+      const DeviceGap& gap = found_.gaps[i];
+      if (gap.host_until_ns >= gap.time.end) continue;
+      const bool is_launch = gap.host_until_ns > gap.time.start;
+      found_.parts.push_back({{gap.host_until_ns, gap.time.end},
+                              is_launch ? HostDoing::kLaunch : HostDoing::kNotTheHost,
+                              is_launch ? gap.call : kNone,
+                              i});
+    }
+    const auto is_earlier = [](const IdlePart& a, const IdlePart& b) {
+      return std::tie(a.gap, a.time.start) < std::tie(b.gap, b.time.start);
+    };
+    if (!std::ranges::is_sorted(found_.parts, is_earlier)) std::ranges::sort(found_.parts, is_earlier);
+  }
+
+  const Trace& trace_;
+  const Events& events_;
+  std::span<const std::uint32_t> launch_;
+  const HostOrder& order_;
+  std::vector<HostDoing> doing_;
+  HostTimes times_;
+  std::vector<HostPart> host_;
+  IdleCulprits found_;
+};
+
+}  // namespace
+
+const char* to_string(HostDoing doing) {
+  constexpr const char* kNames[kHostDoings] = {
+      "data loading", "allocation", "compilation", "garbage collector", "synchronisation",
+      "launch",       "operators",  "program",     "not recorded",      "not the host"};
+  return kNames[static_cast<std::size_t>(doing)];
+}
+
+bool is_allocation_call(std::string_view name) {
+  constexpr std::array<std::string_view, 14> kStarts{
+      "cudaMalloc",  "cudaFree",      "cudaHostAlloc", "cudaHostRegister", "hipMalloc",
+      "hipFree",     "hipHostMalloc", "hipHostFree",   "cuMemAlloc",       "cuMemFree",
+      "cuMemCreate", "cuMemMap",      "cuMemUnmap",    "cuMemSetAccess"};
+  return !contains(name, "Async") &&
+         std::ranges::any_of(kStarts, [&](std::string_view start) { return name.starts_with(start); });
+}
+
+std::vector<HostDoing> host_doings(const Trace& trace, const HostOrder& host) {
+  const Events& events = trace.events;
+  std::vector<HostDoing> doing(events.size(), HostDoing::kNotRecorded);
+  // What a name says of its event is asked once for each name and kind of event.
+  constexpr std::size_t kCategories = static_cast<std::size_t>(Category::kOther) + 1;
+  constexpr std::uint8_t kNew = 0xff, kNothing = 0xfe, kIsStep = 0xfd;
+  std::vector<std::uint8_t> known(trace.names.size() * kCategories, kNew);
+  for (const std::uint32_t event : host.events) {
+    const Category category = events.category[event];
+    std::uint8_t& said = known[events.name[event] * kCategories + static_cast<std::size_t>(category)];
+    if (said == kNew) {
+      const std::string_view name = trace.names[events.name[event]];
+      const std::optional<HostDoing> own = own_doing(name, category);
+      said = name.starts_with(kStepName) ? kIsStep : own ? static_cast<std::uint8_t>(*own) : kNothing;
+    }
+    if (said == kIsStep) continue;
+    const std::uint32_t parent = host.parent[event];
+    const HostDoing around = parent == kNone ? HostDoing::kNotRecorded : doing[parent];
+    const bool is_inherited = around == HostDoing::kDataLoading || around == HostDoing::kCompilation ||
+                              around == HostDoing::kCollector || around == HostDoing::kAllocation;
+    doing[event] = is_inherited       ? around
+                   : said == kNothing ? plain_doing(category)
+                                      : static_cast<HostDoing>(said);
+  }
+  return doing;
+}
+
+std::uint32_t site_of(const Trace& trace, const std::vector<std::uint32_t>& parent, std::uint32_t event) {
+  std::uint32_t op = kNone, program = kNone;
+  for (std::uint32_t at = event; at != kNone; at = parent[at]) {
+    const Category category = trace.events.category[at];
+    // What ends earlier was only overlapped by it.
+    const bool is_around = trace.events.end_ns(at) >= trace.events.end_ns(event);
+    if (!is_around || trace.names[trace.events.name[at]].starts_with(kStepName)) continue;
+    if (category == Category::kCpuOp) op = at;
+    if (program == kNone && (category == Category::kPython || category == Category::kUserAnnotation))
+      program = at;
+  }
+  return op != kNone ? op : program;
+}
+
+IdleCulprits idle_culprits(const Trace& trace, const DeviceWork& work, std::span<const std::uint32_t> launch,
+                           const HostOrder& host, const Span* window) {
+  return CulpritSearch(trace, launch, host).search(work, window);
+}
+
+}  // namespace headroom::trace

@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`headroom trace findings` on traces with known problems (../shared/planted): the first finding is the planted one and
+says what it costs; several at once are all found, in the order of their cost; without a problem nothing is found.
+
+HEADROOM_SEEDS=10: as many seeds; two without it."""
+import itertools
+import json
+import math
+import os
+import pathlib
+import random
+import sys
+import types
+import unittest
+
+from command_line import CommandLineTest, headroom
+
+SHARED = pathlib.Path(os.environ.get("HEADROOM_SHARED", pathlib.Path(__file__).resolve().parents[3] / "shared"))
+PLANT = SHARED / "planted" / "plant.py"
+SEEDS = range(1, int(os.environ.get("HEADROOM_SEEDS", "2")) + 1)
+TOLERANCE = 0.15
+
+
+def load_plant():
+    """The generator's functions, without its main()."""
+    module = types.ModuleType("plant")
+    exec(compile(PLANT.read_text().rsplit("\nmain()", 1)[0], str(PLANT), "exec"), module.__dict__)
+    return module
+
+
+@unittest.skipUnless(PLANT.exists(), "../shared/planted is not here")
+class FindingsTest(CommandLineTest):
+    def findings(self, *paths, analysis="findings"):
+        run = headroom("trace", analysis, *paths, "--json", "-", "--no-store")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        trace = json.loads(run.stdout)["trace"]
+        found = trace["tables"]["findings"]
+        # No microsecond twice: together they gain no more than what is lost.
+        step = trace["tables"].get("finding_steps", [{"step_ns": float("inf")}])[0]["step_ns"]
+        self.assertLess(sum(f["recoverable_ns"] for f in found), step)
+        return found
+
+    def check_first(self, name, expected, found):
+        with self.subTest(name, found=found):
+            if expected["kind"] is None:
+                self.assertEqual(found, [])
+                return
+            cost = expected["cost_us_per_step"] * 1000
+            self.assertEqual(found[0]["kind"], expected["kind"])
+            self.assertLess(abs(found[0]["recoverable_ns"] - cost), TOLERANCE * cost)
+            self.assertEqual(found[0]["rank"], expected.get("rank"))
+
+    def test_one_problem(self):
+        plant = load_plant()
+        for seed in SEEDS:
+            folder = self.folder / str(seed)
+            sys.argv = ["plant.py", str(folder), "--seed", str(seed)]
+            plant.main()
+            for name, expected in json.loads((folder / "expected.json").read_text()).items():
+                path = folder / name
+                paths = sorted(path.iterdir()) if path.is_dir() else [path]
+                found = self.findings(*paths)
+                self.check_first(f"seed {seed}: {name}", expected, found)
+                # The summary begins with the same: they are one search.
+                summary = self.findings(*paths, analysis="summary")
+                self.assertEqual([(f["kind"], f["recoverable_ns"]) for f in summary],
+                                 [(f["kind"], f["recoverable_ns"]) for f in found if f["kind"] != "kernel_below_roof"])
+
+    def test_where_it_is(self):
+        plant = load_plant()
+        plant.one_rank(self.folder, "item", 6, item_every=4)
+        found = self.findings(self.folder / "item.json")[0]
+        self.assertEqual(found["op"], "aten::item")
+        self.assertEqual(found["line"], "train.py(41): log_loss")
+        plant.late_rank(self.folder, "late", 6, 4, 2, 3000.0)
+        found = self.findings(*sorted((self.folder / "late").iterdir()))[0]
+        self.assertEqual((found["rank"], found["op"]), (2, "aten::randperm"))
+
+    def test_several_problems(self):
+        """All are found, in the order of their cost. Problems make each other worse (a wait lets the device run dry, and
+        then each launch counts): what they cost only together is shared as Shapley has it."""
+        plant = load_plant()
+        for seed in SEEDS:
+            draw = random.Random(seed)
+            every = {"data_loading": {"loader_us": float(draw.randint(6, 30) * 500)},
+                     "exposed_copy": {"copy_us": float(draw.randint(4, 20) * 500)},
+                     "exposed_communication": {"comm_us": float(draw.randint(4, 14) * 250)},
+                     "synchronisation": {"item_every": draw.choice([4, 5, 8])},
+                     "device_allocation": {"malloc_us": float(draw.randint(4, 20) * 100)},
+                     "launch_bound": {"tiny": draw.randint(150, 500)}}
+            for count in (2, 2, 3, 3):
+                kinds = draw.sample(sorted(every), count)
+                step = {}
+                for number in range(count + 1):
+                    for some in itertools.combinations(kinds, number):
+                        how = {key: value for kind in some for key, value in every[kind].items()}
+                        step[frozenset(some)] = plant.one_rank(self.folder, "several", 6, **how)
+                cost = dict.fromkeys(kinds, 0.0)
+                for order in itertools.permutations(kinds):
+                    for at, kind in enumerate(order):
+                        more = step[frozenset(order[:at + 1])] - step[frozenset(order[:at])]
+                        cost[kind] += more / math.factorial(count)
+                found = self.findings(self.folder / "several.json")
+                said = {f["kind"]: f["recoverable_ns"] / 1000 for f in found}
+                with self.subTest(seed=seed, cost=cost, said=said):
+                    self.assertEqual(set(said), set(kinds))
+                    self.assertLess(abs(sum(said.values()) - sum(cost.values())), TOLERANCE * sum(cost.values()))
+                    for kind, us in said.items():
+                        # Of three each is the first or the last to go, none between them: it is not quite Shapley's.
+                        self.assertLess(abs(us - cost[kind]), (TOLERANCE if count == 2 else 2 * TOLERANCE) * cost[kind])
+                    for before, after in itertools.pairwise(said):
+                        # What is as good as equal may come in either order.
+                        self.assertGreater(cost[before], cost[after] * (1 - 2 * TOLERANCE))
+
+
+if __name__ == "__main__":
+    unittest.main()
