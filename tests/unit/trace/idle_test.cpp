@@ -173,5 +173,24 @@ TEST(Idle, TracesWithoutGpuWork) {
   EXPECT_TRUE(view.result.headlines.empty());
 }
 
+TEST(IdleAnalysis, TheTreeOfCulpritsHasAllOfTheIdleTime) {
+  TraceBuilder builder;
+  builder.kernel("a", 0, 100);
+  builder.annotation("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 150, 300);
+  builder.op("aten::mm", 500, 120);
+  builder.runtime("cudaLaunchKernel", 600, 10, 2);
+  builder.kernel("b", 620, 100, 2);
+  const ResultView idle = view_analysis("idle", builder.trace);
+  std::int64_t sum = 0;
+  for (std::size_t row = 0; row < idle.rows("culprits"); ++row) {
+    if (idle.integer("culprits", row, "depth") == 0) sum += idle.integer("culprits", row, "idle_ns");
+  }
+  EXPECT_EQ(sum, idle.integer("devices", 0, "idle_ns"));
+  EXPECT_EQ(idle.text("culprits", 0, "what"), "data loading");
+  EXPECT_EQ(idle.integer("culprits", 0, "idle_ns"), 300);
+  EXPECT_EQ(idle.text("culprits", 1, "what"),
+            "  enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__");
+}
+
 }  // namespace
 }  // namespace headroom::trace

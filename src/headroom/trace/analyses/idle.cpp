@@ -11,6 +11,7 @@
 #include "headroom/trace/tables/cells.h"
 #include "headroom/trace/tables/duration_stats.h"
 #include "headroom/trace/tables/reading_notes.h"
+#include "headroom/trace/work/culprit_table.h"
 #include "headroom/trace/work/device_work.h"
 #include "headroom/trace/work/gpu_work.h"
 #include "headroom/trace/work/idle_gaps.h"
@@ -246,19 +247,20 @@ void sum_up(const Trace& trace, const std::vector<IdleWork>& devices,
     if (devices.size() > 1) add_headlines(result, device_text(idle.work->device), idle.span_ns, causes);
   }
   add_headlines(result, "", span_ns, all);
-  std::int64_t idle_ns = 0;
-  for (const std::int64_t time : all) idle_ns = saturating_add(idle_ns, time);
-  if (all[0] > idle_ns / 2 && idle_ns > span_ns / 10)
-    result.notes.push_back(fmt::format(
-        "{} of the idle time is host wait: the CPU launches too late. Look at `headroom trace launch` and "
-        "`headroom trace ops`; fewer, larger kernels, CUDA graphs or less Python between launches help",
-        format_percent(static_cast<double>(all[0]) / static_cast<double>(idle_ns))));
   const auto unknown = std::ranges::count(launch, kNone);
   if (unknown > 0)
     result.notes.push_back(fmt::format(
         "the launches of {} of {} pieces of GPU work are not in the file: a gap before one of them is never "
         "called a host wait",
         unknown, trace.gpu.size()));
+}
+
+/// Of all devices: the headline that sum_up gave.
+double idle_share_of(const AnalysisResult& result) {
+  for (const Headline& headline : result.headlines) {
+    if (headline.metric == "idle_share" && headline.device.empty()) return headline.value;
+  }
+  return 0;
 }
 
 AnalysisResult analyze(const Trace& trace, const AnalysisOptions& options) {
@@ -273,13 +275,21 @@ AnalysisResult analyze(const Trace& trace, const AnalysisOptions& options) {
   const std::vector<GpuWork> on_devices = work_by_device(trace), on_streams = work_by_stream(trace);
   const std::vector<IdleWork> devices = idle_works(trace, on_devices, launch, threshold_ns);
   const std::vector<IdleWork> streams = idle_works(trace, on_streams, launch, threshold_ns);
-  result.tables = {work_table(devices, false),
+  result.tables = {culprit_table(trace, launch, options.top),
+                   work_table(devices, false),
                    work_table(streams, true),
                    causes_table(devices, streams, threshold_ns),
                    ops_table(trace, devices, op, options.top),
                    gaps_table(trace, devices, false, launch, op, options.top),
                    gaps_table(trace, streams, true, launch, op, options.top)};
   sum_up(trace, devices, launch, result);
+  if (const DataTable& culprits = result.tables.front(); !culprits.rows.empty()) {
+    result.answer.push_back(fmt::format(
+        "the devices have nothing to do for {} of the time, {} of that while the host is at: {}",
+        format_percent(idle_share_of(result)), format_percent(std::get<double>(culprits.rows.front()[3])),
+        std::get<std::string>(culprits.rows.front()[1])));
+    result.answer.emplace_back("what that costs a step, and what to do: `headroom trace findings`");
+  }
   return result;
 }
 
@@ -289,7 +299,7 @@ namespace analysis {
 
 extern const Analysis idle{"idle",
                            "times in which streams and devices do nothing, and why",
-                           Needs::kLaunches | Needs::kOps,
+                           Needs::kLaunches | Needs::kOps | Needs::kPython,
                            analyze,
                            kOptions,
                            nullptr};

@@ -12,6 +12,7 @@
 #include "headroom/trace/collectives/collective_calls.h"
 #include "headroom/trace/collectives/collective_matching.h"
 #include "headroom/trace/collectives/collective_tables.h"
+#include "headroom/trace/collectives/rank_waits.h"
 #include "headroom/trace/collectives/straggler_search.h"
 #include "headroom/trace/columns/steps.h"
 #include "headroom/trace/tables/cells.h"
@@ -139,8 +140,8 @@ std::vector<Lateness> lateness_of(const StragglerSearch& search, std::size_t ran
 }
 
 DataTable lateness_table(const std::vector<Lateness>& late, std::span<const RankResult> ranks) {
-  DataTable table{"ranks",
-                  "ranks by how late they start it",
+  DataTable table{"lateness",
+                  "by Holistic Trace Analysis' rule: how late each starts the last long one of an iteration",
                   {{"rank", "rank", Kind::kCount},
                    {"file", "file", Kind::kText},
                    {"iterations", "iterations", Kind::kCount},
@@ -181,33 +182,40 @@ DataTable start_table(const StragglerSearch& search, std::span<const RankResult>
   return table;
 }
 
-void add_verdict(const StragglerSearch& search, const std::vector<Lateness>& late,
-                 std::span<const RankResult> ranks, AnalysisResult& result) {
-  std::size_t worst = 0;
-  double worst_ns = -1, iterations = 0;
-  for (std::size_t i = 0; i < late.size(); ++i) {
-    if (late[i].starts.empty()) continue;
-    iterations = std::max(iterations, static_cast<double>(late[i].starts.size()));
-    if (const double own = mean(late[i].late_ns); own > worst_ns) {
-      worst = i;
-      worst_ns = own;
-    }
+/// Who keeps whom waiting, in all collectives.
+DataTable wait_table(const RankWaits& waits, double iterations, std::span<const RankResult> ranks) {
+  DataTable table{"ranks",
+                  "ranks by how long the others wait for them in an iteration",
+                  {{"rank", "rank", Kind::kCount},
+                   {"file", "file", Kind::kText},
+                   {"imposed_ns", "others wait for it", Kind::kTimeNs},
+                   {"waited_ns", "waits for others", Kind::kTimeNs},
+                   {"last", "last to come", Kind::kCount}},
+                  {}};
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    table.rows.push_back({ranks[i].rank, ranks[i].source, waits.imposed_ns[i] / iterations,
+                          waits.waited_ns[i] / iterations, waits.last[i]});
   }
-  if (worst_ns < 0) return;
-  const StragglerCandidate& chosen = search.candidates.front();
-  result.headlines = {
-      {"straggler_lateness", Kind::kTimeNs, true, worst_ns, ""},
-      {"straggler_lateness_share", Kind::kShare, true, worst_ns / search.mean_iteration_ns, ""}};
-  result.notes.push_back(
-      fmt::format("rank {} starts the last long {} of stream {} {} after the first rank in the mean ({} of "
-                  "an iteration), and "
-                  "last of all in {} of {} iterations",
-                  ranks[worst].rank, chosen.kernel.substr(0, 60), chosen.stream, format_time_ns(worst_ns),
-                  format_percent(worst_ns / search.mean_iteration_ns), late[worst].last, iterations));
+  std::ranges::stable_sort(table.rows, std::greater{},
+                           [](const std::vector<Cell>& row) { return std::get<double>(row[2]); });
+  return table;
+}
+
+void add_verdict(const RankWaits& waits, std::size_t collectives, double iterations, double iteration_ns,
+                 std::span<const RankResult> ranks, AnalysisResult& result) {
+  const auto worst = std::ranges::max_element(waits.imposed_ns);
+  const auto rank = static_cast<std::size_t>(worst - waits.imposed_ns.begin());
+  const double cost_ns = *worst / iterations;
+  result.headlines = {{"straggler_cost", Kind::kTimeNs, true, cost_ns, ""},
+                      {"straggler_cost_share", Kind::kShare, true, cost_ns / iteration_ns, ""}};
+  result.answer.push_back(fmt::format(
+      "the others wait {} of an iteration of {} ({}) for rank {}, which comes last to {} of {} collectives",
+      format_time_ns(cost_ns), format_time_ns(iteration_ns), format_percent(cost_ns / iteration_ns),
+      ranks[rank].rank, waits.last[rank], collectives));
   result.notes.emplace_back(
-      "starts are compared by the clocks of the ranks; 'clocks aligned' takes away how far each rank's "
-      "kernels end, "
-      "in the median, from those of the others");
+      "each collective counts by how much sooner it would have begun had the last rank come with the one "
+      "before it, as far "
+      "as no computing hides the wait; clocks are aligned by the ends of collectives");
 }
 
 AnalysisResult combine(std::span<const RankResult> ranks, const AnalysisOptions& options) {
@@ -218,18 +226,26 @@ AnalysisResult combine(std::span<const RankResult> ranks, const AnalysisOptions&
     calls.push_back(stored_calls(rank.result));
     iterations.push_back(stored_iterations(rank.result));
   }
+  const CollectiveMatches matches = match_collectives(calls);
+  const RankWaits waits =
+      rank_waits(ranks.size(), matches.matched, clock_offsets(ranks.size(), matches.matched));
+  std::int64_t most = 1;
+  for (const Iterations& one : iterations) most = std::max(most, one.count);
   const StragglerSearch search = search_stragglers(calls, iterations, min_share_of(options));
   const std::vector<Lateness> late = lateness_of(search, ranks.size());
-  result.tables = {lateness_table(late, ranks), candidate_table(search), start_table(search, ranks)};
-  keep_top(result.tables[1], options.top);
+  result.tables = {wait_table(waits, static_cast<double>(most), ranks), lateness_table(late, ranks),
+                   candidate_table(search), start_table(search, ranks)};
+  keep_top(result.tables[2], options.top);
+  if (!matches.matched.empty() && search.mean_iteration_ns > 0)
+    add_verdict(waits, matches.matched.size(), static_cast<double>(most), search.mean_iteration_ns, ranks,
+                result);
   if (search.candidates.empty()) {
-    result.notes.push_back(
-        fmt::format("no communication kernel takes {} of an iteration on two ranks: there is nothing to tell "
-                    "a straggler by",
-                    format_percent(min_share_of(options))));
+    result.notes.push_back(fmt::format(
+        "no communication kernel takes {} of an iteration on two ranks: Holistic Trace Analysis' rule "
+        "has nothing to go by",
+        format_percent(min_share_of(options))));
     return result;
   }
-  add_verdict(search, late, ranks, result);
   return result;
 }
 
@@ -240,10 +256,12 @@ constexpr AnalysisOption kOptions[] = {
 
 namespace analysis {
 
-extern const Analysis stragglers{
-    "stragglers",     "which rank starts the communication last and keeps the others waiting",
-    Needs::kLaunches, analyze,
-    kOptions,         combine};
+extern const Analysis stragglers{"stragglers",
+                                 "which rank the others wait for in their collectives",
+                                 Needs::kLaunches | Needs::kGpuArguments,
+                                 analyze,
+                                 kOptions,
+                                 combine};
 
 }  // namespace analysis
 }  // namespace headroom::trace

@@ -15,7 +15,7 @@ RankWaits rank_waits(std::size_t ranks, std::span<const MatchedCollective> match
   waits.last.resize(ranks);
   for (const MatchedCollective& collective : matched) {
     const Arrival arrival = arrival_of(collective, offsets);
-    ++waits.last[arrival.last_rank];
+    if (arrival.skew_ns > 0) ++waits.last[arrival.last_rank];
     std::vector<double> open;  // the waits that nothing hides, of all but the last
     for (std::size_t i = 0; i < collective.parts.size(); ++i) {
       const Part& part = collective.parts[i];

@@ -17,7 +17,7 @@ struct RankWaits {
   /// By rank: how much sooner the collectives would have begun had it come with the one before it.
   std::vector<double> imposed_ns;
   std::vector<double> waited_ns;   ///< by rank: how long it stood in collectives that others had not begun
-  std::vector<std::int64_t> last;  ///< by rank: collectives that it came to last
+  std::vector<std::int64_t> last;  ///< by rank: collectives that it came to after all others
   /// What remains where the ranks come apart, beyond what the last one alone imposes: against the middle one.
   double joint_ns = 0;
   /// By iteration and rank, what it imposed; iteration -1 without steps.
