@@ -138,6 +138,26 @@ TEST(CriticalPath, CommunicationAndDataLoadingAreClassesOfTheirOwn) {
                                                {"gpu communication", 500}}));
 }
 
+TEST(CriticalPath, ThreadsThatTakeTurnsAreOnePath) {
+  TraceBuilder builder;
+  builder.op("forward", 0, 100);
+  builder.runtime("cudaLaunchKernel", 10, 5, 1);
+  builder.op("autograd::engine::evaluate_function: MmBackward0", 150, 300, -1, "2");
+  builder.runtime("cudaLaunchKernel", 200, 5, 2, "2");
+  builder.op("Optimizer.step", 500, 50);
+  builder.op("worker", 110, 390, -1, "3");  // it never calls the device: nobody waits for it
+  EXPECT_EQ(by_class(path_of(builder)), (Times{{"cpu", 450}, {"between operators", 0}}));
+}
+
+TEST(CriticalPath, ThreadsThatWorkAtOnceDoNotWaitForEachOther) {
+  TraceBuilder builder;
+  builder.op("forward", 0, 100);
+  builder.runtime("cudaLaunchKernel", 10, 5, 1);
+  builder.op("other", 50, 300, -1, "2");
+  builder.runtime("cudaLaunchKernel", 60, 5, 2, "2");
+  EXPECT_EQ(path_of(builder).length_ns, 300);
+}
+
 TEST(CriticalPath, ClocksThatDisagreeDoNotLengthenThePath) {
   TraceBuilder builder;
   builder.runtime("cudaLaunchKernel", 100, 10, 1);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -82,6 +83,36 @@ class NestWalk {
   HostNest nest_;
 };
 
+/// Threads that call the device and take turns work for one another: while autograd's runs the backward pass,
+/// the one that called backward() waits, and nothing in the file says so. From the end of what one does last
+/// to what another does next, with nothing of any of them open between, leads an edge without weight, as
+/// between the operators of one thread.
+void add_hand_overs(const Trace& trace, std::span<const std::uint32_t> chosen, HostNest& nest) {
+  const Events& events = trace.events;
+  std::vector<bool> calls_device(trace.threads.size());
+  for (const std::uint32_t event : chosen) {
+    const Category category = events.category[event];
+    if (category == Category::kRuntime || category == Category::kDriver)
+      calls_device[events.thread[event]] = true;
+  }
+  std::vector<std::uint32_t> outermost;  // of each thread in its order
+  std::int64_t end_ns = 0;
+  for (const std::uint32_t event : chosen) {
+    const bool is_new_thread = outermost.empty() || events.thread[outermost.back()] != events.thread[event];
+    if (!calls_device[events.thread[event]] || (!is_new_thread && events.start_ns[event] < end_ns)) continue;
+    outermost.push_back(event);
+    end_ns = events.end_ns(event);
+  }
+  std::ranges::stable_sort(outermost, {}, [&](std::uint32_t event) { return events.start_ns[event]; });
+  std::uint32_t last = kNone;  // to end of those that have begun
+  for (const std::uint32_t event : outermost) {
+    if (last != kNone && events.thread[last] != events.thread[event] &&
+        events.end_ns(last) <= events.start_ns[event])
+      nest.edges.push_back({end_of(last), start_of(event), event, PathClass::kBetweenOps, 0});
+    if (last == kNone || events.end_ns(event) >= events.end_ns(last)) last = event;
+  }
+}
+
 }  // namespace
 
 bool is_in_host_nest(const Trace& trace, std::uint32_t event) {
@@ -119,7 +150,9 @@ HostNest host_nest(const Trace& trace, Span window, const std::vector<bool>& wai
     if (i > 0 && events.thread[chosen[i]] != events.thread[chosen[i - 1]]) walk.begin_thread();
     walk.add(chosen[i]);
   }
-  return walk.finish();
+  HostNest nest = walk.finish();
+  add_hand_overs(trace, chosen, nest);
+  return nest;
 }
 
 }  // namespace headroom::trace

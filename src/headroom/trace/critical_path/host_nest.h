@@ -28,7 +28,8 @@ bool is_in_host_nest(const Trace& trace, std::uint32_t event);
 
 /// What starts within the window. Time inside a top-level event goes to the innermost event that is open:
 /// cpu, data loading inside a DataLoader event, none inside a call that is marked `waiting` (by event). From
-/// one top-level event to the next of the thread leads an edge without weight. O(n log n).
+/// one top-level event to the next of the thread leads an edge without weight, and so it does between threads
+/// that call the device and take turns (the main thread and autograd's). O(n log n).
 HostNest host_nest(const Trace& trace, Span window, const std::vector<bool>& waiting);
 
 }  // namespace headroom::trace
