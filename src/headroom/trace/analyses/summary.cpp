@@ -108,8 +108,10 @@ AnalysisResult analyze(const Trace& trace, const AnalysisOptions& options) {
     result.notes.push_back(std::move(missing));
   DeviceWork work = device_work(trace);
   result.tables.push_back(trace_table(trace, work.devices.size()));
+  constexpr std::size_t kMostFindings = 5;
   if (trace.gpu.empty()) {
     result.notes.push_back(no_gpu_work(trace));
+    add_findings(trace, std::move(work), kMostFindings, result);
     return result;
   }
   const std::vector<KernelType> types = kernel_types(trace);
@@ -127,7 +129,6 @@ AnalysisResult analyze(const Trace& trace, const AnalysisOptions& options) {
   result.headlines = headlines(total(devices), matmul_ns);
   result.notes.emplace_back(
       "matmul+conv is by kernel name here; `headroom trace utilization` asks the launching op");
-  constexpr std::size_t kMostFindings = 5;
   add_findings(trace, std::move(work), kMostFindings, result);
   return result;
 }

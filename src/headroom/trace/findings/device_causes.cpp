@@ -11,6 +11,7 @@
 #include "headroom/trace/collectives/collective_calls.h"
 #include "headroom/trace/columns/kernel_type.h"
 #include "headroom/trace/findings/finding_search.h"
+#include "headroom/trace/work/host_activity.h"
 #include "headroom/trace/work/stream_order.h"
 
 // Causes in the work of the devices: copies and communication that nothing hides, kernels that are too short.
@@ -170,6 +171,23 @@ Span launching_time(const FindingSearch& search, const Run& run) {
   return {events.end_ns(first), events.end_ns(last)};
 }
 
+/// gloo and MPI on the host, where no operator runs meanwhile: all that a trace without devices has of
+/// communication.
+void take_host_communication(FindingSearch& search) {
+  const Trace& trace = search.trace();
+  Suspicion suspicion;
+  suspicion.kind = FindingKind::kExposedCommunication;
+  suspicion.least_gain = 0.02;
+  suspicion.time = intersect(subtract(host_communication(trace), operators(trace)), {search.window()});
+  if (suspicion.time.empty()) return;
+  suspicion.what_if.host_gone = suspicion.time;
+  suspicion.evidence = fmt::format("communication of the host (gloo, MPI) runs {} with no operator beside it",
+                                   search.per_step(static_cast<double>(length(suspicion.time))));
+  suspicion.fix =
+      "overlap it with computing, send less (gradient accumulation, a narrower type), or a faster network";
+  search.take(std::move(suspicion));
+}
+
 }  // namespace
 
 void find_exposed_copies(FindingSearch& search) {
@@ -205,6 +223,7 @@ void find_exposed_copies(FindingSearch& search) {
 }
 
 void find_exposed_communication(FindingSearch& search) {
+  if (search.devices().empty()) return take_host_communication(search);
   const std::set<std::uint32_t> of_pipeline = sends_and_receives(search.trace());
   take_communication(search, FindingKind::kPipelineBubble, of_pipeline);
   take_communication(search, FindingKind::kExposedCommunication, of_pipeline);

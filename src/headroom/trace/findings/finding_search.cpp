@@ -9,7 +9,7 @@
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
 #include "headroom/trace/columns/attribution.h"
-#include "headroom/trace/columns/short_name.h"
+#include "headroom/trace/work/host_activity.h"
 
 namespace headroom::trace {
 namespace {
@@ -52,6 +52,7 @@ FindingSearch::FindingSearch(const Trace& trace, DeviceWork work)
     computing = std::max(computing, compute);
     allowed = std::max(allowed, length_ns_ - compute);
   }
+  if (devices_.empty()) allowed = length_ns_;  // the host is all there is
   // Where hardly anything computes, all of the step would be small beside it.
   constexpr std::int64_t kLeastReference = 4;
   reference_ns_ = static_cast<double>(std::max(computing, length_ns_ / kLeastReference)) / step_count();
@@ -68,6 +69,8 @@ bool FindingSearch::has_found(FindingKind kind, std::string_view op) const {
 }
 
 Spans FindingSearch::idle_while(HostDoing doing) const {
+  if (devices_.empty() && doing == HostDoing::kDataLoading)
+    return intersect(data_loading(trace_), {window()});
   std::vector<Span> spans;
   for (const IdlePart& part : culprits_.parts) {
     if (part.doing == doing) spans.push_back(part.time);
@@ -76,6 +79,7 @@ Spans FindingSearch::idle_while(HostDoing doing) const {
 }
 
 std::uint32_t FindingSearch::longest_event(HostDoing doing) const {
+  if (devices_.empty()) return kNone;
   const IdlePart* longest = nullptr;
   for (const IdlePart& part : culprits_.parts) {
     if (part.doing == doing && part.event != kNone &&
@@ -124,13 +128,14 @@ std::size_t FindingSearch::add(Suspicion suspicion, double gain_ns) {
 std::vector<Finding> FindingSearch::findings() const {
   std::vector<Finding> findings = findings_;
   WhatIf gone;
-  std::int64_t length = length_ns_;
-  for (auto taken = taken_.rbegin(); taken != taken_.rend(); ++taken) {
-    gone = gone + taken->what_if;
+  for (std::size_t i = 0; i < direct_; ++i) gone = gone + taken_[i].what_if;
+  std::int64_t length = replay_.length_ns(gone);
+  for (std::size_t i = taken_.size(); i-- > direct_;) {
+    gone = gone + taken_[i].what_if;
     const std::int64_t shorter = replay_.length_ns(gone);
     const double backwards = static_cast<double>(length - shorter) / step_count();
+    findings[taken_[i].finding].recoverable_ns += (backwards - taken_[i].gain_ns) / 2;
     length = shorter;
-    findings[taken->finding].recoverable_ns += (backwards - taken->gain_ns) / 2;
   }
   for (Finding& finding : findings) finding.share = finding.recoverable_ns / step_ns();
   sort_findings(findings);
@@ -169,21 +174,15 @@ void FindingSearch::place(const Suspicion& suspicion, Finding& finding) const {
 
 std::vector<Finding> search_findings(FindingSearch& search) {
   using Cause = void (*)(FindingSearch&);
-  constexpr Cause kCauses[] = {find_data_loading,
-                               find_device_allocation,
-                               find_recompilation,
-                               find_garbage_collection,
-                               find_exposed_copies,
-                               find_exposed_communication,
-                               find_fusions,
-                               find_long_host_work,
-                               find_synchronisation,
-                               find_host_bound,
-                               find_launch_bound,
-                               find_slow_steps,
-                               find_kernels_below_roof,
-                               find_fragmentation};
-  for (const Cause cause : kCauses) cause(search);
+  constexpr Cause kDirect[] = {find_data_loading,   find_recompilation,  find_garbage_collection,
+                               find_long_host_work, find_exposed_copies, find_exposed_communication};
+  constexpr Cause kShared[] = {find_device_allocation, find_fusions, find_synchronisation, find_host_bound,
+                               find_launch_bound};
+  constexpr Cause kOthers[] = {find_slow_steps, find_kernels_below_roof, find_fragmentation};
+  for (const Cause cause : kDirect) cause(search);
+  search.end_direct();
+  for (const Cause cause : kShared) cause(search);
+  for (const Cause cause : kOthers) cause(search);
   return search.findings();
 }
 

@@ -51,7 +51,8 @@ class FindingSearch {
   std::string per_step(double total_ns) const;
   bool has_found(FindingKind kind, std::string_view op) const;
 
-  /// The idle times of the devices in which the host did that.
+  /// The idle times of the devices in which the host did that; without devices all times in which it did, of
+  /// data loading.
   Spans idle_while(HostDoing doing) const;
   /// The longest of them and what the host had open in it; kNone for none.
   std::uint32_t longest_event(HostDoing doing) const;
@@ -70,10 +71,12 @@ class FindingSearch {
 
   double allowed_ns() const { return allowed_ns_; }  ///< what may still be gained, per step
 
-  /// What was found, by gain. Causes may make each other worse (a wait lets the device run dry, and then
-  /// every launch counts): what they cost only together is shared. Each gets the mean of what it gains as the
-  /// first of them to go and in turn, and of the same from the last to the first; either way the gains sum to
-  /// what all gain together.
+  /// What is taken from now on is shared: waits, allocations and launches make each other worse (a wait lets
+  /// the device run dry, and then every launch counts), and what either of two could save is no more the
+  /// one's than the other's.
+  void end_direct() { direct_ = taken_.size(); }
+  /// What was found, by gain; of what is shared the mean of what each gains from the first of them to the
+  /// last and from the last to the first. The gains sum to what all gain together.
   std::vector<Finding> findings() const;
 
  private:
@@ -100,10 +103,11 @@ class FindingSearch {
     double gain_ns;
   };
   std::vector<Taken> taken_;
+  std::size_t direct_ = 0;  ///< how many of them are not shared
 };
 
-/// Every cause that is looked for, in the order of the search: first what the host and the device do
-/// themselves, then what they wait for, then what is left.
+/// Every cause that is looked for: first time that host and devices spend (direct), then times at which
+/// something comes (shared), then what no what-if is about.
 std::vector<Finding> search_findings(FindingSearch& search);
 
 // The causes. Each looks for its own and takes what gains enough.

@@ -24,10 +24,10 @@ void try_doing(FindingSearch& search, HostDoing doing, Suspicion suspicion, cons
   suspicion.event = search.longest_event(doing);
   std::int64_t longest = 0;
   for (const Span& span : suspicion.time) longest = std::max(longest, span.end - span.start);
-  suspicion.evidence =
-      fmt::format("the devices have nothing to do for {} while the host is {}; the longest time is {}",
-                  search.per_step(static_cast<double>(length(suspicion.time))), what,
-                  format_time_ns(static_cast<double>(longest)));
+  suspicion.evidence = fmt::format("{}the host is {} for {}; the longest time is {}",
+                                   search.devices().empty() ? "" : "while the devices have nothing to do, ",
+                                   what, search.per_step(static_cast<double>(length(suspicion.time))),
+                                   format_time_ns(static_cast<double>(longest)));
   search.take(std::move(suspicion));
 }
 

@@ -18,12 +18,10 @@
 namespace headroom::trace {
 namespace {
 
-/// Times in which something is lost already, for a cause that is known.
-Spans accounted(const FindingSearch& search) {
+/// Idle times in which the host was late: what it did then is another cause's.
+Spans late_host(const FindingSearch& search) {
   std::vector<Span> spans;
-  for (const IdlePart& part : search.culprits().parts) {
-    if (part.doing != HostDoing::kNotTheHost) spans.push_back(part.time);
-  }
+  for (const DeviceGap& gap : search.culprits().gaps) spans.push_back({gap.time.start, gap.host_until_ns});
   return merged(std::move(spans));
 }
 
@@ -48,7 +46,7 @@ void find_slow_steps(FindingSearch& search) {
   for (const DeviceTimes& device : search.devices()) computing = unite(computing, device.compute);
   // Steps that compute more are longer for a reason. What the host did while the devices had nothing to do is
   // another cause's, found or too small.
-  const Spans known = unite(computing, accounted(search));
+  const Spans known = unite(computing, late_host(search));
   std::vector<double> lengths, others;
   for (const Step& step : steps) {
     const Span span{step.start_ns, step.end_ns};

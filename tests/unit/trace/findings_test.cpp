@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+
+#include "analysis_run.h"
+#include "headroom/base/error.h"
+#include "headroom/trace/findings/finding.h"
+#include "trace_builder.h"
+
+namespace headroom::trace {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr std::int64_t kMs = 1'000'000, kUs = 1'000;
+
+const DataTable& found(const AnalysisResult& result) {
+  return table_of(result, kFindingTable);
+}
+
+/// Steps of 10 ms, each with a launch at its start and a kernel of 9 ms, and a wait for it at the end.
+TraceBuilder steady(int steps, std::int64_t kernel_ns = 9 * kMs) {
+  TraceBuilder builder;
+  for (int i = 0; i < steps; ++i) {
+    const std::int64_t at = i * 10 * kMs;
+    builder.step(i, at, 10 * kMs);
+    builder.op("aten::mm", at, 20 * kUs);
+    builder.runtime("cudaLaunchKernel", at + 10 * kUs, 5 * kUs, i + 1);
+    builder.kernel("sgemm", at + 30 * kUs, kernel_ns, i + 1);
+    builder.runtime("cudaDeviceSynchronize", at + 50 * kUs, kernel_ns - 15 * kUs, 1000 + i);
+  }
+  return builder;
+}
+
+TEST(Findings, HostWorkThatTheDeviceWaitsForIsNamedWithItsLine) {
+  TraceBuilder builder = steady(5);
+  for (int i = 0; i < 5; ++i) {
+    const std::int64_t at = i * 10 * kMs + 9 * kMs + 40 * kUs;
+    builder.event(Category::kPython, "train.py(12): augment", at, 900 * kUs, builder.thread("1000", "1"));
+    builder.op("aten::randperm", at + 10 * kUs, 880 * kUs);
+  }
+  const AnalysisResult result = run_analysis("findings", builder.trace);
+  ASSERT_EQ(found(result).rows.size(), 1U);
+  EXPECT_EQ(text(found(result), 0, "kind"), "host_bound");
+  EXPECT_EQ(text(found(result), 0, "op"), "aten::randperm");
+  EXPECT_EQ(text(found(result), 0, "line"), "train.py(12): augment");
+  EXPECT_NEAR(number(found(result), 0, "recoverable_ns"), 880e3, 20e3);
+}
+
+TEST(Findings, RecompilationsAndTheCollectorAreKindsOfTheirOwn) {
+  TraceBuilder builder = steady(5);
+  builder.annotation("_compile.compile_inner (dynamo_timed)", 9'040 * kUs, 900 * kUs);
+  builder.event(Category::kPython, "<built-in function collect>", 19'040 * kUs, 900 * kUs,
+                builder.thread("1000", "1"));
+  const AnalysisResult result = run_analysis("findings", builder.trace);
+  for (const char* kind : {"recompilation", "garbage_collection"}) {
+    const std::size_t row = row_with(found(result), "kind", kind);
+    EXPECT_EQ(integer(found(result), row, "step"), kind[0] == 'r' ? 0 : 1);
+    EXPECT_NEAR(number(found(result), row, "recoverable_ns"), 180e3, 1e3);  // 900 us in one of five steps
+  }
+}
+
+TEST(Findings, SendsAndReceivesThatNothingHidesAreABubble) {
+  TraceBuilder builder = steady(3, 5 * kMs);
+  for (int i = 0; i < 3; ++i) {
+    const std::int64_t at = i * 10 * kMs + 5'050 * kUs;
+    builder.runtime("cudaLaunchKernel", at, 5 * kUs, 100 + i);
+    GpuDetail& kernel = builder.kernel("ncclDevKernel_SendRecv", at + 10 * kUs, 4 * kMs, 100 + i, 0, 20);
+    builder.collective(kernel, "recv");
+    builder.runtime("cudaDeviceSynchronize", at + 20 * kUs, 4 * kMs, 2000 + i);
+  }
+  const AnalysisResult result = run_analysis("findings", builder.trace);
+  EXPECT_NEAR(number(found(result), row_with(found(result), "kind", "pipeline_bubble"), "share"), 0.4, 0.01);
+  // An all-to-all is made of such kernels, too.
+  for (Collective& collective : builder.trace.collectives)
+    collective.name = builder.trace.names.intern("all_to_all");
+  EXPECT_NO_THROW(row_with(found(run_analysis("findings", builder.trace)), "kind", "exposed_communication"));
+}
+
+TEST(Findings, AStepThatIsSlowForNoOtherReason) {
+  TraceBuilder builder;
+  std::int64_t at = 0;
+  for (int i = 0; i < 6; ++i) {
+    const std::int64_t late = i == 4 ? 6 * kMs : 0;
+    builder.step(i, at, 10 * kMs + late);
+    builder.op("aten::mm", at, 20 * kUs);
+    builder.runtime("cudaLaunchKernel", at + 10 * kUs, 5 * kUs, i + 1);
+    builder.kernel("sgemm", at + 30 * kUs + late, 9'900 * kUs,
+                   i + 1);  // launched in time: something held it up
+    at += 10 * kMs + late;
+  }
+  const AnalysisResult result = run_analysis("findings", builder.trace);
+  ASSERT_EQ(found(result).rows.size(), 1U);
+  EXPECT_EQ(text(found(result), 0, "kind"), "slow_step");
+  EXPECT_EQ(integer(found(result), 0, "step"), 4);
+  EXPECT_NEAR(number(found(result), 0, "recoverable_ns"), 1e6, 50e3);
+}
+
+TEST(Findings, AnOperatorFarFromItsRoof) {
+  TraceBuilder builder = steady(3, 100 * kUs);
+  builder.device(0, "NVIDIA A100-SXM4-80GB", 108).total_memory_bytes = 85e9;
+  for (int i = 0; i < 3; ++i) {
+    const std::int64_t at = i * 10 * kMs + 300 * kUs;
+    OpDetail& op = builder.op("aten::_softmax", at, 20 * kUs);
+    op.dims = builder.trace.names.intern("[[1000, 1000], [], []]");
+    op.types = builder.trace.names.intern("[\"float\", \"Scalar\", \"Scalar\"]");
+    builder.runtime("cudaLaunchKernel", at + 10 * kUs, 5 * kUs, 100 + i);
+    builder.kernel("softmax_warp_forward", at + 30 * kUs, 9 * kMs, 100 + i);
+  }
+  const AnalysisResult result = run_analysis("findings", builder.trace);
+  const std::size_t row = row_with(found(result), "kind", "kernel_below_roof");
+  // 8 MB at 2 TB/s are 4 us of the 9 ms.
+  EXPECT_NEAR(number(found(result), row, "recoverable_ns"), 9e6, 0.01e6);
+  EXPECT_THAT(text(found(result), row, "evidence"), HasSubstr("aten::_softmax takes 27.0 ms"));
+}
+
+TEST(Findings, WithoutADeviceTheHostIsAllThereIs) {
+  TraceBuilder builder;
+  for (int i = 0; i < 3; ++i) {
+    builder.step(i, i * 10 * kMs, 10 * kMs);
+    builder.annotation("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", i * 10 * kMs, 6 * kMs);
+    builder.op("aten::mm", i * 10 * kMs + 6 * kMs, 2 * kMs);
+    builder.annotation("gloo:all_reduce", i * 10 * kMs + 7 * kMs, 3 * kMs, -1, "2");
+  }
+  const AnalysisResult result = run_analysis("summary", builder.trace);
+  ASSERT_EQ(found(result).rows.size(), 2U);
+  EXPECT_EQ(text(found(result), 0, "kind"), "data_loading");
+  EXPECT_DOUBLE_EQ(number(found(result), 0, "recoverable_ns"), 6e6);
+  EXPECT_EQ(text(found(result), 1, "kind"), "exposed_communication");
+  EXPECT_DOUBLE_EQ(number(found(result), 1, "recoverable_ns"), 2e6);
+}
+
+TEST(Findings, OfDifferentRanksWhatAllLoseIsSaidOnce) {
+  const auto rank_with = [](std::int64_t loading_ns) {
+    TraceBuilder builder;
+    for (int i = 0; i < 3; ++i) {
+      const std::int64_t at = i * 10 * kMs;
+      builder.step(i, at, 10 * kMs);
+      builder.annotation("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", at, loading_ns);
+      builder.op("aten::mm", at + loading_ns, 20 * kUs);
+      builder.runtime("cudaLaunchKernel", at + loading_ns + 10 * kUs, 5 * kUs, i + 1);
+      builder.kernel("sgemm", at + loading_ns + 30 * kUs, 4 * kMs, i + 1);
+      builder.kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL", at + loading_ns + 4'100 * kUs,
+                     5'900 * kUs - loading_ns);
+    }
+    return run_analysis("findings", builder.trace);
+  };
+  std::vector<RankResult> ranks;
+  for (const std::int64_t loading : {1 * kMs, 1 * kMs, 4 * kMs}) {
+    RankResult& rank = ranks.emplace_back();
+    rank.rank = std::ssize(ranks) - 1;
+    rank.result = rank_with(loading);
+  }
+  const AnalysisResult result = find_analysis("findings")->combine(ranks, {});
+  EXPECT_EQ(text(found(result), 0, "kind"), "straggler");
+  EXPECT_EQ(integer(found(result), 0, "rank"), 2);
+  EXPECT_DOUBLE_EQ(number(found(result), 0, "recoverable_ns"), 3e6);
+  EXPECT_THAT(text(found(result), 0, "evidence"), HasSubstr("there, data_loading"));
+  const std::size_t row = row_with(found(result), "kind", "data_loading");
+  EXPECT_DOUBLE_EQ(number(found(result), row, "recoverable_ns"), 1e6);
+}
+
+TEST(Findings, TheTableKeepsThem) {
+  Finding finding;
+  finding.kind = FindingKind::kImbalance;
+  finding.recoverable_ns = 12.5;
+  finding.share = 0.25;
+  finding.op = "aten::mm";
+  finding.evidence = "numbers";
+  finding.fix = "do";
+  const std::vector<Finding> back = findings_of(finding_table(std::vector<Finding>{finding}));
+  ASSERT_EQ(back.size(), 1U);
+  EXPECT_EQ(back[0].kind, FindingKind::kImbalance);
+  EXPECT_EQ(back[0].recoverable_ns, 12.5);
+  EXPECT_EQ(back[0].rank, -1);
+  EXPECT_EQ(back[0].op, "aten::mm");
+  EXPECT_THROW(finding_kind("something"), Error);
+}
+
+}  // namespace
+}  // namespace headroom::trace
