@@ -5,6 +5,7 @@
 #include <map>
 #include <vector>
 
+#include "headroom/base/text.h"
 #include "headroom/base/units.h"
 #include "headroom/stats/quantile.h"
 #include "headroom/trace/columns/tensor_arguments.h"
@@ -78,7 +79,7 @@ void find_slow_steps(FindingSearch& search) {
 void find_kernels_below_roof(FindingSearch& search) {
   // Operators that move memory reach most of the bandwidth when they are large; products reach a fraction of
   // the peak that hangs on their shapes, which a roof does not know.
-  constexpr double kFarMemory = 0.6, kFarProduct = 0.2;
+  constexpr double kFarMemory = 0.6, kFarProduct = 0.15;
   constexpr double kLargeNs = 20'000;
   constexpr std::size_t kMostShapes = 80, kMostOps = 3;
   const DevicePeaks* peaks = peaks_of_busiest(search);
@@ -92,7 +93,8 @@ void find_kernels_below_roof(FindingSearch& search) {
     if (row.roof_ns <= 0 || row.calls == 0 || row.device_ns / static_cast<double>(row.calls) < kLargeNs)
       continue;
     const double reached = row.roof_ns / row.device_ns;
-    if (reached >= (row.is_product ? kFarProduct : kFarMemory)) continue;
+    const bool is_product = row.is_product || contains(search.trace().names[row.op], "attention");
+    if (reached >= (is_product ? kFarProduct : kFarMemory)) continue;
     above_by_op[row.op] += row.device_ns - row.roof_ns;
     longest.try_emplace(row.op, &row);
   }

@@ -141,11 +141,11 @@ Suspicion suspicion_of(const FindingSearch& search, const WaitSite& site, WhatIf
   suspicion.what_if = std::move(what_if);
   suspicion.time = merged(site.idle);
   suspicion.evidence = fmt::format(
-      "{} waits for the device {} times a step; after that the device has nothing to do for {} a step, until "
-      "the host "
-      "has launched again",
-      site_name(search, site.event), format_number(per_step),
-      format_time_ns(static_cast<double>(site.idle_ns) / search.step_count()));
+      "{} waits for the device {} times{}; after that the device has nothing to do for {}, until the host "
+      "has launched "
+      "again",
+      site_name(search, site.event), format_number(per_step), search.steps().empty() ? "" : " a step",
+      search.per_step(static_cast<double>(site.idle_ns)));
   suspicion.fix =
       "keep the value on the device (no .item(), .cpu(), print, if on a tensor in the loop), read it every "
       "so many steps, "
@@ -175,11 +175,10 @@ void find_device_allocation(FindingSearch& search) {
   suspicion.event = *std::ranges::max_element(allocations.calls, {},
                                               [&](std::uint32_t call) { return events.duration_ns[call]; });
   suspicion.time = allocations.times;
-  suspicion.evidence = fmt::format(
-      "{} calls that allocate or free memory, {} a step of the host's time, {} of them with a wait for the "
-      "device",
-      allocations.calls.size(),
-      format_time_ns(static_cast<double>(length(allocations.times)) / search.step_count()), followed);
+  suspicion.evidence =
+      fmt::format("{} calls that allocate or free memory take {} of the host's time",
+                  allocations.calls.size(), search.per_step(static_cast<double>(length(allocations.times))));
+  if (followed > 0) suspicion.evidence += fmt::format(", {} of them wait for the device", followed);
   suspicion.fix =
       "keep shapes the same or allocate the largest first, PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, "
       "no "
