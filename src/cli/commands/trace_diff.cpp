@@ -79,14 +79,15 @@ Side read_side(const std::string& operand, const TraceDiffOptions& options,
   Side side;
   std::mutex mutex;
   TraceProgress terminal;
-  const auto errors =
-      trace::read_files(files.paths, trace::kProfileNeeds, files_options(options.reading, terminal),
-                        [&](std::size_t, const trace::Trace& trace) {
-                          const trace::TraceProfile profile = trace::profile_of(trace, options.profile);
-                          const std::lock_guard lock(mutex);
-                          trace::add(side.profile, profile);
-                          facts.push_back(trace::facts_of(trace));
-                        });
+  const auto errors = trace::read_files(
+      files.paths, [](const auto&, auto) { return trace::kProfileNeeds; },
+      files_options(options.reading, terminal),
+      [&](std::size_t, const trace::Trace& trace) {
+        const trace::TraceProfile profile = trace::profile_of(trace, options.profile);
+        const std::lock_guard lock(mutex);
+        trace::add(side.profile, profile);
+        facts.push_back(trace::facts_of(trace));
+      });
   for (const std::string& error : errors) {
     if (error.empty() || interrupt_flag()) continue;
     say_sentence(error);

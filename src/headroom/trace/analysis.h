@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -84,7 +85,13 @@ struct Analysis {
   /// What it needs beside `needs` with these options ("--by shape" needs more than the default); null:
   /// nothing.
   Needs (*needs_with)(const AnalysisOptions&) = nullptr;
+  /// What it does with of a file whose text is larger than kLargeTrace, in place of `needs`: memory follows
+  /// what is read, and who asks for nothing in particular shall not need gigabytes.
+  std::optional<Needs> needs_of_large = {};
 };
+
+/// Bytes of unpacked text.
+inline constexpr std::uint64_t kLargeTrace = std::uint64_t{512} << 20;
 
 /// What a trace must be read with for the analysis to give what these options ask for.
 Needs needs_of(const Analysis& analysis, const AnalysisOptions& options);

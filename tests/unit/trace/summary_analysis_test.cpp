@@ -86,5 +86,21 @@ TEST(SummaryAnalysis, SaysWhereIdleTimeHasNoLaunchToExplainIt) {
   EXPECT_THAT(run_analysis("summary", builder.trace).notes, Contains(HasSubstr("nothing to do for 66.")));
 }
 
+TEST(SummaryAnalysis, OfALargeTraceTheHostIsNotReadAndThatIsSaid) {
+  EXPECT_EQ(find_analysis("summary")->needs_of_large, Needs::kGpuWork);
+  TraceBuilder builder;
+  builder.kernel("a", 0, 100);
+  builder.trace.json_bytes = kLargeTrace + 1;
+  const AnalysisResult large = run_analysis("summary", builder.trace);
+  EXPECT_FALSE(has_table(large, "findings"));
+  EXPECT_THAT(large.answer.front(), HasSubstr("`headroom trace findings`"));
+  // Several ranks of which one is large have what all of them have.
+  const std::vector<RankResult> ranks{{"a", 0, large}, {"b", 1, large}};
+  EXPECT_FALSE(has_table(find_analysis("summary")->combine(ranks, {}), "findings"));
+  // A packed file that is smaller than was feared had its host read.
+  builder.runtime("cudaLaunchKernel", 0, 1, 1);
+  EXPECT_TRUE(has_table(run_analysis("summary", builder.trace), "findings"));
+}
+
 }  // namespace
 }  // namespace headroom::trace

@@ -3,6 +3,7 @@
 
 #include "headroom/trace/analysis.h"
 #include "headroom/trace/columns/attribution.h"
+#include "headroom/trace/findings/finding.h"
 #include "headroom/trace/findings/findings_result.h"
 #include "headroom/trace/tables/cells.h"
 #include "headroom/trace/tables/duration_stats.h"
@@ -102,6 +103,14 @@ std::vector<Headline> headlines(const Breakdown& sum, std::int64_t matmul_ns) {
   return found;
 }
 
+/// Of a large trace the host was not read, or of another that says nothing of it.
+bool has_host(const Trace& trace) {
+  constexpr CategoryMask kHost =
+      mask_of(Category::kRuntime) | mask_of(Category::kDriver) | mask_of(Category::kCpuOp);
+  return std::ranges::any_of(trace.events.category,
+                             [](Category category) { return (mask_of(category) & kHost) != 0; });
+}
+
 AnalysisResult analyze(const Trace& trace, const AnalysisOptions& options) {
   AnalysisResult result;
   if (std::string missing = what_is_missing(trace); !missing.empty())
@@ -129,12 +138,24 @@ AnalysisResult analyze(const Trace& trace, const AnalysisOptions& options) {
   result.headlines = headlines(total(devices), matmul_ns);
   result.notes.emplace_back(
       "matmul+conv is by kernel name here; `headroom trace utilization` asks the launching op");
+  if (trace.json_bytes > kLargeTrace && !has_host(trace)) {
+    result.answer.emplace_back(
+        "what to fix first: `headroom trace findings`, which reads what the host did, too, and of a file as "
+        "large as this "
+        "needs memory for it");
+    return result;
+  }
   add_findings(trace, std::move(work), kMostFindings, result);
   return result;
 }
 
+bool has_findings(const RankResult& rank) {
+  return std::ranges::find(rank.result.tables, kFindingTable, &DataTable::key) != rank.result.tables.end();
+}
+
 AnalysisResult combine(std::span<const RankResult> ranks, const AnalysisOptions&) {
   AnalysisResult result = combine_headlines(ranks);
+  if (!std::ranges::all_of(ranks, has_findings)) return result;
   constexpr std::size_t kMostFindings = 5;
   combine_findings(ranks, kMostFindings, result);
   return result;
@@ -144,9 +165,14 @@ AnalysisResult combine(std::span<const RankResult> ranks, const AnalysisOptions&
 
 namespace analysis {
 
-extern const Analysis summary{
-    "summary", "what to fix first, utilization, where the time goes, top kernels", kFindingNeeds, analyze, {},
-    combine};
+extern const Analysis summary{"summary",
+                              "what to fix first, utilization, where the time goes, top kernels",
+                              kFindingNeeds,
+                              analyze,
+                              {},
+                              combine,
+                              nullptr,
+                              Needs::kGpuWork};
 
 }  // namespace analysis
 }  // namespace headroom::trace

@@ -25,7 +25,8 @@ std::uint64_t size_of(const fs::path& path) {
 /// Takes files from the list until none is left.
 class FileQueue {
  public:
-  FileQueue(std::span<const fs::path> files, Needs needs, const FilesOptions& how, const UseTrace& use)
+  FileQueue(std::span<const fs::path> files, const NeedsOfFile& needs, const FilesOptions& how,
+            const UseTrace& use)
       : files_(files), needs_(needs), how_(how), use_(use), errors_(files.size()) {
     for (const fs::path& file : files) sizes_.push_back(size_of(file));
     progress_.files = files.size();
@@ -51,7 +52,7 @@ class FileQueue {
   void read_one(std::size_t i, int threads) {
     try {
       ReadOptions reading;
-      reading.needs = needs_;
+      reading.needs = needs_(files_[i], sizes_[i]);
       reading.threads = threads;
       reading.is_cancelled = how_.is_cancelled;
       if (how_.progress) {
@@ -78,7 +79,7 @@ class FileQueue {
   }
 
   std::span<const fs::path> files_;
-  Needs needs_;
+  const NeedsOfFile& needs_;
   const FilesOptions& how_;
   const UseTrace& use_;
   std::vector<std::string> errors_;
@@ -91,8 +92,8 @@ class FileQueue {
 
 }  // namespace
 
-std::vector<std::string> read_files(std::span<const fs::path> files, Needs needs, const FilesOptions& how,
-                                    const UseTrace& use) {
+std::vector<std::string> read_files(std::span<const fs::path> files, const NeedsOfFile& needs,
+                                    const FilesOptions& how, const UseTrace& use) {
   const int threads =
       how.threads > 0 ? how.threads : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   const int workers =
@@ -107,11 +108,27 @@ std::vector<std::string> read_files(std::span<const fs::path> files, Needs needs
   return queue.errors();
 }
 
+namespace {
+
+/// A guess at how much text is in a file: packed traces unpack to ten to twenty times their size.
+std::uint64_t text_bytes(const fs::path& file, std::uint64_t bytes) {
+  constexpr std::uint64_t kPacked = 16;
+  const std::string end = file.extension().string();
+  return end == ".gz" || end == ".zst" || end == ".zip" ? kPacked * bytes : bytes;
+}
+
+}  // namespace
+
 std::vector<FileAnalysis> analyze_files(std::span<const fs::path> files, const Analysis& analysis,
                                         const AnalysisOptions& options, const FilesOptions& how) {
   std::vector<FileAnalysis> analyses(files.size());
+  const Needs needs = needs_of(analysis, options);
+  const NeedsOfFile needs_of_file = [&](const fs::path& file, std::uint64_t bytes) {
+    return analysis.needs_of_large && text_bytes(file, bytes) > kLargeTrace ? *analysis.needs_of_large
+                                                                            : needs;
+  };
   std::vector<std::string> errors =
-      read_files(files, needs_of(analysis, options), how, [&](std::size_t i, const Trace& trace) {
+      read_files(files, needs_of_file, how, [&](std::size_t i, const Trace& trace) {
         analyses[i].facts = facts_of(trace);
         analyses[i].result = analysis.analyze(trace, options);
       });

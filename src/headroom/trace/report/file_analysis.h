@@ -33,10 +33,13 @@ struct FilesOptions {
   std::function<bool()> is_cancelled;
 };
 
+/// What is read of a file of that size, as it is stored.
+using NeedsOfFile = std::function<Needs(const std::filesystem::path& file, std::uint64_t bytes)>;
+
 /// Reads each file and hands it on, by the thread that read it: `use(i, trace)` of files[i], which is gone
 /// afterwards. Several are worked on side by side, by one thread each; no more traces than threads are in
 /// memory at any time. Returns why each file could not be read or used, empty where it could.
-std::vector<std::string> read_files(std::span<const std::filesystem::path> files, Needs needs,
+std::vector<std::string> read_files(std::span<const std::filesystem::path> files, const NeedsOfFile& needs,
                                     const FilesOptions& how,
                                     const std::function<void(std::size_t, const Trace&)>& use);
 
