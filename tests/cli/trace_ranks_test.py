@@ -62,6 +62,13 @@ class ManyRanks(CommandLineTest):
         self.assertIn("both say that they are rank 0", result.stderr)
         self.assertEqual(sorted(self.ranks(result)), [0, 1])
 
+    def test_a_process_id_is_no_rank(self):
+        self.job("host_27702.1695835535123.pt.trace.json.gz", "host_27703.1695835535124.pt.trace.json.gz")
+        result = trace("utilization", self.folder, "--json", "-")
+        self.assert_exit(result, 0)
+        self.assertIn("2 files do not tell their rank: taken by their places", result.stderr)
+        self.assertEqual(sorted(self.ranks(result)), [0, 1])
+
     def test_a_file_named_twice_is_read_once(self):
         self.job("rank-0.json", "rank-1.json")
         result = trace("utilization", self.folder / "rank-0.json", self.folder, "--json", "-")

@@ -33,6 +33,14 @@ TEST(RankInName, TakesNoOtherNumberForARank) {
   EXPECT_EQ(rank_in_name("frank.json"), std::nullopt);
 }
 
+TEST(RankInName, TakesNoProcessIdForARank) {
+  EXPECT_EQ(rank_in_name("host_27702.1695835535.pt.trace.json.gz"), std::nullopt);
+  EXPECT_EQ(rank_in_name("job/gpu-7_311.1732480000123456789.pt.trace.json"), std::nullopt);
+  EXPECT_EQ(rank_in_name("node-1.rack-2.example.com_27702.1695835535123.pt.trace.json.gz"), std::nullopt);
+  EXPECT_EQ(rank_in_name("host_rank3.1695835535.pt.trace.json.gz"), 3);  // a worker_name of the user's
+  EXPECT_EQ(rank_in_name("trace_5.pt.trace.json"), 5);                   // none of the handler's: no time
+}
+
 TraceFacts of(const char* source, std::optional<std::int64_t> rank = {}) {
   TraceFacts facts;
   facts.source = source;

@@ -34,6 +34,18 @@ std::optional<std::int64_t> number_after_rank(std::string_view name) {
   return std::nullopt;
 }
 
+/// "{host}_{process id}.{time}.pt.trace.json": what PyTorch's tensorboard_trace_handler calls its files. A
+/// host may have dots and numbers in its name, so that no number but one after "rank" tells anything.
+bool is_of_trace_handler(std::string_view name) {
+  const std::size_t end = name.find(".pt.trace.json");
+  if (end == std::string_view::npos) return false;
+  const std::string_view before = name.substr(0, end);
+  const std::size_t dot = before.rfind('.');
+  if (dot == std::string_view::npos) return false;
+  const std::string_view time = before.substr(dot + 1);
+  return time.size() > kMostDigits && std::ranges::all_of(time, is_digit);
+}
+
 /// A trace that did not get the rank that it says, or says none.
 struct Placed {
   const TraceFacts* trace;
@@ -83,6 +95,7 @@ std::optional<std::int64_t> rank_in_name(std::string_view path) {
   std::string name = std::filesystem::path(path).filename().string();
   for (char& c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   if (const auto rank = number_after_rank(name)) return rank;
+  if (is_of_trace_handler(name)) return std::nullopt;
   const std::string_view stem = std::string_view(name).substr(0, name.find('.'));
   std::size_t digits = 0;
   while (digits < stem.size() && is_digit(stem[stem.size() - 1 - digits])) ++digits;

@@ -13,7 +13,8 @@
 namespace headroom::trace {
 
 /// The rank that a file's name tells: a number after "rank" ("rank-3", "rank_3", "rank3", "rank[3]"), or one
-/// that begins or ends the name ("3.json", "trace_3.json.gz"). Nothing for numbers as long as times are.
+/// that begins or ends the name ("3.json", "trace_3.json.gz"). Nothing for numbers as long as times are, nor
+/// for the process id in the names of PyTorch's trace handler ("host_27702.1695835535.pt.trace.json.gz").
 std::optional<std::int64_t> rank_in_name(std::string_view path);
 
 struct RankNumbers {
