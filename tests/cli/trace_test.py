@@ -12,7 +12,7 @@ import time
 import unittest
 
 from command_line import HEADROOM, CommandLineTest, headroom
-from trace_files import document, kernel, step_events, trace, write_trace
+from trace_files import document, kernel, step_events, tables_of, trace, write_trace
 
 
 class OneTrace(CommandLineTest):
@@ -168,6 +168,20 @@ class OneTrace(CommandLineTest):
         for words in (f"{file}: 1 problem, 1 event left out", f"at byte {offset}:", "headroom trace validate"):
             self.assertIn(words, result.stderr)
         self.assertIn("33.3 %", result.stdout)
+
+    def test_kernels_that_the_user_calls_communication(self):
+        file = write_trace(self.folder / "trace.json")
+        before = tables_of(trace("utilization", file, "--json", "-"))["devices"][0]
+        self.assertEqual(before["exposed_communication_ns"], 0)
+        for given in (["add"], ["nothing,ad?"], ["nothing", "--communication", "add*"]):
+            result = trace("utilization", "--communication", *given, file, "--json", "-")
+            self.assert_exit(result, 0)
+            self.assertEqual(tables_of(result)["devices"][0]["exposed_communication_ns"], 10000)
+        self.assertIn("--communication 'nothing': no kernel has such a name",
+                      trace("overlap", "--communication", "nothing", file).stdout)
+        rows = {row["type"]: row for row in tables_of(trace("kernels", "--communication", "add", file, "--json", "-"))["types"]}
+        self.assertEqual(rows["communication"]["sum_ns"], 10000)
+        self.assert_refused(trace("utilization", "--communication", "", file), "--communication")
 
     def test_a_cut_off_file_is_used_and_said(self):
         whole = write_trace(self.folder / "whole.json").read_text()

@@ -27,8 +27,8 @@ struct RawTraceOptions {
 };
 
 /// Those of declare() that take a value: what follows them is no operand.
-constexpr const char* kValued[] = {"--json", "--csv",     "--name",      "--store",
-                                   "--top",  "--threads", "--max-memory"};
+constexpr const char* kValued[] = {"--json", "--csv",     "--name",       "--store",
+                                   "--top",  "--threads", "--max-memory", "--communication"};
 
 const trace::Analysis& default_analysis() {
   const trace::Analysis* summary = trace::find_analysis(kDefaultAnalysis);
@@ -46,6 +46,7 @@ void declare(OptionTable& table, RawTraceOptions& raw, TraceOptions& options) {
       .type_name("N")
       .range(0, std::int64_t{1} << 40);
   declare_reading(table, options.reading);
+  declare_communication(table, options.reading);
   table.add_option("--name", options.name, "name of the program in the records (default: that of the file)");
   table.add_option("--store", options.store, "history to append to (default: HEADROOM_STORE, or the user's)");
   table.add_flag("--no-store", raw.no_store, "keep no history of this analysis");
@@ -201,6 +202,10 @@ std::optional<TraceOptions> parse_trace_options(const Arguments& arguments,
     return std::nullopt;
   }
   take_own(table, raw, options);
+  for (const std::string& pattern : options.reading.communication) {
+    if (pattern.empty()) throw Error("--communication: give the name of a kernel, or a pattern of it");
+    options.given.insert(options.given.end(), {"--communication", pattern});
+  }
   options.values.top = static_cast<std::size_t>(raw.top);
   settle_store(options.store, raw.no_store);
   take_trace_of_json(options);

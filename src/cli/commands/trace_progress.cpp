@@ -54,8 +54,20 @@ void declare_reading(OptionTable& table, TraceReading& reading) {
   declare_max_memory(table, reading.max_memory);
 }
 
+void declare_communication(OptionTable& table, TraceReading& reading) {
+  table
+      .add_option(
+          "--communication", reading.communication,
+          "kernels that are communication whatever their names say, for every analysis: their names, * "
+          "for any characters; several with commas or by giving it again")
+      .type_name("PATTERN")
+      .delimiter(',')
+      .repeated();
+}
+
 trace::FilesOptions files_options(const TraceReading& reading, TraceProgress& progress) {
   trace::FilesOptions how;
+  how.communication_patterns = reading.communication;
   how.threads = reading.threads > 0 ? reading.threads : static_cast<int>(allowed_cpus().size());
   how.progress = [&progress](const trace::FilesProgress& now) { progress.show(now); };
   how.is_cancelled = [] { return interrupt_flag().load(); };

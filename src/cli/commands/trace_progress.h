@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <string>
+#include <vector>
 
 #include "headroom/trace/report/file_analysis.h"
 
@@ -27,13 +28,16 @@ class TraceProgress {
   std::chrono::steady_clock::time_point next_;
 };
 
-/// --threads and --max-memory, as they were given.
+/// --threads, --max-memory and --communication, as they were given.
 struct TraceReading {
   int threads = 0;  ///< 0: all CPUs of this process
   std::string max_memory;
+  std::vector<std::string> communication;
 };
 
 void declare_reading(OptionTable& table, TraceReading& reading);
+/// --communication, of what tells communication from computing.
+void declare_communication(OptionTable& table, TraceReading& reading);
 
 /// How `headroom trace` reads: with its progress shown, ended by Ctrl-C.
 trace::FilesOptions files_options(const TraceReading& reading, TraceProgress& progress);

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "trace_builder.h"
 
 namespace headroom::trace {
@@ -23,6 +25,56 @@ TEST(KernelType, ByName) {
   for (const char* name : {"volta_sgemm_128x32_nt", "sage_fwd", "", "void reduce_kernel<512>"}) {
     EXPECT_EQ(kernel_type(name), KernelType::kCompute) << name;
   }
+}
+
+TEST(KernelType, CommunicationOfEveryLibrary) {
+  for (const char* name :
+       {"void deep_ep::internode::dispatch<false, 4, true, 14480, 8>(int4*, float*)",
+        "void ep::internode::dispatch<false, 4, true>(int4*)",
+        "void ep::intranode::combine<__nv_bfloat16, 8, 768>",
+        "void ep::internode_ll::combine<7168, 9, 9>(void*)",
+        "_ZN2ep9internode8dispatchILb0ELi4EEEvP4int4",
+        "_ZN2ep12internode_ll7combineILi7168EEEvPv",
+        "mscclpp_allreduce_adapter",
+        "mscclpp::allgather2",
+        "void flashinfer::trtllm_allreduce_fusion::allreduce_fusion_kernel_oneshot_lamport<0, __half>",
+        "void tensorrt_llm::kernels::oneShotAllReduceKernel<__half, 8>",
+        "void tensorrt_llm::kernels::mnnvl_throughput::moeA2ADispatchKernel<__nv_bfloat16>",
+        "void aiter::reduce_scatter_cross_device_store<__hip_bfloat16, 8>",
+        "quickreduce::allreduce_prototype_twoshot",
+        "void two_shot_all_reduce_kernel<c10::BFloat16, 8>",
+        "nvshmemi_proxy_quiet",
+        "oneccl_allreduce_ring_kernel",
+        "hcom_allGather__721_3_1",
+        "ncclSymkDevKernel_AllReduce_AGxLLMC_R_sum_bf16",
+        "rocshmem_putmem_nbi",
+        "userbuffers_fp16_sum_inplace_gpu_rw"}) {
+    EXPECT_EQ(kernel_type(name), KernelType::kCommunication) << name;
+  }
+  for (const char* name :
+       {"triton_poi_fused_all_reduce_wait_tensor_add_0", "triton_red_fused_all_gather_into_tensor_mean_3",
+        "void at::native::_scatter_gather_elementwise_kernel<128, 8>", "void step::intracellular<float>",
+        "void at::native::scatter_reduce_kernel<float>"}) {
+    EXPECT_EQ(kernel_type(name), KernelType::kCompute) << name;
+  }
+}
+
+TEST(KernelType, WhatTheUserNamesIsCommunication) {
+  TraceBuilder builder;
+  builder.kernel("void mine::send<float, 8>(float*, int)", 0, 1);
+  builder.kernel("mine::receive", 0, 1);
+  builder.kernel("gemm", 0, 1);
+  builder.set(0, 1);
+  const auto count = [&](std::vector<std::string> patterns) {
+    builder.trace.communication_patterns = std::move(patterns);
+    return std::ranges::count(kernel_types(builder.trace), KernelType::kCommunication);
+  };
+  EXPECT_EQ(count({}), 0);
+  EXPECT_EQ(count({"mine::send"}), 1);  // without its template arguments
+  EXPECT_EQ(count({"mine::*"}), 2);
+  EXPECT_EQ(count({"mine"}), 0);  // a pattern is for all of a name
+  EXPECT_EQ(count({"void mine::send<float, 8>(float*, int)", "g?mm"}), 2);
+  EXPECT_EQ(count({"Memset*"}), 0);  // sets and copies are what they are
 }
 
 TEST(KernelType, CopiesAndSetsAreMemoryWhateverTheirName) {

@@ -5,6 +5,9 @@
 #include <array>
 #include <charconv>
 
+#include "headroom/base/glob.h"
+#include "headroom/trace/columns/short_name.h"
+
 namespace headroom::trace {
 namespace {
 
@@ -17,6 +20,20 @@ bool contains_lower(std::string_view text, std::string_view part) {
   const auto are_equal = [](char a, char b) { return lower(a) == b; };
   return std::search(text.begin(), text.end(), part.begin(), part.end(), are_equal) != text.end();
 }
+
+/// Libraries of communication by what their kernels have in their names: NCCL (its symmetric kernels too),
+/// RCCL, HCCL (hcom_ are its operations), oneCCL, BKCL, MSCCL and MSCCL++, DeepEP and its relatives (plain
+/// and mangled), NVSHMEM, rocSHMEM, Intel SHMEM, userbuffers of Transformer Engine and TensorRT-LLM.
+constexpr std::array<std::string_view, 16> kLibraries{
+    "nccl",    "rccl",     "hccl",          "hcom_",         "oneccl",       "bkcl",
+    "msccl",   "deep_ep",  "ep::internode", "ep::intranode", "ep9internode", "ep9intranode",
+    "nvshmem", "rocshmem", "ishmem",        "userbuffers"};
+/// Collectives by what they do, as custom kernels of vLLM, SGLang, FlashInfer, TensorRT-LLM, AITER and
+/// symmetric memory are called.
+constexpr std::array<std::string_view, 15> kCollectives{
+    "all_reduce",         "allreduce",  "reduce_scatter", "reducescatter", "all_gather",
+    "allgather",          "all_to_all", "alltoall",       "all2all",       "cross_device_reduce",
+    "cross_device_store", "multimem",   "moea2a",         "internode_ll",  "ep12internode_ll"};
 
 template <std::size_t N>
 bool contains_any(std::string_view text, const std::array<std::string_view, N>& parts) {
@@ -37,20 +54,16 @@ KernelType kernel_type(std::string_view name) {
       name.find("__amd_rocclr_copyBuffer") != std::string_view::npos) {
     return KernelType::kMemory;
   }
-  constexpr std::array<std::string_view, 12> kCommunicationParts{"nccl",
-                                                                 "rccl",
-                                                                 "hccl",
-                                                                 "msccl",
-                                                                 "deep_ep",
-                                                                 "nvshmem",
-                                                                 "all_reduce",
-                                                                 "reduce_scatter",
-                                                                 "all_gather",
-                                                                 "all_to_all",
-                                                                 "cross_device_reduce",
-                                                                 "multimem"};
-  if (contains_any(name, kCommunicationParts)) return KernelType::kCommunication;
-  return KernelType::kCompute;
+  // Inductor names its fused loops after all that they follow, collectives among it.
+  if (name.starts_with("triton_") && name.find("_fused_") != std::string_view::npos)
+    return KernelType::kCompute;
+  const bool is_communication = contains_any(name, kLibraries) || contains_any(name, kCollectives);
+  return is_communication ? KernelType::kCommunication : KernelType::kCompute;
+}
+
+bool fits_kernel(std::string_view pattern, std::string_view name) {
+  return fits_glob(pattern, name) || fits_glob(pattern, kernel_base_name(name)) ||
+         fits_glob(pattern, short_name(name));
 }
 
 std::vector<KernelType> kernel_types(const Trace& trace) {
@@ -63,7 +76,13 @@ std::vector<KernelType> kernel_types(const Trace& trace) {
       continue;
     }
     std::uint8_t& known = by_name[trace.events.name[event]];
-    if (known == 0xff) known = static_cast<std::uint8_t>(kernel_type(trace.names[trace.events.name[event]]));
+    if (known == 0xff) {
+      const std::string_view name = trace.names[trace.events.name[event]];
+      const bool is_named =
+          std::ranges::any_of(trace.communication_patterns,
+                              [&](const std::string& pattern) { return fits_kernel(pattern, name); });
+      known = static_cast<std::uint8_t>(is_named ? KernelType::kCommunication : kernel_type(name));
+    }
     by_row[row] = static_cast<KernelType>(known);
   }
   return by_row;

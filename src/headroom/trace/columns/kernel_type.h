@@ -14,12 +14,17 @@ namespace headroom::trace {
 enum class KernelType : std::uint8_t { kCompute, kCommunication, kMemory };
 const char* to_string(KernelType type);
 
-/// By name: communication (nccl, rccl, hccl, msccl, deep_ep, nvshmem, cross_device_reduce, the all_reduce and
-/// multimem kernels of symmetric memory), memory (Memcpy, Memset, dma, __amd_rocclr_copyBuffer,
-/// MEMORY_COPY_*), the rest compute.
+/// By name: communication (the collective and expert-parallel kernels of the libraries in kernel_type.cpp),
+/// memory (Memcpy, Memset, dma, __amd_rocclr_copyBuffer, MEMORY_COPY_*), the rest compute. What Inductor
+/// fused and named after collectives that come before it is compute.
 KernelType kernel_type(std::string_view name);
 
-/// The type of each row of trace.gpu: copies and sets by category, kernels by name.
+/// Whether a pattern of the user's ('*' and '?', base/glob.h) fits the kernel: all of its name, or the name
+/// without its template arguments, or without the parameters and return type as well.
+bool fits_kernel(std::string_view pattern, std::string_view name);
+
+/// The type of each row of trace.gpu: copies and sets by category, kernels by trace.communication_patterns
+/// and by name.
 std::vector<KernelType> kernel_types(const Trace& trace);
 
 /// The name before its template arguments, without "void ", of a plain or an Itanium-mangled C++ name:

@@ -166,6 +166,8 @@ struct Trace {
   std::vector<Flow> flows;
   std::vector<DeviceProperties> devices;
 
+  /// Kernels that the user says are communication, whatever their names are otherwise (kernel_type.h).
+  std::vector<std::string> communication_patterns;
   std::int64_t base_time_ns = 0;                 ///< baseTimeNanoseconds: already added to every time
   std::optional<std::int64_t> rank, world_size;  ///< distributedInfo, else from the file's name
   std::string communication_backend;

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom/trace/report/file_analysis.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
 #include <exception>
 #include <mutex>
 #include <numeric>
+#include <set>
 #include <thread>
 
+#include "headroom/base/text.h"
+#include "headroom/trace/columns/kernel_type.h"
 #include "headroom/trace/readers/read.h"
 
 namespace headroom::trace {
@@ -20,6 +25,20 @@ std::uint64_t size_of(const fs::path& path) {
   std::error_code error;
   const auto size = fs::file_size(path, error);
   return error ? 0 : size;
+}
+
+/// What the user named and no kernel is called, for the notes.
+void note_unused_patterns(const Trace& trace, AnalysisResult& result) {
+  if (trace.communication_patterns.empty()) return;
+  std::set<NameId> names;
+  for (const GpuDetail& work : trace.gpu) names.insert(trace.events.name[work.event]);
+  for (const std::string& pattern : trace.communication_patterns) {
+    const auto fits = [&](NameId name) { return fits_kernel(pattern, trace.names[name]); };
+    if (std::ranges::none_of(names, fits)) {
+      result.notes.push_back(
+          fmt::format("--communication {}: no kernel has such a name", in_quotes(pattern)));
+    }
+  }
 }
 
 /// Takes files from the list until none is left.
@@ -58,7 +77,9 @@ class FileQueue {
       if (how_.progress) {
         reading.progress = [this, i](std::uint64_t bytes, std::uint64_t) { tell(i, bytes, false); };
       }
-      use_(i, read(files_[i], reading));
+      Trace trace = read(files_[i], reading);
+      trace.communication_patterns = how_.communication_patterns;
+      use_(i, trace);
     } catch (const std::bad_alloc&) {
       errors_[i] = files_[i].string() +
                    ": not enough memory for this trace; --max-memory allows more, fewer --threads take less";
@@ -131,6 +152,7 @@ std::vector<FileAnalysis> analyze_files(std::span<const fs::path> files, const A
       read_files(files, needs_of_file, how, [&](std::size_t i, const Trace& trace) {
         analyses[i].facts = facts_of(trace);
         analyses[i].result = analysis.analyze(trace, options);
+        note_unused_patterns(trace, analyses[i].result);
       });
   for (std::size_t i = 0; i < analyses.size(); ++i) {
     analyses[i].facts.source = files[i].string();

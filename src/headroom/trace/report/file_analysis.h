@@ -26,7 +26,8 @@ struct FilesProgress {
 };
 
 struct FilesOptions {
-  int threads = 0;  ///< 0: as many as this process may run on
+  int threads = 0;                                  ///< 0: as many as this process may run on
+  std::vector<std::string> communication_patterns;  ///< Trace::communication_patterns of each
   /// Called now and then, by one thread at a time.
   std::function<void(const FilesProgress&)> progress;
   /// Asked now and then; true ends it soon, with the files that are left as errors.
