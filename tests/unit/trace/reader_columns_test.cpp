@@ -3,7 +3,11 @@
 
 #include <string>
 
+#include "headroom/trace/analysis.h"
+#include "headroom/trace/columns/attribution.h"
+#include "headroom/trace/columns/kernel_type.h"
 #include "headroom/trace/readers/read.h"
+#include "headroom/trace/work/transfers.h"
 
 namespace headroom::trace {
 namespace {
@@ -199,6 +203,77 @@ TEST(ReaderColumns, ViewersOfJaxSayByThreadWhatAnEventIs) {
   EXPECT_EQ(work.events.size(), 2U);
   EXPECT_EQ(work.events_skipped_by_need, 3U);
   EXPECT_EQ(work.gpu[1].event, 1U);
+}
+
+TEST(ReaderColumns, IntelsLaunchesAndQueues) {
+  const Trace trace = read_events(
+      R"json({"ph": "X", "cat": "xpu_runtime", "name": "urEnqueueKernelLaunch", "pid": 9, "tid": 9, "ts": 1, "dur": 1,
+     "args": {"correlation": 5}},
+    {"ph": "X", "cat": "xpu_driver", "name": "zeCommandListAppendLaunchKernel", "pid": 9, "tid": 9, "ts": 1.2,
+     "dur": 0.5, "args": {"correlation": 6}},
+    {"ph": "X", "cat": "kernel", "name": "gemm_kernel", "pid": 0, "tid": 3, "ts": 4, "dur": 2,
+     "args": {"device": 0, "sycl queue": 3, "correlation": 5}},
+    {"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy M2D (Memory -> Device)", "pid": 0, "tid": 3, "ts": 8, "dur": 2,
+     "args": {"device": 0, "sycl queue": 3, "correlation": 6, "bytes": 64}})json");
+  EXPECT_EQ(trace.events.category, (std::vector<Category>{Category::kRuntime, Category::kDriver,
+                                                          Category::kKernel, Category::kGpuMemcpy}));
+  EXPECT_EQ(launches(trace), (std::vector<std::uint32_t>{0, 1}));
+  EXPECT_EQ(trace.gpu[0].stream, 3);
+  EXPECT_EQ(transfer_kind(trace.names[trace.events.name[3]]), TransferKind::kHtoD);
+  EXPECT_EQ(trace.problems.count, 0U);
+}
+
+TEST(ReaderColumns, AscendsHardwareIsADevice) {
+  // As torch_npu writes trace_view.json: no categories for the device, times as text, the device in the last
+  // five bits of the process.
+  const Trace trace = read_events(
+      R"json({"ph": "M", "pid": 4833, "tid": 0, "name": "process_name", "args": {"name": "Ascend Hardware"}},
+    {"ph": "M", "pid": 4833, "tid": 42, "name": "thread_name", "args": {"name": "Stream 42"}},
+    {"ph": "M", "pid": 4897, "tid": 0, "name": "process_name", "args": {"name": "Communication"}},
+    {"ph": "M", "pid": 4897, "tid": 0, "name": "thread_name", "args": {"name": "Group 0 Communication"}},
+    {"ph": "M", "pid": 4897, "tid": 1, "name": "thread_name", "args": {"name": "Plane 0"}},
+    {"ph": "M", "pid": 4800, "tid": 0, "name": "process_name", "args": {"name": "CANN"}},
+    {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 4, "tid": 4, "ts": "1700000000000001.250", "dur": 9, "args": {}},
+    {"ph": "X", "name": "Node@launch", "pid": 4800, "tid": 4, "ts": "1700000000000002.250", "dur": 1,
+     "args": {"Mode": "launch", "connection_id": 77}},
+    {"ph": "X", "name": "MatMulV2", "pid": 4833, "tid": 42, "ts": "1700000000000010.500", "dur": 4,
+     "args": {"Task Type": "AI_CORE", "connection_id": 77}},
+    {"ph": "X", "name": "EVENT_WAIT", "pid": 4833, "tid": 42, "ts": "1700000000000015.0", "dur": 1, "args": {}},
+    {"ph": "X", "name": "hcom_allReduce__721_0_1", "pid": 4897, "tid": 0, "ts": "1700000000000020.0", "dur": 5, "args": {}},
+    {"ph": "X", "name": "Reduce_Inline", "pid": 4897, "tid": 1, "ts": "1700000000000020.0", "dur": 2, "args": {}})json");
+  EXPECT_EQ(trace.problems.count, 0U);
+  EXPECT_EQ(trace.events.category,
+            (std::vector<Category>{Category::kCpuOp, Category::kRuntime, Category::kKernel,
+                                   Category::kGpuAnnotation, Category::kKernel, Category::kGpuAnnotation}));
+  EXPECT_EQ(trace.events.start_ns[2], 1700000000000010500);
+  ASSERT_EQ(trace.gpu.size(), 2U);
+  EXPECT_EQ(trace.gpu[0].device, 1);
+  EXPECT_EQ(trace.gpu[0].stream, 42);
+  EXPECT_EQ(trace.gpu[1].device, 1);
+  EXPECT_NE(trace.gpu[1].stream, 0);
+  EXPECT_EQ(launches(trace), (std::vector<std::uint32_t>{1, kNone}));
+  EXPECT_EQ(kernel_types(trace), (std::vector<KernelType>{KernelType::kCompute, KernelType::kCommunication}));
+}
+
+TEST(ReaderColumns, AnEventThatSaysNothingIsNoProblem) {
+  const Trace trace = read_events(
+      R"json({"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 2, "dur": 1}, {}, { })json");
+  EXPECT_EQ(trace.events.size(), 1U);
+  EXPECT_EQ(trace.events_seen, 3U);
+  EXPECT_EQ(trace.events_without_columns, 2U);
+  EXPECT_EQ(trace.problems.count, 0U);
+}
+
+TEST(ReaderColumns, GlooOnTheCpuIsReadWithoutComplaint) {
+  const Trace trace = read_events(
+      R"json({"ph": "X", "cat": "user_annotation", "name": "gloo:all_reduce", "pid": 9, "tid": 11, "ts": 5, "dur": 20, "args": {}},
+    {"ph": "X", "cat": "cpu_op", "name": "record_param_comms", "pid": 9, "tid": 9, "ts": 4, "dur": 1,
+     "args": {"Collective name": "allreduce", "Process Group Name": "0", "Group size": 2, "dtype": "Float",
+              "In msg nelems": 8, "Out msg nelems": 8}})json");
+  EXPECT_EQ(trace.events.size(), 2U);
+  EXPECT_EQ(trace.collectives.size(), 1U);
+  EXPECT_EQ(trace.problems.count, 0U);
+  for (const Analysis* analysis : analyses()) EXPECT_NO_THROW(analysis->analyze(trace, {})) << analysis->name;
 }
 
 TEST(ReaderColumns, NeedsLeaveOutWhatNobodyAsksFor) {

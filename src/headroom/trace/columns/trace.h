@@ -10,15 +10,15 @@
 
 namespace headroom::trace {
 
-/// What an event is, by its "cat" in old and new Kineto, ROCm, MTIA and JAX files.
+/// What an event is, by its "cat" in old and new Kineto, ROCm, MTIA, XPU and JAX files.
 enum class Category : std::uint8_t {
   kKernel,          ///< kernel, Kernel, mtia_ccp_events
   kGpuMemcpy,       ///< gpu_memcpy, Memcpy
   kGpuMemset,       ///< gpu_memset, Memset
   kGpuAnnotation,   ///< gpu_user_annotation: no work of the device
   kGpuSync,         ///< cuda_sync, hip_sync: no work of the device
-  kRuntime,         ///< cuda_runtime, Runtime, hip_runtime, mtia_runtime, privateuse1_runtime
-  kDriver,          ///< cuda_driver, privateuse1_driver
+  kRuntime,         ///< cuda_runtime, Runtime, hip_runtime, mtia_runtime, xpu_runtime, privateuse1_runtime
+  kDriver,          ///< cuda_driver, xpu_driver, privateuse1_driver
   kCpuOp,           ///< cpu_op, Operator
   kUserAnnotation,  ///< user_annotation: record_function, ProfilerStep#N, DataLoader
   kPython,          ///< python_function

@@ -33,6 +33,8 @@ constexpr std::array kSpellings{
     Spelling{"Memset", Category::kGpuMemset},
     Spelling{"mtia_ccp_events", Category::kKernel},
     Spelling{"mtia_runtime", Category::kRuntime},
+    Spelling{"xpu_runtime", Category::kRuntime},
+    Spelling{"xpu_driver", Category::kDriver},
     Spelling{"privateuse1_runtime", Category::kRuntime},
     Spelling{"privateuse1_driver", Category::kDriver},
 };

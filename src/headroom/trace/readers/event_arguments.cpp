@@ -12,14 +12,16 @@ struct Key {
   Argument argument;
 };
 
-// Spellings of old and new Kineto, ROCm, and JAX (correlation_id).
+// Spellings of old and new Kineto, ROCm, XPU (sycl queue), JAX (correlation_id) and Ascend (connection_id).
 constexpr std::array kKeys{
     Key{"External id", Argument::kExternalId},
     Key{"external id", Argument::kExternalId},
     Key{"correlation", Argument::kCorrelation},
     Key{"correlation_id", Argument::kCorrelation},
+    Key{"connection_id", Argument::kCorrelation},
     Key{"device", Argument::kDevice},
     Key{"stream", Argument::kStream},
+    Key{"sycl queue", Argument::kStream},
     Key{"bytes", Argument::kBytes},
     Key{"Bytes", Argument::kBytes},
     Key{"memory bandwidth (GB/s)", Argument::kBandwidth},

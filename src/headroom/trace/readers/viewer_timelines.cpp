@@ -24,10 +24,36 @@ std::optional<std::int64_t> number_after(std::string_view text, std::string_view
 struct Timeline {
   std::optional<std::int32_t> device;  ///< nothing: the host
   bool is_work = false;                ///< operations, not their names, modules or steps drawn above them
+  bool is_ascend = false;
   std::int64_t stream = -1;
 };
 
+/// Of torch_npu's profiler: the streams of "Ascend Hardware", and each group of "Communication" ("HCCL"
+/// once), whose planes draw the parts of the same operations again. The last five bits of the process are the
+/// device (torch_npu's TraceEventManager::get_pid_format).
+std::optional<Timeline> ascend_timeline_of(const Thread& thread) {
+  const bool is_hardware = thread.process_name == "Ascend Hardware";
+  if (!is_hardware && thread.process_name != "Communication" && thread.process_name != "HCCL")
+    return std::nullopt;
+  constexpr std::int64_t kDevices = 32, kGroupStreams = 1'000'000;
+  const auto process = number_after(thread.pid, "");
+  Timeline timeline{.device = static_cast<std::int32_t>(process.value_or(0) % kDevices), .is_ascend = true};
+  if (const auto stream = number_after(thread.thread_name, is_hardware ? "Stream " : "Group ")) {
+    timeline.is_work = true;
+    // Groups have numbers of their own, apart from those of the streams.
+    timeline.stream = is_hardware ? *stream : kGroupStreams + *stream;
+  }
+  return timeline;
+}
+
+/// What a stream of Ascend does while it waits for another, or marks that it came so far.
+bool is_event_of_ascend(std::string_view name) {
+  return contains(name, "EVENT_WAIT") || contains(name, "EVENT_RECORD") || contains(name, "NOTIFY_WAIT") ||
+         contains(name, "NOTIFY_RECORD") || contains(name, "Notify_Wait") || contains(name, "Notify_Record");
+}
+
 Timeline timeline_of(const Thread& thread) {
+  if (const auto ascend = ascend_timeline_of(thread)) return *ascend;
   Timeline timeline;
   for (const char* prefix : {"/device:GPU:", "/device:TPU:"}) {
     if (const auto device = number_after(thread.process_name, prefix)) {
@@ -45,7 +71,8 @@ Timeline timeline_of(const Thread& thread) {
 }
 
 Category category_of_work(std::string_view name) {
-  if (contains(name, "Memcpy") || contains(name, "memcpy")) return Category::kGpuMemcpy;
+  if (contains(name, "Memcpy") || contains(name, "memcpy") || contains(name, "MEMCPY"))
+    return Category::kGpuMemcpy;
   if (contains(name, "Memset") || contains(name, "memset")) return Category::kGpuMemset;
   return Category::kKernel;
 }
@@ -62,7 +89,7 @@ void categorize_by_timeline(Trace& trace, const std::vector<std::uint32_t>& rows
   Events& events = trace.events;
   for (const std::uint32_t row : rows) {
     const Timeline& timeline = timelines[events.thread[row]];
-    if (timeline.is_work) {
+    if (timeline.is_work && !(timeline.is_ascend && is_event_of_ascend(trace.names[events.name[row]]))) {
       events.category[row] = category_of_work(trace.names[events.name[row]]);
       events.detail[row] = static_cast<std::uint32_t>(trace.gpu.size());
       trace.gpu.push_back({.event = row, .device = *timeline.device, .stream = timeline.stream});

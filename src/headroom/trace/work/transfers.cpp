@@ -30,23 +30,17 @@ struct KindName {
   TransferKind kind;
 };
 // In this order: "Memcpy PtoP (Device -> Device)" is between devices.
-constexpr std::array<KindName, 17> kKindNames{{{"memset", TransferKind::kMemset},
-                                               {"fillbuffer", TransferKind::kMemset},
-                                               {"ptop", TransferKind::kPtoP},
-                                               {"p2p", TransferKind::kPtoP},
-                                               {"peertopeer", TransferKind::kPtoP},
-                                               {"htod", TransferKind::kHtoD},
-                                               {"h2d", TransferKind::kHtoD},
-                                               {"hosttodevice", TransferKind::kHtoD},
-                                               {"dtoh", TransferKind::kDtoH},
-                                               {"d2h", TransferKind::kDtoH},
-                                               {"devicetohost", TransferKind::kDtoH},
-                                               {"dtod", TransferKind::kDtoD},
-                                               {"d2d", TransferKind::kDtoD},
-                                               {"devicetodevice", TransferKind::kDtoD},
-                                               {"copybuffer", TransferKind::kDtoD},
-                                               {"htoh", TransferKind::kHtoH},
-                                               {"hosttohost", TransferKind::kHtoH}}};
+constexpr std::array<KindName, 20> kKindNames{
+    {{"memset", TransferKind::kMemset},     {"fillbuffer", TransferKind::kMemset},
+     {"ptop", TransferKind::kPtoP},         {"p2p", TransferKind::kPtoP},
+     {"peertopeer", TransferKind::kPtoP},   {"htod", TransferKind::kHtoD},
+     {"h2d", TransferKind::kHtoD},          {"m2d", TransferKind::kHtoD},  // XPU: M is the host's memory
+     {"hosttodevice", TransferKind::kHtoD}, {"dtoh", TransferKind::kDtoH},
+     {"d2h", TransferKind::kDtoH},          {"d2m", TransferKind::kDtoH},
+     {"devicetohost", TransferKind::kDtoH}, {"dtod", TransferKind::kDtoD},
+     {"d2d", TransferKind::kDtoD},          {"devicetodevice", TransferKind::kDtoD},
+     {"copybuffer", TransferKind::kDtoD},   {"htoh", TransferKind::kHtoH},
+     {"m2m", TransferKind::kHtoH},          {"hosttohost", TransferKind::kHtoH}}};
 
 struct BandwidthChange {
   std::int64_t at_ns;
