@@ -75,13 +75,99 @@ TEST(KernelsAnalysis, ByTypeShapeAndOp) {
 TEST(KernelsAnalysis, ReadsNoMoreThanItIsAskedFor) {
   const Analysis& kernels = *find_analysis("kernels");
   AnalysisOptions options;
-  EXPECT_EQ(needs_of(kernels, options), Needs::kGpuWork);
+  constexpr Needs kCategories = Needs::kLaunches | Needs::kOps;
+  EXPECT_EQ(needs_of(kernels, options), kCategories);
   options.set("by", "shape");
-  EXPECT_EQ(needs_of(kernels, options), Needs::kGpuArguments);
+  EXPECT_EQ(needs_of(kernels, options), kCategories | Needs::kGpuArguments);
   options.set("by", "op");
-  EXPECT_EQ(needs_of(kernels, options), Needs::kLaunches | Needs::kOps);
+  EXPECT_EQ(needs_of(kernels, options), kCategories);
   options.set("by", "colour");
   EXPECT_THROW(needs_of(kernels, options), Error);
+}
+
+TEST(KernelsAnalysis, ByCategory) {
+  const AnalysisResult result = run_analysis("kernels", two_kernels_and_a_collective().trace);
+  EXPECT_EQ(text(table_of(result, "kernels"), 0, "category"), "GEMM");
+  const DataTable& categories = table_of(result, "categories");
+  ASSERT_EQ(categories.rows.size(), 3U);
+  EXPECT_EQ(text(categories, 0, "category"), "GEMM");
+  EXPECT_EQ(integer(categories, 0, "count"), 2);
+  EXPECT_EQ(integer(categories, 0, "total_ns"), 40);
+  EXPECT_DOUBLE_EQ(number(categories, 0, "share"), 40.0 / 65);
+  EXPECT_EQ(text(categories, 1, "category"), "communication");
+  EXPECT_EQ(text(categories, 2, "category"), "memory");
+}
+
+/// Kernels of 10 ns, 2 ns apart, of which each letter is one: 'G' a product, ' ' a copy.
+TraceBuilder kernels_in_a_row(const std::string& letters, std::int64_t stream = 7) {
+  TraceBuilder builder;
+  for (std::size_t i = 0; i < letters.size(); ++i) {
+    const auto at = static_cast<std::int64_t>(12 * i);
+    if (letters[i] == ' ') {
+      builder.copy(at, 10, kNoCorrelation, 0, stream);
+    } else {
+      builder.kernel(letters[i] == 'G' ? "sgemm" : std::string("add_") + letters[i], at, 10, kNoCorrelation,
+                     0, stream);
+    }
+  }
+  return builder;
+}
+
+std::vector<std::string> sequences_of(const TraceBuilder& builder) {
+  const AnalysisResult result = run_analysis("kernels", builder.trace, {}, 0);
+  const DataTable& table = table_of(result, "sequences");
+  std::vector<std::string> found;
+  for (std::size_t row = 0; row < table.rows.size(); ++row) {
+    std::string names = text(table, row, "kernels");
+    for (std::size_t at = 0; (at = names.find("add_")) != std::string::npos;) names.erase(at, 4);
+    found.push_back(std::to_string(integer(table, row, "count")) + " x " + names);
+  }
+  return found;
+}
+
+TEST(KernelsAnalysis, SequencesThatAFusionWouldTake) {
+  using ::testing::ElementsAre;
+  using ::testing::IsEmpty;
+  EXPECT_THAT(sequences_of(kernels_in_a_row("abcGabcGabc")), ElementsAre("3 x a + b + c"));
+  // Each kernel is in one of them; what is left of the others is counted.
+  EXPECT_THAT(sequences_of(kernels_in_a_row("abcGabcGabGab")), ElementsAre("4 x a + b"));
+  EXPECT_THAT(sequences_of(kernels_in_a_row("abcdeGabcdeGdeGde")),
+              ElementsAre("2 x a + b + c + d + e", "2 x d + e"));
+  // None across a product, a copy or the end of a stream; none that occurs once; none with itself.
+  EXPECT_THAT(sequences_of(kernels_in_a_row("aGbGaGb")), IsEmpty());
+  EXPECT_THAT(sequences_of(kernels_in_a_row("a b a b")), IsEmpty());
+  EXPECT_THAT(sequences_of(kernels_in_a_row("abcd")), IsEmpty());
+  EXPECT_THAT(sequences_of(kernels_in_a_row("aaa")), IsEmpty());
+  EXPECT_THAT(sequences_of(kernels_in_a_row("aaaa")), ElementsAre("2 x a + a"));
+  // The longest are of five.
+  EXPECT_THAT(sequences_of(kernels_in_a_row("abcdefGabcdef")), ElementsAre("2 x a + b + c + d + e"));
+}
+
+TEST(KernelsAnalysis, SequencesOfOneTextAreNumbered) {
+  TraceBuilder builder;
+  std::int64_t at = 0;
+  for (const char* type : {"float", "float", "double", "double"}) {
+    for (const char* functor : {"AddFunctor", "MulFunctor"}) {
+      const std::string of = std::string("at::native::") + functor + "<" + type + ">";
+      builder.kernel("void at::native::vectorized_elementwise_kernel<4, " + of + ">(int)", at += 10, 5);
+    }
+    builder.copy(at += 10, 5);
+  }
+  EXPECT_THAT(
+      sequences_of(builder),
+      testing::ElementsAre(
+          "2 x vectorized_elementwise_kernel<AddFunctor> + vectorized_elementwise_kernel<MulFunctor>",
+          "2 x vectorized_elementwise_kernel<AddFunctor> + vectorized_elementwise_kernel<MulFunctor> #2"));
+}
+
+TEST(KernelsAnalysis, SequencesHaveTheirTimesAndGaps) {
+  const AnalysisResult result = run_analysis("kernels", kernels_in_a_row("abcGabc").trace);
+  const DataTable& table = table_of(result, "sequences");
+  ASSERT_EQ(table.rows.size(), 1U);
+  EXPECT_EQ(integer(table, 0, "length"), 3);
+  EXPECT_EQ(integer(table, 0, "total_ns"), 60);
+  EXPECT_EQ(integer(table, 0, "gaps_ns"), 8);
+  EXPECT_DOUBLE_EQ(number(table, 0, "share"), 60.0 / 70);
 }
 
 TEST(KernelsAnalysis, LeavesOutRowsAndSaysSo) {

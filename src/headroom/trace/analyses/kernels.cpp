@@ -3,16 +3,21 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <map>
+#include <numeric>
 
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
 #include "headroom/trace/analysis.h"
 #include "headroom/trace/columns/attribution.h"
+#include "headroom/trace/columns/kernel_category.h"
+#include "headroom/trace/columns/short_name.h"
 #include "headroom/trace/tables/cells.h"
 #include "headroom/trace/tables/duration_stats.h"
 #include "headroom/trace/tables/reading_notes.h"
 #include "headroom/trace/work/device_work.h"
+#include "headroom/trace/work/kernel_sequences.h"
 
 namespace headroom::trace {
 namespace {
@@ -32,6 +37,13 @@ By by_of(const AnalysisOptions& options) {
 struct Group {
   std::vector<Cell> labels;
   DurationStats durations;
+  std::array<std::int64_t, kKernelCategories> category_ns{};
+
+  /// That of most of its time: kernels of one name may be for several things.
+  const char* category() const {
+    const auto most = std::ranges::max_element(category_ns);
+    return to_string(static_cast<KernelCategory>(most - category_ns.begin()));
+  }
 };
 
 std::string extent_text(const std::uint32_t (&extent)[3]) {
@@ -82,6 +94,9 @@ class Grouping {
     return {name, type};
   }
 
+  /// Whether the kernels of a group are of one name.
+  bool has_category() const { return by_ == By::kName || by_ == By::kShape; }
+
   std::vector<Column> columns() const {
     const Column name{"name", "name", Kind::kText}, type{"type", "type", Kind::kText};
     switch (by_) {
@@ -104,17 +119,24 @@ class Grouping {
   std::vector<std::uint32_t> ops_;
 };
 
-DataTable kernel_table(const Trace& trace, const Grouping& grouping, std::int64_t sum) {
+DataTable kernel_table(const Trace& trace, const Grouping& grouping,
+                       const std::vector<KernelCategory>& categories, std::int64_t sum) {
   std::map<Grouping::Key, std::size_t> places;
   std::vector<Group> groups;
   for (std::size_t row = 0; row < trace.gpu.size(); ++row) {
     const auto [place, is_new] = places.emplace(grouping.key(row), groups.size());
     if (is_new) groups.push_back({grouping.labels(row), {}});
-    groups[place->second].durations.add(trace.events.duration_ns[trace.gpu[row].event]);
+    Group& group = groups[place->second];
+    const std::int64_t duration = trace.events.duration_ns[trace.gpu[row].event];
+    group.durations.add(duration);
+    // A kernel of no duration counts a little, so that the category of a group of such is theirs.
+    std::int64_t& of_category = group.category_ns[static_cast<std::size_t>(categories[row])];
+    of_category = saturating_add(of_category, std::max<std::int64_t>(duration, 1));
   }
   std::ranges::stable_sort(groups, std::greater{},
                            [](const Group& group) { return group.durations.total_ns(); });
   DataTable table{"kernels", "by total time", grouping.columns(), {}};
+  if (grouping.has_category()) table.columns.push_back({"category", "category", Kind::kText});
   for (Column& column : std::vector<Column>{{"count", "count", Kind::kCount},
                                             {"total_ns", "total", Kind::kTimeNs},
                                             {"share", "share", Kind::kShare},
@@ -126,6 +148,7 @@ DataTable kernel_table(const Trace& trace, const Grouping& grouping, std::int64_
   }
   for (Group& group : groups) {
     std::vector<Cell>& row = table.rows.emplace_back(std::move(group.labels));
+    if (grouping.has_category()) row.emplace_back(group.category());
     const DurationStats& durations = group.durations;
     row.insert(row.end(),
                {durations.count(), durations.total_ns(), share_cell(durations.total_ns(), sum),
@@ -165,6 +188,55 @@ DataTable type_table(const Trace& trace, const std::vector<KernelType>& types,
   return table;
 }
 
+DataTable category_table(const Trace& trace, const std::vector<KernelCategory>& categories,
+                         std::int64_t sum) {
+  std::array<DurationStats, kKernelCategories> durations;
+  for (std::size_t row = 0; row < categories.size(); ++row)
+    durations[static_cast<std::size_t>(categories[row])].add(trace.events.duration_ns[trace.gpu[row].event]);
+  std::vector<std::size_t> order(kKernelCategories);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, std::greater{}, [&](std::size_t i) { return durations[i].total_ns(); });
+  DataTable table{"categories",
+                  "by what they compute",
+                  {{"category", "category", Kind::kText},
+                   {"count", "count", Kind::kCount},
+                   {"total_ns", "total", Kind::kTimeNs},
+                   {"share", "share", Kind::kShare},
+                   {"mean_ns", "mean", Kind::kTimeNs}},
+                  {}};
+  for (const std::size_t i : order) {
+    const DurationStats& one = durations[i];
+    if (one.count() == 0) continue;
+    table.rows.push_back({to_string(static_cast<KernelCategory>(i)), one.count(), one.total_ns(),
+                          share_cell(one.total_ns(), sum), one.mean_ns()});
+  }
+  return table;
+}
+
+DataTable sequence_table(const Trace& trace, const std::vector<KernelCategory>& categories, std::int64_t sum,
+                         std::size_t top) {
+  DataTable table{"sequences",
+                  "kernels that follow one another, which a fusion would take",
+                  {{"kernels", "kernels", Kind::kText},
+                   {"length", "length", Kind::kCount},
+                   {"count", "count", Kind::kCount},
+                   {"total_ns", "total", Kind::kTimeNs},
+                   {"share", "share", Kind::kShare},
+                   {"gaps_ns", "gaps between", Kind::kTimeNs}},
+                  {}};
+  std::map<std::string, int> seen;
+  for (const KernelSequence& sequence : kernel_sequences(trace, categories, top)) {
+    std::string names;
+    for (const NameId name : sequence.names)
+      names += (names.empty() ? "" : " + ") + telling_name(trace.names[name]);
+    // Kernels of one such name may be several, with other template arguments.
+    if (const int number = ++seen[names]; number > 1) names += fmt::format(" #{}", number);
+    table.rows.push_back({names, count_cell(sequence.names.size()), sequence.count, sequence.total_ns,
+                          share_cell(sequence.total_ns, sum), sequence.gaps_ns});
+  }
+  return table;
+}
+
 /// The busy time by what ran at once; its rows sum to the busy time exactly.
 DataTable combination_table(const Breakdown& sum) {
   constexpr std::array<const char*, 8> kNames{
@@ -196,11 +268,13 @@ AnalysisResult analyze(const Trace& trace, const AnalysisOptions& options) {
   const Breakdown busy = total(devices);
   DurationStats all;
   for (const GpuDetail& work : trace.gpu) all.add(trace.events.duration_ns[work.event]);
-  DataTable kernels = kernel_table(trace, Grouping(trace, types, by), all.total_ns());
+  const std::vector<KernelCategory> categories = kernel_categories(trace, types);
+  DataTable kernels = kernel_table(trace, Grouping(trace, types, by), categories, all.total_ns());
   if (const std::size_t left_out = keep_top(kernels, options.top); left_out > 0)
     result.notes.push_back(fmt::format("{} more rows: --top 0 shows all", left_out));
   result.tables = {std::move(kernels), type_table(trace, types, devices, busy.busy_ns),
-                   combination_table(busy)};
+                   combination_table(busy), category_table(trace, categories, all.total_ns()),
+                   sequence_table(trace, categories, all.total_ns(), options.top)};
   result.headlines = {{"gpu_events", Kind::kCount, true, static_cast<double>(all.count()), ""},
                       {"gpu_time_ns", Kind::kTimeNs, true, static_cast<double>(all.total_ns()), ""},
                       {"mean_duration_ns", Kind::kTimeNs, true, all.mean_ns(), ""}};
@@ -208,14 +282,7 @@ AnalysisResult analyze(const Trace& trace, const AnalysisOptions& options) {
 }
 
 Needs needs_with(const AnalysisOptions& options) {
-  switch (by_of(options)) {
-    case By::kShape:
-      return Needs::kGpuArguments;
-    case By::kOp:
-      return Needs::kLaunches | Needs::kOps;
-    default:
-      return Needs::kGpuWork;
-  }
+  return by_of(options) == By::kShape ? Needs::kGpuArguments : Needs::kGpuWork;
 }
 
 constexpr AnalysisOption kOptions[] = {
@@ -225,10 +292,14 @@ constexpr AnalysisOption kOptions[] = {
 
 namespace analysis {
 
-extern const Analysis kernels{"kernels",       "the work of the devices by name, type, shape or launching op",
-                              Needs::kGpuWork, analyze,
-                              kOptions,        nullptr,
-                              needs_with};
+extern const Analysis kernels{
+    "kernels",
+    "the work of the devices by name, type, shape or launching op, and what a fusion would take",
+    Needs::kLaunches | Needs::kOps,
+    analyze,
+    kOptions,
+    nullptr,
+    needs_with};
 
 }  // namespace analysis
 }  // namespace headroom::trace

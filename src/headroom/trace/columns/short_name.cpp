@@ -42,7 +42,30 @@ std::string outside_of_brackets(std::string_view text) {
   return out;
 }
 
+/// What a loop over elements or a reduction of PyTorch's does, by its template arguments: "AddFunctor",
+/// "direct_copy_kernel_cuda", "MeanOps"; empty where they do not tell.
+std::string_view functor_of(std::string_view name) {
+  constexpr std::string_view kEndings[] = {"Functor", "_kernel_cuda", "Ops"};
+  const auto is_of_name = [](char c) { return is_digit(c) || c == '_' || (c | 0x20) >= 'a'; };
+  for (std::size_t at = name.find('<'); at < name.size();) {
+    std::size_t end = at;
+    while (end < name.size() && is_of_name(name[end])) ++end;
+    const std::string_view word = name.substr(at, end - at);
+    if (std::ranges::any_of(kEndings, [&](std::string_view ending) { return word.ends_with(ending); }))
+      return word;
+    at = std::max(end, at + 1);
+  }
+  return {};
+}
+
 }  // namespace
+
+std::string telling_name(std::string_view name) {
+  std::string base = name.starts_with("_Z") ? kernel_base_name(name) : short_name(name);
+  if (const std::size_t colons = base.rfind("::"); colons != std::string::npos) base.erase(0, colons + 2);
+  const std::string_view functor = functor_of(name);
+  return functor.empty() || !is_generic_kernel(name) ? base : base + "<" + std::string(functor) + ">";
+}
 
 std::string short_name(std::string_view name) {
   if (kernel_type(name) == KernelType::kMemory || name.find_first_of("<(") == std::string_view::npos)

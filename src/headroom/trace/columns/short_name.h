@@ -11,4 +11,8 @@ namespace headroom::trace {
 /// and sets keep their names. Two kernels of one template have the same short name.
 std::string short_name(std::string_view name);
 
+/// The name alone, without namespaces and template arguments but for the functor of a generic kernel:
+/// "vectorized_elementwise_kernel<AddFunctor>".
+std::string telling_name(std::string_view name);
+
 }  // namespace headroom::trace

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/trace/work/kernel_sequences.h"
+
+#include <algorithm>
+#include <queue>
+#include <unordered_map>
+
+#include "headroom/trace/tables/duration_stats.h"
+#include "headroom/trace/work/gpu_work.h"
+
+namespace headroom::trace {
+namespace {
+
+/// What the products of libraries and the exchange with others do is no loop that another could take in.
+bool is_fusable(KernelCategory category) {
+  return category != KernelCategory::kGemm && category != KernelCategory::kConvolution &&
+         category != KernelCategory::kAttention && category != KernelCategory::kCommunication;
+}
+
+/// A kernel, or a place that no sequence reaches across (name kNoName).
+struct Place {
+  NameId name = kNoName;
+  std::int64_t start_ns = 0, end_ns = 0, duration_ns = 0;
+};
+
+/// All streams one after the other, with a place that is no kernel between them.
+std::vector<Place> places_of(const Trace& trace, const std::vector<KernelCategory>& categories) {
+  std::vector<Place> places;
+  for (const GpuWork& stream : work_by_stream(trace)) {
+    for (const std::uint32_t row : stream.rows) {
+      const std::uint32_t event = trace.gpu[row].event;
+      const bool is_kernel = trace.events.category[event] == Category::kKernel;
+      const bool is_taken = is_kernel && is_fusable(categories[row]);
+      places.push_back({is_taken ? trace.events.name[event] : kNoName, trace.events.start_ns[event],
+                        trace.events.end_ns(event), trace.events.duration_ns[event]});
+    }
+    places.emplace_back();
+  }
+  return places;
+}
+
+/// Every sequence of one length, with the places where it starts.
+struct Level {
+  std::vector<std::uint32_t> at;      ///< by place: the sequence that starts there, or kNone
+  std::vector<std::uint32_t> starts;  ///< places, sequence by sequence
+  std::vector<std::uint32_t> first;   ///< of each sequence in `starts`; one more at the end
+};
+
+/// Sequences that occur once are left out, and whatever begins with them.
+Level level_of(const std::vector<Place>& places, std::size_t length, const Level* shorter) {
+  Level level;
+  level.at.assign(places.size(), kNone);
+  std::unordered_map<std::uint64_t, std::uint32_t> numbers;
+  std::vector<std::uint32_t> counts;
+  for (std::size_t i = 0; i + length <= places.size(); ++i) {
+    const NameId last = places[i + length - 1].name;
+    const std::uint32_t front = shorter == nullptr ? places[i].name : shorter->at[i];
+    if (last == kNoName || front == kNone) continue;
+    const auto [place, is_new] =
+        numbers.try_emplace(std::uint64_t{front} << 32U | last, static_cast<std::uint32_t>(counts.size()));
+    if (is_new) counts.push_back(0);
+    level.at[i] = place->second;
+    ++counts[place->second];
+  }
+  std::vector<std::uint32_t> number(counts.size(), kNone);
+  level.first = {0};
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    if (counts[i] < 2) continue;
+    number[i] = static_cast<std::uint32_t>(level.first.size() - 1);
+    level.first.push_back(level.first.back() + counts[i]);
+  }
+  level.starts.resize(level.first.back());
+  std::vector<std::uint32_t> next(level.first.begin(), level.first.end() - 1);
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    std::uint32_t& at = level.at[i];
+    if (at == kNone) continue;
+    at = number[at];
+    if (at != kNone) level.starts[next[at]++] = static_cast<std::uint32_t>(i);
+  }
+  return level;
+}
+
+class SequenceSearch {
+ public:
+  explicit SequenceSearch(std::vector<Place> places) : places_(std::move(places)), is_taken_(places_.size()) {
+    for (std::size_t length = 2; length <= kLongestSequence; ++length) {
+      levels_.push_back(level_of(places_, length, levels_.empty() ? nullptr : &levels_.back()));
+      const auto count = static_cast<std::uint32_t>(levels_.back().first.size() - 1);
+      for (std::uint32_t i = 0; i < count; ++i) offer(length, i);
+    }
+  }
+
+  /// What a sequence would take only falls as others take theirs: the one on top is the best when it still
+  /// takes what it was offered for.
+  std::vector<KernelSequence> take(std::size_t most) {
+    std::vector<KernelSequence> found;
+    while (!offers_.empty() && (most == 0 || found.size() < most)) {
+      const Offer offer = offers_.top();
+      offers_.pop();
+      const KernelSequence now = left_of(offer.length, offer.number, false);
+      if (now.count < 2) continue;
+      if (now.total_ns < offer.total_ns) {
+        offers_.push({now.total_ns, offer.length, offer.number});
+      } else {
+        found.push_back(left_of(offer.length, offer.number, true));
+      }
+    }
+    return found;
+  }
+
+ private:
+  struct Offer {
+    std::int64_t total_ns = 0;
+    std::size_t length = 0;
+    std::uint32_t number = 0;
+    // Of equal times the longer sequence, then the earlier one.
+    bool operator<(const Offer& other) const {
+      if (total_ns != other.total_ns) return total_ns < other.total_ns;
+      if (length != other.length) return length < other.length;
+      return number > other.number;
+    }
+  };
+
+  void offer(std::size_t length, std::uint32_t number) {
+    const KernelSequence all = left_of(length, number, false);
+    if (all.count >= 2) offers_.push({all.total_ns, length, number});
+  }
+
+  /// What the sequence finds that no other has taken, and takes it if asked to.
+  KernelSequence left_of(std::size_t length, std::uint32_t number, bool takes) {
+    const Level& level = levels_[length - 2];
+    KernelSequence found;
+    std::size_t next_free = 0;  // a sequence does not overlap itself
+    for (std::uint32_t i = level.first[number]; i < level.first[number + 1]; ++i) {
+      const std::size_t start = level.starts[i];
+      const auto is_used = [&](std::size_t k) { return is_taken_[start + k]; };
+      bool is_free = start >= next_free;
+      for (std::size_t k = 0; k < length && is_free; ++k) is_free = !is_used(k);
+      if (!is_free) continue;
+      next_free = start + length;
+      add(start, length, found);
+      for (std::size_t k = 0; k < length && takes; ++k) is_taken_[start + k] = true;
+    }
+    return found;
+  }
+
+  void add(std::size_t start, std::size_t length, KernelSequence& found) const {
+    ++found.count;
+    for (std::size_t k = start; k < start + length; ++k) {
+      if (found.names.size() < length) found.names.push_back(places_[k].name);
+      found.total_ns = saturating_add(found.total_ns, places_[k].duration_ns);
+      if (k == start) continue;
+      const std::int64_t gap = places_[k].start_ns - places_[k - 1].end_ns;
+      found.gaps_ns = saturating_add(found.gaps_ns, std::max<std::int64_t>(gap, 0));
+    }
+  }
+
+  std::vector<Place> places_;
+  std::vector<bool> is_taken_;
+  std::vector<Level> levels_;
+  std::priority_queue<Offer> offers_;
+};
+
+}  // namespace
+
+std::vector<KernelSequence> kernel_sequences(const Trace& trace,
+                                             const std::vector<KernelCategory>& categories,
+                                             std::size_t most) {
+  return SequenceSearch(places_of(trace, categories)).take(most);
+}
+
+}  // namespace headroom::trace
