@@ -4,6 +4,10 @@
 #include <gmock/gmock.h>
 
 #include <limits>
+#include <set>
+
+#include "headroom/base/text.h"
+#include "headroom/trace/report/distinct_names.h"
 
 namespace headroom {
 namespace {
@@ -65,6 +69,52 @@ TEST(TraceCell, CutsBetweenCharactersAndNotInsideThem) {
   expected += "…";
   for (int i = 0; i < 23; ++i) expected += "µ";
   EXPECT_EQ(shown(name, Kind::kText), expected);
+}
+
+std::vector<std::string> names_of_table(const std::vector<std::string>& names, std::size_t width = 0) {
+  trace::DataTable table{"kernels", "kernels", {{"name", "name", Kind::kText}}, {}};
+  for (const std::string& name : names) table.rows.push_back({name});
+  trace::AnalysisResult result;
+  result.tables = {table};
+  const std::string text = trace_text(result, {.width = width});
+  std::vector<std::string> lines;
+  for (std::size_t at = 0; at < text.size(); at = text.find('\n', at) + 1)
+    lines.push_back(text.substr(at, text.find('\n', at) - at));
+  return {lines.begin() + 3, lines.end()};
+}
+
+TEST(TraceText, NamesThatDifferStayDifferent) {
+  const std::string front =
+      "void at::native::vectorized_elementwise_kernel<4, at::native::" + std::string(60, 'x');
+  const std::string back = std::string(60, 'y') + ">(int, float*)";
+  const std::vector<std::string> lines = names_of_table(
+      {front + "AddFunctor" + back, front + "MulFunctor" + back, "gemm", front + "AddFunctor" + back});
+  ASSERT_EQ(lines.size(), 4U);
+  EXPECT_THAT(lines[0], HasSubstr("AddFunctor"));
+  EXPECT_THAT(lines[1], HasSubstr("MulFunctor"));
+  EXPECT_EQ(lines[0], lines[3]);  // rows of one name
+  for (const std::string& line : lines) EXPECT_LE(display_width(line), 72U) << line;
+}
+
+TEST(TraceText, NamesThatDifferInSeveralPlacesStayDifferent) {
+  std::vector<std::string> names;
+  for (const char* first : {"a", "b"}) {
+    for (const char* second : {"c", "d", "\u00b5", "\u00e9"})
+      names.push_back(std::string(60, 'p') + first + std::string(80, 'q') + second + std::string(60, 'r'));
+  }
+  for (const std::size_t width : {0U, 40U, 60U}) {
+    const std::vector<std::string> lines = names_of_table(names, width);
+    EXPECT_EQ(std::set(lines.begin(), lines.end()).size(), names.size()) << width;
+  }
+}
+
+TEST(TraceText, ANumberTellsNamesApartWhereNothingElseDoes) {
+  const std::string name(100, 'x');
+  std::vector<std::string> names;
+  for (std::size_t length = 90; length < 100; ++length) names.push_back(name.substr(0, length));
+  names.push_back(shortened_names({name}, 72).front());  // a name that is what others become
+  const std::vector<std::string> lines = names_of_table(names);
+  EXPECT_EQ(std::set(lines.begin(), lines.end()).size(), names.size());
 }
 
 trace::AnalysisResult result() {

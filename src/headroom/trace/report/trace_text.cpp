@@ -9,6 +9,7 @@
 
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
+#include "headroom/trace/report/distinct_names.h"
 
 namespace headroom {
 namespace {
@@ -19,26 +20,6 @@ using trace::Kind;
 constexpr const char* kNothing = "-";
 /// What a table on a terminal spares for a name. Names of kernels have up to thousands of characters.
 constexpr std::size_t kNameWidth = 72, kShortestName = 24;
-
-/// Bytes of the first `characters` characters of UTF-8.
-std::size_t bytes_of(std::string_view text, std::size_t characters) {
-  std::size_t at = 0;
-  while (at < text.size() && characters > 0) {
-    ++at;
-    while (at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0U) == 0x80U) ++at;
-    --characters;
-  }
-  return at;
-}
-
-/// Two thirds of the room for the beginning of a name, the rest for its end: template arguments, which tell
-/// least, are in the middle.
-std::string shortened(const std::string& text, std::size_t most) {
-  const std::size_t width = display_width(text);
-  if (width <= most) return text;
-  const std::size_t head = most * 2 / 3, tail = most - head - 1;
-  return text.substr(0, bytes_of(text, head)) + "…" + text.substr(bytes_of(text, width - tail));
-}
 
 /// Seconds to the nanosecond, exact.
 std::string instant_text(std::int64_t ns) {
@@ -93,7 +74,7 @@ std::string headlines_text(const trace::AnalysisResult& result, const TraceTextO
 
 std::string trace_cell_text(const Cell& cell, Kind kind, const TraceTextOptions& options) {
   if (const auto* text = std::get_if<std::string>(&cell)) {
-    return options.whole_names ? *text : shortened(*text, name_width(options));
+    return options.whole_names ? *text : shortened_names({*text}, name_width(options)).front();
   }
   if (const auto* whole = std::get_if<std::int64_t>(&cell)) {
     if (kind == Kind::kInstantNs) return instant_text(*whole - options.origin_ns);
@@ -106,16 +87,34 @@ std::string trace_cell_text(const Cell& cell, Kind kind, const TraceTextOptions&
   return kNothing;
 }
 
+namespace {
+
+/// The texts of a column, short enough and still different where they differ; empty for columns of numbers.
+std::vector<std::string> texts_of(const trace::DataTable& data, std::size_t column,
+                                  const TraceTextOptions& options) {
+  if (data.columns[column].kind != Kind::kText) return {};
+  std::vector<std::string> texts;
+  for (const std::vector<Cell>& row : data.rows)
+    texts.push_back(trace_cell_text(row.at(column), Kind::kText, {.whole_names = true}));
+  return options.whole_names ? texts : shortened_names(texts, name_width(options));
+}
+
+}  // namespace
+
 Table trace_table(const trace::DataTable& data, const TraceTextOptions& options) {
   std::vector<Table::Column> columns;
   for (const trace::Column& column : data.columns) {
     columns.push_back({column.title, column.kind == Kind::kText ? Align::kLeft : Align::kRight});
   }
   Table table(std::move(columns));
-  for (const std::vector<Cell>& row : data.rows) {
+  std::vector<std::vector<std::string>> texts;
+  for (std::size_t i = 0; i < data.columns.size(); ++i) texts.push_back(texts_of(data, i, options));
+  for (std::size_t place = 0; place < data.rows.size(); ++place) {
+    const std::vector<Cell>& row = data.rows[place];
     std::vector<std::string> cells;
     for (std::size_t i = 0; i < row.size(); ++i) {
-      cells.push_back(trace_cell_text(row[i], data.columns.at(i).kind, options));
+      const Kind kind = data.columns.at(i).kind;
+      cells.push_back(kind == Kind::kText ? texts[i][place] : trace_cell_text(row[i], kind, options));
     }
     table.row(std::move(cells));
   }
