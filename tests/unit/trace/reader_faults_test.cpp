@@ -57,7 +57,9 @@ TEST(ReaderFaults, LosesOnlyTheEventThatCannotBeRead) {
   expect_only_bad_lost(kernel("b", "NaN"), "ts is not a number: 'NaN'");
   expect_only_bad_lost(kernel("b", "Infinity"), "ts is not a number");
   expect_only_bad_lost(kernel("b", "\"abc\""), "ts is not a number: 'abc'");
-  expect_only_bad_lost(kernel("b", "99999999999999999999"), "ts is not a number");
+  expect_only_bad_lost(kernel("b", "99999999999999999999"), "ts is out of range");
+  expect_only_bad_lost(kernel("b", "-1e400"), "ts is out of range");
+  expect_only_bad_lost(kernel("b", "1e"), "ts is not a number");
   expect_only_bad_lost(R"({"ph": "X", "cat": "kernel", "name": "b", "dur": 1})", "without a time");
   expect_only_bad_lost(R"({"cat": "kernel", "name": "b", "ts": 1, "dur": 1})", "without a phase");
   expect_only_bad_lost(R"({"ph": "?", "cat": "kernel", "name": "b", "ts": 1, "dur": 1})", "unknown phase");
@@ -86,6 +88,8 @@ TEST(ReaderFaults, ReadsWhatCanOnlyBeMeantInOneWay) {
   EXPECT_EQ(negative.events.duration_ns[1], 0);
   expect_read_with_problem(R"({"ph": "X", "cat": "kernel", "name": "b", "ts": 1, "dur": NaN})",
                            "dur is not a number");
+  expect_read_with_problem(R"({"ph": "X", "cat": "kernel", "name": "b", "ts": 1, "dur": 1e30})",
+                           "dur is out of range");
 }
 
 TEST(ReaderFaults, WhatIsSkippedByNeedLosesNoOtherEvent) {

@@ -31,13 +31,16 @@ std::string long_phase(Raw phase) {
 
 std::string no_time(Raw ts) {
   if (ts.empty()) return "an event without a time (ts)";
+  if (is_number(ts)) return fmt::format("ts is out of range, 73 years either side of zero: {}", shown(ts));
   return fmt::format("ts is not a number: {}", shown(ts));
 }
 
 std::string no_duration(Raw value) {
   if (value.empty()) return "an X event without a duration (dur), read as 0";
-  return fmt::format("dur is {}: {}, read as 0", parse_microseconds(value) ? "negative" : "not a number",
-                     shown(value));
+  const char* const what = parse_microseconds(value) ? "negative"
+                           : is_number(value)        ? "out of range"
+                                                     : "not a number";
+  return fmt::format("dur is {}: {}, read as 0", what, shown(value));
 }
 
 }  // namespace headroom::trace::readers

@@ -17,7 +17,7 @@ bool is_known_phase(char phase);
 // What is amiss with an event, for Problem::what.
 std::string no_phase(Raw phase);     ///< none, or one that the format does not have
 std::string long_phase(Raw phase);   ///< of more than one letter
-std::string no_time(Raw ts);         ///< none, or no number
-std::string no_duration(Raw value);  ///< no number, or a negative one
+std::string no_time(Raw ts);         ///< none, no number, or one out of range
+std::string no_duration(Raw value);  ///< no number, a negative one, or one out of range
 
 }  // namespace headroom::trace::readers

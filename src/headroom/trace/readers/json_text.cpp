@@ -101,6 +101,14 @@ std::optional<std::int64_t> parse_microseconds(Raw value) {
   return negative ? -ns : ns;
 }
 
+bool is_number(Raw value) {
+  const std::string_view text = without_quotes(value);
+  double number = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (stop != text.data() + text.size() || error == std::errc::invalid_argument) return false;
+  return error == std::errc::result_out_of_range || std::isfinite(number);
+}
+
 std::optional<std::int64_t> parse_whole(Raw value) {
   const std::string_view text = without_quotes(value);
   if (const auto whole = converted<std::int64_t>(text)) return whole;

@@ -25,6 +25,9 @@ inline constexpr std::int64_t kMostNs = std::int64_t{1} << 61;
 /// number or further from zero than kMostNs.
 std::optional<std::int64_t> parse_microseconds(Raw value);
 
+/// Whether a number, or a string of one, is what parse_microseconds refuses for its size alone.
+bool is_number(Raw value);
+
 /// A whole number, a number with decimals (which fall away), or a string of either. Above the int64 range it
 /// wraps, as identifiers that programs write as uint64 do; nothing beyond uint64.
 std::optional<std::int64_t> parse_whole(Raw value);
