@@ -29,6 +29,19 @@ class Validate(CommandLineTest):
         self.assert_exit(result, 1)
         self.assertEqual(tables_of(result)["problems"][0]["offset"], offset)
 
+    def test_says_what_no_json_parser_takes(self):
+        sound = write_trace(self.folder / "sound.json").read_text()
+        for name, text, what in (("comma", sound.replace("]}", ",]}"), "a comma before a closing bracket"),
+                                 ("nan", sound.replace('"args": {}', '"args": {"x": NaN}', 1), "NaN"),
+                                 ("zero", sound.replace('"dur": 100', '"dur": 0100'), "starts with 0")):
+            with self.subTest(name):
+                file = self.folder / f"{name}.json"
+                file.write_text(text)
+                self.assert_exit(trace("utilization", file), 0)
+                result = trace("validate", file)
+                self.assert_exit(result, 1)
+                self.assertRegex(result.stdout, rf"\n *\d+ +no JSON parser takes this text: .*{what}")
+
     def test_events_that_contradict_each_other(self):
         early = kernel("early", 1, 1, 2)
         result = trace("validate", write_trace(self.folder / "odd.json", step_events() + [early]), "--json", "-")

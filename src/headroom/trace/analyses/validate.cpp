@@ -121,10 +121,12 @@ AnalysisResult analyze(const Trace& trace, const AnalysisOptions&) {
 
 namespace analysis {
 
-extern const Analysis validate{
-    "validate",  "what is broken in the file, where, and what its events say of each other",
-    Needs::kAll, analyze,
-    {},          nullptr};
+extern const Analysis validate{"validate",
+                               "what is broken in the file, where, and what its events say of each other",
+                               Needs::kAll | Needs::kSyntax,
+                               analyze,
+                               {},
+                               nullptr};
 
 }  // namespace analysis
 }  // namespace headroom::trace

@@ -64,6 +64,7 @@ void Document::read() {
   }
   if (!has_list_) fail_as_no_trace();
   read_rest();
+  check_syntax();
   assembly_.finish();
   trace_.json_bytes = feed_.offset();
 }
@@ -218,6 +219,15 @@ bool Document::go_to_list_of_events() {
 
 void Document::add_problem(std::string what) {
   append(trace_.problems, {1, 0, {{feed_.offset(), std::move(what)}}});
+}
+
+/// Only where nothing else is said: what else is amiss is located better, and none of it is JSON.
+void Document::check_syntax() {
+  if (!syntax_ || !trace_.is_complete || trace_.problems.count > 0) return;
+  if (const auto& fault = syntax_->fault()) {
+    append(trace_.problems,
+           {1, 0, {{fault->offset, fmt::format("no JSON parser takes this text: {}", fault->what)}}});
+  }
 }
 
 void Document::fail_as_no_trace() const {

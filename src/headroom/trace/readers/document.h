@@ -3,10 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "headroom/trace/readers/event_pipeline.h"
+#include "headroom/trace/readers/json_syntax.h"
 #include "headroom/trace/readers/read.h"
 #include "headroom/trace/readers/text_feed.h"
 #include "headroom/trace/readers/tolerant_scan.h"
@@ -23,7 +25,9 @@ class Document {
         feed_(source, options.window_bytes),
         assembly_(trace, options.needs),
         events_(feed_, assembly_, options, sink),
-        sink_(sink) {}
+        sink_(sink) {
+    if (has(options.needs, Needs::kSyntax)) feed_.watch(syntax_.emplace());
+  }
 
   /// Throws Error when the text is no trace.
   void read();
@@ -42,9 +46,11 @@ class Document {
   bool rewrite_member(const std::string& name);
   bool go_to_list_of_events();
   void add_problem(std::string what);
+  void check_syntax();
   [[noreturn]] void fail_as_no_trace() const;
 
   Trace& trace_;
+  std::optional<JsonSyntax> syntax_;
   TextFeed feed_;
   TraceAssembly assembly_;
   EventPipeline events_;

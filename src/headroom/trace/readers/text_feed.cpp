@@ -28,11 +28,16 @@ void TextFeed::make_front_free() {
 bool TextFeed::grow() {
   if (ended_) return false;
   make_front_free();
-  const std::size_t wanted = std::max(window_bytes_, pending_.size());
-  const std::size_t count = source_.read(pending_.room_for(wanted), wanted);
+  return read_more(std::max(window_bytes_, pending_.size())) > 0;
+}
+
+std::size_t TextFeed::read_more(std::size_t wanted) {
+  char* const room = pending_.room_for(wanted);
+  const std::size_t count = source_.read(room, wanted);
+  if (syntax_ != nullptr) syntax_->take({room, count});
   pending_.added(count);
   ended_ = count == 0;
-  return !ended_;
+  return count;
 }
 
 void TextFeed::consume(std::size_t count) {
@@ -44,12 +49,7 @@ Window TextFeed::take_window(PaddedText room) {
   make_front_free();
   std::size_t end = kNoBoundary;
   for (std::size_t wanted = window_bytes_; end == kNoBoundary; wanted *= 2) {
-    while (!ended_ && pending_.size() < wanted) {
-      const std::size_t missing = wanted - pending_.size();
-      const std::size_t count = source_.read(pending_.room_for(missing), missing);
-      pending_.added(count);
-      ended_ = count == 0;
-    }
+    while (!ended_ && pending_.size() < wanted) read_more(wanted - pending_.size());
     end = ended_ ? pending_.size() : last_boundary(pending_.view());
   }
   Window window{std::move(pending_), offset_, ended_};

@@ -10,6 +10,7 @@
 
 #include "headroom/base/padded_text.h"
 #include "headroom/trace/readers/byte_source.h"
+#include "headroom/trace/readers/json_syntax.h"
 
 namespace headroom::trace::readers {
 
@@ -42,13 +43,17 @@ class TextFeed {
   void put_back(const std::vector<Window>& windows, std::size_t from);
 
   const ByteSource& source() const { return source_; }
+  /// Shows all that is read from now on to `syntax`, once and in order.
+  void watch(JsonSyntax& syntax) { syntax_ = &syntax; }
 
  private:
   void make_front_free();
+  std::size_t read_more(std::size_t wanted);
 
   static constexpr std::size_t kLeastWindow = 64;
 
   ByteSource& source_;
+  JsonSyntax* syntax_ = nullptr;
   std::size_t window_bytes_;
   PaddedText pending_;
   std::size_t start_ = 0;
