@@ -169,6 +169,19 @@ class OneTrace(CommandLineTest):
             self.assertIn(words, result.stderr)
         self.assertIn("33.3 %", result.stdout)
 
+    def test_a_file_of_which_no_event_can_be_read_is_a_failure(self):
+        named = {"ph": "M", "name": "process_name", "pid": 0, "tid": 0, "args": {"name": "python"}}
+        file = write_trace(self.folder / "lost.json", [named, kernel("a", 1e30, 1, 1), kernel("b", "x", 1, 2)])
+        for arguments in (("utilization",), ("summary",), ("diff", file)):
+            result = headroom("trace", *arguments, file)
+            self.assert_refused(result, f"'{file}': none of its events could be read, 2 of 3 are lost")
+            self.assertIn("ts is out of range", result.stderr)
+        good = write_trace(self.folder / "good.json")
+        result = trace("utilization", good, file)
+        self.assert_exit(result, 2)
+        self.assertIn("33.3 %", result.stdout)
+        self.assert_exit(trace("validate", file), 1)
+
     def test_kernels_that_the_user_calls_communication(self):
         file = write_trace(self.folder / "trace.json")
         before = tables_of(trace("utilization", file, "--json", "-"))["devices"][0]

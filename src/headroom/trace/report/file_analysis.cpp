@@ -11,6 +11,7 @@
 #include <set>
 #include <thread>
 
+#include "headroom/base/error.h"
 #include "headroom/base/text.h"
 #include "headroom/trace/columns/kernel_type.h"
 #include "headroom/trace/readers/read.h"
@@ -25,6 +26,20 @@ std::uint64_t size_of(const fs::path& path) {
   std::error_code error;
   const auto size = fs::file_size(path, error);
   return error ? 0 : size;
+}
+
+/// Whether there is nothing to analyse because all that there was could not be read.
+bool is_lost(const Trace& trace) {
+  return trace.problems.events_skipped > 0 && trace.events_skipped_by_need == 0 && trace.events.size() == 0 &&
+         trace.memory.empty() && trace.flows.empty();
+}
+
+[[noreturn]] void fail_as_lost(const Trace& trace) {
+  const Problem& first = trace.problems.first.front();
+  throw Error(fmt::format(
+      "cannot use the trace {}: none of its events could be read, {} of {} are lost; the first at byte {}: "
+      "{}; headroom trace validate FILE says more",
+      in_quotes(trace.source), trace.problems.events_skipped, trace.events_seen, first.offset, first.what));
 }
 
 /// What the user named and no kernel is called, for the notes.
@@ -78,6 +93,7 @@ class FileQueue {
         reading.progress = [this, i](std::uint64_t bytes, std::uint64_t) { tell(i, bytes, false); };
       }
       Trace trace = read(files_[i], reading);
+      if (is_lost(trace) && !has(reading.needs, Needs::kSyntax)) fail_as_lost(trace);
       trace.communication_patterns = how_.communication_patterns;
       use_(i, trace);
     } catch (const std::bad_alloc&) {

@@ -39,7 +39,8 @@ using NeedsOfFile = std::function<Needs(const std::filesystem::path& file, std::
 
 /// Reads each file and hands it on, by the thread that read it: `use(i, trace)` of files[i], which is gone
 /// afterwards. Several are worked on side by side, by one thread each; no more traces than threads are in
-/// memory at any time. Returns why each file could not be read or used, empty where it could.
+/// memory at any time. Returns why each file could not be read or used, empty where it could; a file of
+/// which no event could be read is such a one, but for who asks what is broken in it (Needs::kSyntax).
 std::vector<std::string> read_files(std::span<const std::filesystem::path> files, const NeedsOfFile& needs,
                                     const FilesOptions& how,
                                     const std::function<void(std::size_t, const Trace&)>& use);
