@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <set>
 
+#include "analysis_run.h"
 #include "headroom/base/error.h"
 #include "headroom/trace/analysis.h"
 #include "headroom/trace/readers/read.h"
@@ -55,6 +57,41 @@ TEST(Roofline, HoldsEachOperatorAgainstItsBound) {
   EXPECT_NEAR(row.compute_ns, 2 * 0.524288, 1e-12);
   EXPECT_NEAR(row.memory_ns, 2 * 49.152, 1e-9);
   EXPECT_NEAR(row.roof_ns, 2 * 49.152, 1e-9);
+}
+
+TEST(Roofline, KeepsStridesApart) {
+  TraceBuilder builder;
+  std::int64_t at_ns = 0, correlation = 0;
+  const auto add = [&](const char* name, const char* dims, const char* strides, const char* values) {
+    OpDetail& op = builder.op(name, at_ns, 50);
+    set_arguments(builder, op, dims, R"(["float", "float"])");
+    op.strides = builder.trace.names.intern(strides);
+    op.values = builder.trace.names.intern(values);
+    builder.runtime("cudaLaunchKernel", at_ns + 10, 5, ++correlation);
+    builder.kernel("sgemm", at_ns + 100, 1000, correlation);
+    at_ns += 2000;
+  };
+  const char* const square = "[[64, 64], [64, 64]]";
+  add("aten::mm", square, "[[64, 1], [64, 1]]", "");
+  add("aten::mm", square, "[[64, 1], [1, 64]]", "");  // the second transposed
+  add("aten::mm", square, "[[64, 1], [64, 1]]", "");
+  const char* const image = "[[1, 8, 32, 32], [8, 8, 3, 3], [], [], [], [], [], [], []]";
+  const char* const one = R"(["", "", "", "[1, 1]", "[1, 1]", "[1, 1]", "False", "[0, 0]", "1"])";
+  const char* const two = R"(["", "", "", "[2, 2]", "[1, 1]", "[1, 1]", "False", "[0, 0]", "1"])";
+  add("aten::convolution", image, "", one);
+  add("aten::convolution", image, "", two);
+  const Roofline found = roofline(builder.trace, {});
+  ASSERT_EQ(found.rows.size(), 4U);
+  const AnalysisResult result = roofline_analysis().analyze(builder.trace, {});
+  const DataTable& table = result.tables.front();
+  EXPECT_EQ(text(table, 0, "strides"), "[[64, 1], [64, 1]]");
+  EXPECT_EQ(integer(table, 0, "calls"), 2);
+  EXPECT_EQ(text(table, row_with(table, "strides", "[[64, 1], [1, 64]]"), "op"), "aten::mm");
+  std::set<std::string> arguments;
+  for (std::size_t row = 0; row < 4; ++row) {
+    if (text(table, row, "op") == "aten::convolution") arguments.insert(text(table, row, "arguments"));
+  }
+  EXPECT_EQ(arguments.size(), 2U);
 }
 
 TEST(Roofline, KernelsThatRoundToTf32AreHeldAgainstThatPeak) {

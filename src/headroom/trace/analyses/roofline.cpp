@@ -96,7 +96,9 @@ DataTable op_table(const Trace& trace, const Roofline& found, const DevicePeaks&
                    {"gb_per_second", "GB/s", Kind::kGigabytesPerSecond},
                    {"bound", "bound by", Kind::kText},
                    {"roof_share", "of the roof", Kind::kShare},
-                   {"above_roof_ns", "above the roof", Kind::kTimeNs}},
+                   {"above_roof_ns", "above the roof", Kind::kTimeNs},
+                   {"strides", "strides", Kind::kText},
+                   {"arguments", "convolution's arguments", Kind::kText}},
                   {}};
   for (const RooflineRow& row : found.rows) {
     const bool is_bounded = has_roof(row, peaks);
@@ -106,7 +108,8 @@ DataTable op_table(const Trace& trace, const Roofline& found, const DevicePeaks&
          quotient_cell(row.device_ns, total_ns), row.flops / row.device_ns, row.bytes / row.device_ns,
          is_bounded ? Cell{std::string(row.compute_ns > row.memory_ns ? "compute" : "memory")} : Cell{},
          is_bounded ? Cell{row.roof_ns / row.device_ns} : Cell{},
-         is_bounded ? Cell{row.device_ns - row.roof_ns} : Cell{}});
+         is_bounded ? Cell{row.device_ns - row.roof_ns} : Cell{}, compact_cell(trace, row.strides),
+         compact_cell(trace, row.values)});
   }
   return table;
 }

@@ -158,16 +158,23 @@ class RooflineBuilder {
   }
 
   void add_rows() {
-    std::map<std::tuple<NameId, NameId, NameId, MathType>, RooflineRow> rows;
+    // The cost tells calls apart whose difference is in arguments that are no tensors: a convolution's
+    // strides.
+    using Key = std::tuple<NameId, NameId, NameId, NameId, MathType, double, double>;
+    std::map<Key, RooflineRow> rows;
     for (const Instance& instance : instances_) {
       if (instance.device_ns <= 0) continue;
       const OpDetail* detail = detail_of(instance.event);
       const NameId name = trace_.events.name[instance.event],
                    dims = detail == nullptr ? kNoName : detail->dims,
-                   types = detail == nullptr ? kNoName : detail->types;
-      RooflineRow& row = rows[{name, dims, types, instance.cost.math}];
+                   types = detail == nullptr ? kNoName : detail->types,
+                   strides = detail == nullptr ? kNoName : detail->strides;
+      RooflineRow& row =
+          rows[{name, dims, types, strides, instance.cost.math, instance.cost.flops, instance.cost.bytes}];
       row.op = name;
       row.dims = dims;
+      row.strides = strides;
+      if (detail != nullptr && contains(trace_.names[name], "conv")) row.values = detail->values;
       row.types = types;
       row.math = instance.cost.math;
       row.is_product = instance.cost.is_product;

@@ -11,9 +11,11 @@
 
 namespace headroom::trace {
 
-/// The calls of one operator with the same shapes, types and peak.
+/// The calls of one operator with the same shapes, strides, types and peak, and of the same cost: two
+/// convolutions of other strides are two rows.
 struct RooflineRow {
-  NameId op = kNoName, dims = kNoName, types = kNoName;
+  NameId op = kNoName, dims = kNoName, strides = kNoName, types = kNoName;
+  NameId values = kNoName;  ///< of a convolution the arguments that are no tensors; of the others nothing
   MathType math = MathType::kF32;
   bool is_product = false;
   std::int64_t calls = 0;
