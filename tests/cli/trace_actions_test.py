@@ -88,6 +88,10 @@ class Diff(CommandLineTest):
         with open(self.folder / "diff.kernels.csv") as file:
             self.assertEqual(next(csv.DictReader(file))["name"], "sgemm_128x64")
 
+    def test_no_store_is_taken(self):
+        self.assertEqual(self.diff(self.before, self.after, "--no-store").stdout, self.diff(self.before, self.after).stdout)
+        self.assert_exit(self.diff(self.before, self.after, "--no-store"), 0)
+
     def test_one_step_top_and_markdown(self):
         result = self.diff(self.before, self.after, "--step", "1", "--top", "1", "--markdown")
         self.assert_exit(result, 0)

@@ -41,6 +41,7 @@ struct TraceDiffOptions {
 std::optional<TraceDiffOptions> parse(const Arguments& arguments, ExitCode& done) {
   TraceDiffOptions options;
   std::int64_t top = 20, step = 0;
+  bool no_store = false;  // nothing is kept of a comparison, with or without it
   OptionTable table("Compares two traces: which kernels and ops came, went, and take longer.",
                     "headroom trace diff");
   table.footer(kTraceDiffFooter);
@@ -54,6 +55,7 @@ std::optional<TraceDiffOptions> parse(const Arguments& arguments, ExitCode& done
       .range(0, std::int64_t{1} << 40);
   declare_outputs(table, options.outputs);
   declare_reading(table, options.reading);
+  table.add_flag("--no-store", no_store, "keep no history: taken for the sake of scripts, for none is kept");
   if (const auto told = parse_arguments(table, arguments)) {
     done = *told;
     return std::nullopt;
