@@ -276,6 +276,21 @@ TEST(ReaderColumns, GlooOnTheCpuIsReadWithoutComplaint) {
   for (const Analysis* analysis : analyses()) EXPECT_NO_THROW(analysis->analyze(trace, {})) << analysis->name;
 }
 
+TEST(ReaderColumns, TimesThatAreNoWholeNanosecondsAreKeptWhereAsked) {
+  const std::string events =
+      R"json({"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 2.0004, "dur": 1.5},
+    {"ph": "X", "cat": "kernel", "name": "l", "pid": 0, "tid": 7, "ts": 3.125, "dur": 1.25},
+    {"ph": "X", "cat": "kernel", "name": "m", "pid": 0, "tid": 7, "ts": 4, "dur": "1e-4"})json";
+  EXPECT_TRUE(read_events(events).precise_times.empty());
+  const Trace trace = read_events(events, Needs::kPreciseTimes);
+  ASSERT_EQ(trace.precise_times.size(), 2U);
+  EXPECT_EQ(trace.precise_times[0].event, 0U);
+  EXPECT_EQ(trace.precise_times[0].start_us, 2.0004);
+  EXPECT_EQ(trace.precise_times[0].duration_us, 1.5);
+  EXPECT_EQ(trace.precise_times[1].event, 2U);
+  EXPECT_EQ(trace.precise_times[1].duration_us, 1e-4);
+}
+
 TEST(ReaderColumns, NeedsLeaveOutWhatNobodyAsksFor) {
   const std::string events =
       R"json({"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 2, "dur": 1, "args": {"grid": [1, 1, 1]}},

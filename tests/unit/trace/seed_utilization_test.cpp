@@ -44,6 +44,38 @@ TEST(SeedUtilization, RoundsAsPythonDoes) {
   EXPECT_NEAR(seed_utilization(builder.trace, 1e-6).utilization, 1.5, 1e-12);
 }
 
+TEST(SeedUtilization, TimesOfMoreDecimalsThanNanosecondsAreTakenAsWritten) {
+  TraceBuilder builder;
+  builder.kernel("a", 1000, 4000);
+  builder.trace.precise_times = {{0, 1.0004, 4.00049}};
+  EXPECT_EQ(seed_utilization(builder.trace, 1e-6).utilization, 4.00049);
+}
+
+TEST(SeedUtilization, ProcessesAreComparedAsPythonDoes) {
+  for (const auto& [labelled, used] :
+       {std::pair("true", "1"), {"1.0", "1"}, {"false", "0"}, {"2", "2.0"}, {"1e1", "10"}}) {
+    TraceBuilder builder;
+    builder.thread(labelled, "0", "GPU 0");
+    builder.event(Category::kKernel, "a", 0, 1000, builder.thread(used, "7"));
+    EXPECT_DOUBLE_EQ(seed_utilization(builder.trace, 1e-6).utilization, 1) << labelled << " " << used;
+  }
+  TraceBuilder builder;
+  builder.thread("1.5", "0", "GPU 0");
+  builder.event(Category::kKernel, "a", 0, 1000, builder.thread("1", "7"));
+  EXPECT_EQ(seed_utilization(builder.trace, 1e-6).utilization, 0);
+}
+
+TEST(SeedUtilization, LabelsCountInAnEventOfAnyPhase) {
+  ReadOptions options;
+  options.needs = kSeedUtilizationNeeds;
+  const Trace trace = read_text(
+      R"([{"ph": "X", "name": "process_labels", "pid": 0, "tid": 0, "ts": 0, "dur": 0, "args": {"labels": "GPU 0"}},
+          {"ph": "M", "name": "process_labels", "pid": 0, "tid": 0, "ts": 0, "args": {"labels": "other"}},
+          {"ph": "X", "name": "a", "cat": "kernel", "pid": 0, "tid": 7, "ts": 1, "dur": 2}])",
+      "test.json", options);
+  EXPECT_DOUBLE_EQ(seed_utilization(trace, 1e-6).utilization, 2);
+}
+
 TEST(SeedUtilization, ALengthMustBeATime) {
   const TraceBuilder builder;
   EXPECT_THROW(seed_utilization(builder.trace, 0), Error);

@@ -132,6 +132,12 @@ struct DeviceProperties {
   }
 };
 
+/// The times of an event that are no whole nanoseconds, as the file's own doubles. Needs kPreciseTimes.
+struct PreciseTime {
+  std::uint32_t event = 0;  ///< row of Trace::events
+  double start_us = 0, duration_us = 0;
+};
+
 /// Something that could not be read as it stands. Never fatal by itself, never silent.
 struct Problem {
   std::uint64_t offset = 0;  ///< byte in the (decompressed) JSON
@@ -165,6 +171,7 @@ struct Trace {
   std::vector<MemoryEvent> memory;
   std::vector<Flow> flows;
   std::vector<DeviceProperties> devices;
+  std::vector<PreciseTime> precise_times;
 
   /// Kernels that the user says are communication, whatever their names are otherwise (kernel_type.h).
   std::vector<std::string> communication_patterns;

@@ -66,6 +66,7 @@ struct Batch {
   std::vector<Mark> marks;
   std::vector<Naming> namings;
   std::vector<std::uint32_t> uncategorized;  ///< rows without a "cat"
+  std::vector<PreciseTime> precise_times;
   std::uint64_t seen = 0, skipped_by_need = 0, without_columns = 0;
   std::string rewritten;  ///< the events as clean JSON, where they are written again instead of kept
   Problems problems;

@@ -110,7 +110,7 @@ ArgumentMask EventReader::wanted_arguments() const {
   switch (phase_) {
     case 'X':
     case 'B':
-      return fields_.category.empty() ? mask_of(Argument::kCorrelation)
+      return fields_.category.empty() ? mask_of(Argument::kCorrelation, Argument::kLabels)
                                       : wanted_[static_cast<std::size_t>(category_)];
     case 'M':
       return mask_of(Argument::kName, Argument::kLabels);
@@ -168,7 +168,11 @@ void EventReader::add_duration(Batch& batch) {
   event.category = category_;
   event.detail = add_detail(category_, needs_, values_, row, batch);
   batch.events.push_back(event);
-  if (fields_.category.empty()) batch.uncategorized.push_back(row);
+  if (fields_.category.empty()) {
+    batch.uncategorized.push_back(row);
+    if (without_quotes(fields_.name) == "process_labels") add_labels(batch);
+  }
+  if (has(needs_, Needs::kPreciseTimes)) add_precise_time(row, batch);
   if (phase_ == 'B') batch.marks.push_back({values_.offset, *at, row, event.thread, event.name});
 }
 
@@ -203,6 +207,23 @@ void EventReader::add_flow(Batch& batch) {
       {*at, parse_id(fields_.id), thread(), values_.text(fields_.category, batch), phase_ == 's'});
 }
 
+/// Where the event's times have more decimals than nanoseconds have.
+void EventReader::add_precise_time(std::uint32_t row, Batch& batch) {
+  const auto is_rounded = [](Raw value) {
+    const Raw text = without_quotes(value);
+    const std::size_t point = text.find_first_of(".eE");
+    return point != Raw::npos && (text[point] != '.' || text.size() - point > 4);
+  };
+  if (!is_rounded(fields_.ts) && !is_rounded(fields_.dur)) return;
+  batch.precise_times.push_back(
+      {row, parse_real(fields_.ts).value_or(0), parse_real(fields_.dur).value_or(0)});
+}
+
+void EventReader::add_labels(Batch& batch) {
+  batch.namings.push_back(
+      {Naming::What::kLabels, thread(), values_.text(values_.arguments[Argument::kLabels], batch)});
+}
+
 void EventReader::add_naming(Batch& batch) {
   ++batch.without_columns;
   const std::string_view what = without_quotes(fields_.name);
@@ -210,8 +231,7 @@ void EventReader::add_naming(Batch& batch) {
     batch.namings.push_back(
         {Naming::What::kProcess, thread(), values_.text(values_.arguments[Argument::kName], batch)});
   } else if (what == "process_labels") {
-    batch.namings.push_back(
-        {Naming::What::kLabels, thread(), values_.text(values_.arguments[Argument::kLabels], batch)});
+    add_labels(batch);
   } else if (what == "thread_name") {
     batch.namings.push_back(
         {Naming::What::kThread, thread(), values_.text(values_.arguments[Argument::kName], batch)});

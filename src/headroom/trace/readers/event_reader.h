@@ -45,6 +45,8 @@ class EventReader {
   void add_instant(Batch& batch);
   void add_flow(Batch& batch);
   void add_naming(Batch& batch);
+  void add_labels(Batch& batch);
+  void add_precise_time(std::uint32_t row, Batch& batch);
 
   /// The time of the event; nothing, and the event counted as skipped, when there is none that can be read.
   std::optional<std::int64_t> start(Batch& batch);

@@ -25,7 +25,8 @@ enum class Needs : std::uint32_t {
   kOthers = 1U << 8,        ///< every other event with a duration (GPU annotations, overhead, kOther)
   kAll = (1U << 9) - 1,
   // What is asked for beside all events.
-  kSyntax = 1U << 9  ///< whether the text is JSON to the letter; where it is not, a problem says so
+  kSyntax = 1U << 9,        ///< whether the text is JSON to the letter; where it is not, a problem says so
+  kPreciseTimes = 1U << 10  ///< times that are no whole nanoseconds as doubles, too
 };
 constexpr Needs operator|(Needs a, Needs b) {
   return static_cast<Needs>(static_cast<std::uint32_t>(a) | static_cast<std::uint32_t>(b));

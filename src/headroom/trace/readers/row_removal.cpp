@@ -48,6 +48,10 @@ void remove_events(Trace& trace, const std::vector<bool>& is_dropped) {
   keep_details(trace.gpu, new_rows, events);
   keep_details(trace.ops, new_rows, events);
   keep_details(trace.syncs, new_rows, events);
+  std::erase_if(trace.precise_times, [&](PreciseTime& time) {
+    time.event = new_rows[time.event];
+    return time.event == kNone;
+  });
 }
 
 }  // namespace headroom::trace::readers

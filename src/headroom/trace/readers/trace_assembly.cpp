@@ -55,6 +55,10 @@ void TraceAssembly::append(Batch& batch, Translations& known) {
     uncategorized_.push_back(first_event + row);
     provisional_.push_back(first_event + row);
   }
+  for (PreciseTime time : batch.precise_times) {
+    time.event += first_event;
+    trace_.precise_times.push_back(time);
+  }
 }
 
 void TraceAssembly::expect(double share) {
@@ -163,7 +167,12 @@ void TraceAssembly::append_namings(const Batch& batch, Translations& known) {
       continue;
     }
     const std::string pid = clean_text(split_key(known.thread_keys[naming.thread]).pid).text;
-    (naming.what == Naming::What::kProcess ? process_names_ : process_labels_)[pid] = text;
+    if (naming.what == Naming::What::kProcess) {
+      process_names_[pid] = text;
+    } else if (std::string& labels = process_labels_[pid]; labels.find(text) == std::string::npos) {
+      // A process may have several.
+      labels += (labels.empty() ? "" : ", ") + text;
+    }
   }
 }
 

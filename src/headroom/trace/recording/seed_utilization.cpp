@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <limits>
+#include <string>
 #include <string_view>
 #include <unordered_set>
 #include <vector>
@@ -28,15 +30,42 @@ double microseconds(std::int64_t ns) {
   return static_cast<double>(static_cast<long double>(ns) / 1000.0L);
 }
 
+/// A process as Python compares it: 1, 1.0 and true are equal.
+std::string python_pid(const std::string& pid) {
+  if (pid == "true") return "1";
+  if (pid == "false") return "0";
+  double number = 0;
+  const char* const end = pid.data() + pid.size();
+  const auto [stop, error] = std::from_chars(pid.data(), end, number);
+  constexpr double kExact = 9'007'199'254'740'992;  // doubles below have every whole number
+  const bool is_whole =
+      error == std::errc{} && stop == end && std::abs(number) < kExact && number == std::trunc(number);
+  return is_whole ? fmt::format("{}", static_cast<std::int64_t>(number)) : pid;
+}
+
 /// The rows of trace.threads of which the process is labelled as a GPU.
 std::vector<bool> gpu_threads(const Trace& trace) {
-  std::unordered_set<std::string_view> pids;
+  std::unordered_set<std::string> pids;
   for (const Thread& thread : trace.threads) {
-    if (thread.process_labels.find("GPU") != std::string::npos) pids.insert(thread.pid);
+    if (thread.process_labels.find("GPU") != std::string::npos) pids.insert(python_pid(thread.pid));
   }
   std::vector<bool> is_gpu;
-  for (const Thread& thread : trace.threads) is_gpu.push_back(pids.contains(thread.pid));
+  for (const Thread& thread : trace.threads) is_gpu.push_back(pids.contains(python_pid(thread.pid)));
   return is_gpu;
+}
+
+/// The times of each event; those that are no whole nanoseconds as the file has them.
+std::vector<Event> timed_events(const Trace& trace) {
+  std::vector<Event> events(trace.events.size());
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    events[i].ts = microseconds(trace.events.start_ns[i] - trace.base_time_ns);
+    events[i].dur = microseconds(trace.events.duration_ns[i]);
+  }
+  for (const PreciseTime& time : trace.precise_times) {
+    events[time.event].ts = time.start_us;
+    events[time.event].dur = time.duration_us;
+  }
+  return events;
 }
 
 /// The union as the original sums it: rounded after each event, in the order of the starts.
@@ -65,13 +94,14 @@ SeedUtilization seed_utilization(const Trace& trace, double length_s) {
         "a length of {} s: give the seconds that the run takes without the profiler, above 0", length_s));
   const Events& events = trace.events;
   const std::vector<bool> is_gpu = gpu_threads(trace);
-  std::vector<Event> found;
+  std::vector<Event> found = timed_events(trace);
+  std::size_t kept = 0;
   for (std::size_t i = 0; i < events.size(); ++i) {
     if (!is_gpu[events.thread[i]]) continue;
-    found.push_back({microseconds(events.start_ns[i] - trace.base_time_ns),
-                     microseconds(events.duration_ns[i]),
-                     is_seed_matmul_or_convolution(trace.names[events.name[i]])});
+    found[kept] = found[i];
+    found[kept++].is_matmul_or_convolution = is_seed_matmul_or_convolution(trace.names[events.name[i]]);
   }
+  found.resize(kept);
   std::ranges::stable_sort(found, {}, &Event::ts);
   const double length_us = length_s * 1e6;
   return {busy_microseconds(found, false) / length_us, busy_microseconds(found, true) / length_us};

@@ -13,7 +13,7 @@ struct SeedUtilization {
 
 /// What seed_utilization must have read: it counts annotations and Python calls too.
 inline constexpr Needs kSeedUtilizationNeeds =
-    Needs::kLaunches | Needs::kOps | Needs::kPython | Needs::kSyncs | Needs::kOthers;
+    Needs::kLaunches | Needs::kOps | Needs::kPython | Needs::kSyncs | Needs::kOthers | Needs::kPreciseTimes;
 
 /// What compute_utilization of PyTorch's torch/_functorch/benchmark_utils.py answers, to the last bits of its
 /// floating point: the union of every complete event of every process that is labelled as a GPU, over
