@@ -8,6 +8,7 @@
   ANALYSIS(utilization)                   \
   ANALYSIS(kernels)                       \
   ANALYSIS(ops)                           \
+  ANALYSIS(modules)                       \
   ANALYSIS(idle)                          \
   ANALYSIS(launch)                        \
   ANALYSIS(queue)                         \

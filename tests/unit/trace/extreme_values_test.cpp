@@ -39,6 +39,9 @@ Trace extreme_trace() {
   builder.trace.memory.push_back({0, 1, 0, 512, 7, kLeast, 7});
   for (int i = 0; i < 12; ++i) builder.op("aten::mm", -kFar + i, kFar - i, i);
   for (int i = 0; i < 12; ++i) builder.op("aten::add", -kFar + 20, kFar - 100, i, "2");
+  for (const std::int64_t duration : {kFar, std::int64_t{0}})
+    builder.event(Category::kPython, "a.py(1): f", -kFar, duration,
+                  builder.thread(TraceBuilder::kHostPid, "1"));
   return std::move(builder.trace);
 }
 

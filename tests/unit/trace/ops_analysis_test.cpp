@@ -49,6 +49,27 @@ TEST(OpsAnalysis, SelfAndTotalTimes) {
   EXPECT_THAT(result.notes, testing::Contains(testing::HasSubstr("2.00 ns of the devices' time")));
 }
 
+TEST(OpsAnalysis, FunctionsOfPythonAreTheStackWhereOperatorsHaveNone) {
+  TraceBuilder builder;
+  const std::uint32_t thread = builder.thread(TraceBuilder::kHostPid, "1");
+  builder.event(Category::kPython, "train.py(41): step", 0, 300, thread);
+  builder.event(Category::kPython, "model.py(7): forward", 10, 80, thread);
+  builder.op("aten::mm", 20, 30);
+  builder.op("aten::mm", 120, 30);
+  builder.op("aten::mm", 160, 30).stack = builder.trace.names.intern("own.py(1): f;own.py(2): g");
+  const DataTable ops = table_of(run_analysis("ops", builder.trace, {{"by", "stack"}}), "ops");
+  ASSERT_EQ(ops.rows.size(), 3U);
+  EXPECT_NO_THROW(row_with(ops, "stack", "model.py(7): forward;train.py(41): step"));
+  EXPECT_NO_THROW(row_with(ops, "stack", "train.py(41): step"));
+  EXPECT_NO_THROW(row_with(ops, "stack", "own.py(1): f;own.py(2): g"));
+  const DataTable one =
+      table_of(run_analysis("ops", builder.trace, {{"by", "stack"}, {"frames", "1"}}), "ops");
+  EXPECT_NO_THROW(row_with(one, "stack", "model.py(7): forward"));
+  AnalysisOptions options;
+  options.set("by", "stack");
+  EXPECT_TRUE(has(needs_of(*find_analysis("ops"), options), Needs::kPython));
+}
+
 TEST(OpsAnalysis, AnOnlyChildOfTheSameNameIsTheSameCall) {
   TraceBuilder builder;
   builder.op("aten::arange", 0, 100);

@@ -9,9 +9,11 @@
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
 #include "headroom/trace/analysis.h"
+#include "headroom/trace/columns/attribution.h"
 #include "headroom/trace/tables/cells.h"
 #include "headroom/trace/tables/duration_stats.h"
 #include "headroom/trace/work/op_tree.h"
+#include "headroom/trace/work/python_work.h"
 
 namespace headroom::trace {
 namespace {
@@ -57,6 +59,7 @@ class Averages {
  public:
   Averages(const Trace& trace, By by, std::size_t frames)
       : trace_(trace), tree_(op_tree(trace)), by_(by), frames_(frames), group_(trace.events.size(), kNone) {
+    if (by == By::kStack) frame_ = parents(trace, mask_of(Category::kPython));
     for (const std::uint32_t call : tree_.calls) add(call);
   }
   std::vector<Group> groups;
@@ -68,12 +71,29 @@ class Averages {
   By by_;
   std::size_t frames_;
   std::vector<std::uint32_t> group_;  ///< of each event that stands for itself
+  std::vector<std::uint32_t> frame_;  ///< the innermost python_function around each call
   std::map<std::tuple<std::string_view, std::string, Category>, std::uint32_t> places_;
   std::vector<std::pair<std::uint32_t, std::uint32_t>>
       open_;  ///< calls that enclose the current one, with rows
   std::vector<std::uint32_t> open_of_group_;
 
+  /// The functions of Python around the call, as a call stack has them.
+  std::string functions_above(std::uint32_t event) const {
+    std::string stack;
+    std::uint32_t frame = frame_[event];
+    for (std::size_t count = 0; count < frames_ && frame != kNone; ++count, frame = frame_[frame]) {
+      if (count > 0) stack += ';';
+      stack += plain_frame(trace_.names[trace_.events.name[frame]]);
+    }
+    return stack;
+  }
+
   std::string detail_of(std::uint32_t event) const {
+    const std::string own = own_detail_of(event);
+    return by_ == By::kStack && own.empty() ? functions_above(event) : own;
+  }
+
+  std::string own_detail_of(std::uint32_t event) const {
     const std::uint32_t row = trace_.events.detail[event];
     const Category category = trace_.events.category[event];
     if (by_ == By::kName || row == kNone || row >= trace_.ops.size() ||
@@ -203,7 +223,9 @@ AnalysisResult analyze(const Trace& trace, const AnalysisOptions& options) {
 }
 
 Needs needs_with(const AnalysisOptions& options) {
-  return by_of(options) == By::kName ? Needs::kGpuWork : Needs::kOpArguments;
+  const By by = by_of(options);
+  if (by == By::kName) return Needs::kGpuWork;
+  return by == By::kStack ? Needs::kOpArguments | Needs::kPython : Needs::kOpArguments;
 }
 
 constexpr AnalysisOption kOptions[] = {
