@@ -25,7 +25,12 @@ set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
 
 # Loaded when a trace is read, and so seen by no tool: the package of libsimdjson.so.14 is libsimdjson14.
-string(REGEX REPLACE "^(lib[^.]*)\\.so\\.([0-9]+).*$" "\\1\\2" headroom_simdjson_package ${HEADROOM_SIMDJSON})
+set(headroom_loaded_packages "")
+foreach(library ${HEADROOM_SIMDJSON} ${HEADROOM_ISAL})
+  string(REGEX REPLACE "^(lib[^.]*)\\.so\\.([0-9]+).*$" "\\1\\2" package ${library})
+  list(APPEND headroom_loaded_packages ${package})
+endforeach()
+list(JOIN headroom_loaded_packages ", " headroom_loaded_packages)
 # headroom_debian_package(COMPONENT NAME SECTION SUMMARY TEXT): how CPack knows it.
 macro(headroom_debian_package component name section summary text)
   string(TOUPPER ${component} key)
@@ -50,7 +55,7 @@ headroom_debian_package(dev headroom-dev libdevel "headroom's library, for runne
 headroom::runner makes a program of benchmarks that headroom run measures;
 headroom::headroom is the whole library: it needs the recommended packages.")
 set(CPACK_DEBIAN_HEADROOM_PACKAGE_SHLIBDEPS ON)
-set(CPACK_DEBIAN_HEADROOM_PACKAGE_DEPENDS ${headroom_simdjson_package})
+set(CPACK_DEBIAN_HEADROOM_PACKAGE_DEPENDS ${headroom_loaded_packages})
 set(CPACK_DEBIAN_HEADROOM_PACKAGE_SUGGESTS "headroom-torch, headroom-dev, libpq5")
 set(CPACK_DEBIAN_TORCH_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_TORCH_PACKAGE_DEPENDS "headroom (= ${PROJECT_VERSION}-${HEADROOM_DEBIAN_RELEASE})")

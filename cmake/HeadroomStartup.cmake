@@ -9,6 +9,17 @@ if(NOT dynamic_section MATCHES "SONAME[^[]*\\[([^]]+)\\]")
   message(FATAL_ERROR "${HEADROOM_SIMDJSON_FILE} has no SONAME: headroom needs simdjson as a shared library")
 endif()
 set(HEADROOM_SIMDJSON ${CMAKE_MATCH_1})
+# And ISA-L when the first that is packed is; nothing where it is not.
+set(HEADROOM_ISAL "")
+if(libisal_FOUND)
+  find_library(HEADROOM_ISAL_FILE isal HINTS ${libisal_LIBRARY_DIRS})
+  if(HEADROOM_ISAL_FILE)
+    execute_process(COMMAND ${CMAKE_READELF} -d ${HEADROOM_ISAL_FILE} OUTPUT_VARIABLE dynamic_section ERROR_QUIET)
+    if(dynamic_section MATCHES "SONAME[^[]*\\[([^]]+)\\]")
+      set(HEADROOM_ISAL ${CMAKE_MATCH_1})
+    endif()
+  endif()
+endif()
 
 # The archives of small libraries where they are installed, else their shared form: where ours are shared, as an archive
 # need not be made of code that a shared library can hold, and in a distribution, which mends its libraries in one place.

@@ -3,6 +3,10 @@
 # build folder.
 # What is loaded while they run is named here, because no file says so; libpq is not among it: who keeps a history in
 # PostgreSQL has it, and who has not is told.
+set(headroom_loaded --load ${HEADROOM_SIMDJSON})
+if(HEADROOM_ISAL)
+  list(APPEND headroom_loaded --load ${HEADROOM_ISAL})
+endif()
 find_program(HEADROOM_PYTHON NAMES python3 HINTS /usr/bin REQUIRED)
 set(headroom_wheel_prefix ${PROJECT_BINARY_DIR}/wheel)
 add_custom_target(headroom_wheel
@@ -12,7 +16,7 @@ add_custom_target(headroom_wheel
   COMMAND ${CMAKE_COMMAND} --install ${PROJECT_BINARY_DIR} --component python --strip --prefix ${headroom_wheel_prefix}
     >> ${PROJECT_BINARY_DIR}/wheel_install.log
   COMMAND ${HEADROOM_PYTHON} ${PROJECT_SOURCE_DIR}/tools/make_wheel.py ${headroom_wheel_prefix} ${PROJECT_BINARY_DIR}
-    --load ${HEADROOM_SIMDJSON}
+    ${headroom_loaded}
   VERBATIM)
 add_dependencies(headroom_wheel headroom_programs headroom_manual)
 if(TARGET headroom_python)

@@ -11,7 +11,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build=$root/build/device
 folder=${1:-$build/headroom_device}
 # What is loaded when it is needed is not in the list that ldd gives.
-loaded_later="libsimdjson.so"
+loaded_later="libsimdjson.so libisal.so"
 programs="headroom headroom-native headroom-cuda unit_cuda"
 
 # The older kind of RPATH is what libraries of libraries are found by too.

@@ -6,9 +6,11 @@
 
 #include <filesystem>
 #include <string>
+#include <utility>
 
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
+#include "headroom/trace/readers/byte_source.h"
 #include "headroom/trace/readers/read.h"
 #include "packed_files.h"
 
@@ -148,6 +150,61 @@ TEST_F(ReaderPacked, NothingButDamageIsAnError) {
   zstd.resize(8);
   expect_refused(zstd, "cut off");
   expect_refused("\x1f\x8b" + std::string(40, 'x'), "damaged");
+}
+
+struct Unpacked {
+  std::string text, damage;
+};
+
+/// In pieces of that size, as its reader may want them.
+Unpacked unpack(const std::string& bytes, readers::Unpacking by, std::size_t piece) {
+  const auto source = readers::unpack_gzip(readers::from_memory(bytes), by);
+  Unpacked unpacked;
+  std::string room(piece, '\0');
+  for (std::size_t count = 0; (count = source->read(room.data(), room.size())) > 0;)
+    unpacked.text.append(room, 0, count);
+  unpacked.damage = source->damage();
+  return unpacked;
+}
+
+TEST(Unpacking, IsTheSameByEachLibrary) {
+  const std::string text = trace_text(5000);
+  const std::string bytes = gzip_of(text.substr(0, 1000)) + gzip_of("") + gzip_of(text.substr(1000));
+  for (const readers::Unpacking by : {readers::Unpacking::kFastest, readers::Unpacking::kZlib}) {
+    for (const std::size_t piece :
+         {std::size_t{1}, std::size_t{777}, std::size_t{65536}, std::size_t{1} << 20}) {
+      const Unpacked unpacked = unpack(bytes, by, piece);
+      EXPECT_TRUE(unpacked.text == text) << piece;
+      EXPECT_EQ(unpacked.damage, "") << piece;
+    }
+  }
+}
+
+TEST(Unpacking, SaysOfEachCutAndFlippedBitTheSame) {
+  const std::string text = trace_text(60);
+  const std::string whole = gzip_of(text);
+  const auto compare = [&](const std::string& bytes, const std::string& how) {
+    const Unpacked fast = unpack(bytes, readers::Unpacking::kFastest, 4096);
+    const Unpacked slow = unpack(bytes, readers::Unpacking::kZlib, 4096);
+    EXPECT_EQ(fast.damage.empty(), slow.damage.empty()) << how << ": " << fast.damage << ", " << slow.damage;
+    const std::size_t shared = std::min(fast.text.size(), slow.text.size());
+    EXPECT_TRUE(fast.text.substr(0, shared) == slow.text.substr(0, shared)) << how;
+    if (slow.damage.empty()) {
+      EXPECT_TRUE(fast.text == slow.text) << how;
+    }
+    return std::pair(fast, slow);
+  };
+  for (std::size_t size = 1; size < whole.size(); ++size) {
+    const auto [fast, slow] = compare(whole.substr(0, size), "cut at " + std::to_string(size));
+    EXPECT_EQ(fast.damage, "its compressed data end too early; the file was cut off") << size;
+    EXPECT_EQ(fast.damage, slow.damage) << size;
+    EXPECT_EQ(fast.text.size(), slow.text.size()) << size;
+  }
+  for (std::size_t byte = 2; byte < whole.size(); ++byte) {
+    std::string bytes = whole;
+    bytes[byte] = static_cast<char>(bytes[byte] ^ (1 << (byte % 8)));
+    compare(bytes, "flipped in byte " + std::to_string(byte));
+  }
 }
 
 }  // namespace

@@ -31,8 +31,11 @@ class ByteSource {
 /// A file as it is; a pipe is read to its end. Throws Error naming the path: missing, a folder, not readable.
 std::unique_ptr<ByteSource> open_file(const std::filesystem::path& path);
 
+/// By which library: ISA-L where it is, or zlib wherever, which tests hold the other against.
+enum class Unpacking { kFastest, kZlib };
 /// What `packed` unpacks to; several streams one after another are joined.
-std::unique_ptr<ByteSource> unpack_gzip(std::unique_ptr<ByteSource> packed);
+std::unique_ptr<ByteSource> unpack_gzip(std::unique_ptr<ByteSource> packed,
+                                        Unpacking by = Unpacking::kFastest);
 std::unique_ptr<ByteSource> unpack_zstd(std::unique_ptr<ByteSource> packed);
 /// Deflate without a header, to its own end.
 std::unique_ptr<ByteSource> unpack_deflate(std::unique_ptr<ByteSource> packed);
