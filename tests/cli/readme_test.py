@@ -13,7 +13,7 @@ from command_line import CommandLineTest, headroom
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
 TRACE = pathlib.Path(os.environ["HEADROOM_SHARED"]) / "traces" / \
-    "hta__critical_path_alexnet_benchmark_result_2869224_1695835535_trace.json.gz"
+    "kineto__samples_resnet50_num_workers_0_worker0.1623143089861.pt.trace.json.gz"
 # What a comparison says hangs on the machine; that it says it does not.
 ANSWERS = {"ab": (0, 1, 3), "diff": (0, 1, 3)}
 
@@ -40,13 +40,13 @@ class Readme(CommandLineTest):
     def test_its_commands_run_and_print_what_it_shows(self):
         (self.folder / "numbers.txt").write_text("".join(f"{i * 7919 % 100003}\n" for i in range(100003)))
         if TRACE.exists():
-            shutil.copy(TRACE, self.folder / "alexnet.json.gz")
+            shutil.copy(TRACE, self.folder / "resnet50.json.gz")
         environment = {**os.environ, "PATH": f"{command_line.BIN}:{os.environ['PATH']}", "HEADROOM_STORE": str(self.folder / "history.db")}
         (self.folder / "text.py").write_text(blocks("python")[0])
         ran = 0
         for command, shown in commands():
             with self.subTest(command):
-                if "alexnet" in command and not TRACE.exists():
+                if "resnet50" in command and not TRACE.exists():
                     self.skipTest(f"needs {TRACE}")
                 if ".py" in command and not (command_line.BIN.parent / "python/headroom/_door.abi3.so").exists():
                     self.skipTest("needs the package of Python")

@@ -46,7 +46,7 @@ struct Exposed {
   std::map<NameId, std::int64_t> by_name;
   std::map<NameId, std::uint32_t> longest_row;  ///< of each name
   double bytes = 0;
-  std::int64_t pageable_ns = 0;
+  std::int64_t total_ns = 0, pageable_ns = 0;
   WhatIf what_if;
 };
 
@@ -72,6 +72,7 @@ Exposed exposed_rows(const FindingSearch& search, bool is_communication, Wanted 
     exposed.times.push_back(span);
     const NameId name = trace.events.name[event];
     exposed.by_name[name] += open;
+    exposed.total_ns += open;
     const auto [longest, is_new] = exposed.longest_row.try_emplace(name, row);
     if (!is_new &&
         trace.events.duration_ns[event] > trace.events.duration_ns[trace.gpu[longest->second].event])
@@ -82,31 +83,33 @@ Exposed exposed_rows(const FindingSearch& search, bool is_communication, Wanted 
   return exposed;
 }
 
-NameId longest_name(const Exposed& exposed) {
-  return std::ranges::max_element(exposed.by_name, {}, [](const auto& entry) { return entry.second; })->first;
+/// What all of them are suspected of; `what` are they, which hide behind nothing.
+Suspicion suspicion_of(const FindingSearch& search, FindingKind kind, const Exposed& exposed,
+                       const char* what) {
+  const NameId name =
+      std::ranges::max_element(exposed.by_name, {}, [](const auto& entry) { return entry.second; })->first;
+  Suspicion suspicion;
+  suspicion.kind = kind;
+  suspicion.least_gain = 0.02;
+  suspicion.event = search.launch()[exposed.longest_row.at(name)];
+  suspicion.time = merged(exposed.times);
+  suspicion.what_if = exposed.what_if;
+  suspicion.evidence = fmt::format("{} {} run {} with {} beside them, most of it {}", exposed.times.size(),
+                                   what, search.per_step(static_cast<double>(exposed.total_ns)),
+                                   kind == FindingKind::kExposedCopy ? "nothing" : "no computing",
+                                   kernel_base_name(search.trace().names[name]));
+  return suspicion;
 }
 
 void take_communication(FindingSearch& search, FindingKind kind, const std::set<std::uint32_t>& of_pipeline) {
   const bool of_stages = kind == FindingKind::kPipelineBubble;
   const Trace& trace = search.trace();
-  Exposed exposed = exposed_rows(search, true, [&](std::uint32_t row) {
+  const Exposed exposed = exposed_rows(search, true, [&](std::uint32_t row) {
     return search.types()[row] == KernelType::kCommunication &&
            of_pipeline.contains(trace.gpu[row].event) == of_stages;
   });
   if (exposed.times.empty()) return;
-  Suspicion suspicion;
-  suspicion.kind = kind;
-  suspicion.least_gain = 0.02;
-  const NameId name = longest_name(exposed);
-  suspicion.event = search.launch()[exposed.longest_row[name]];
-  std::int64_t total = 0;
-  for (const auto& [id, ns] : exposed.by_name) total += ns;
-  suspicion.evidence =
-      fmt::format("{} pieces of communication run {} a step with no computing beside them, most of it {}",
-                  exposed.times.size(), format_time_ns(static_cast<double>(total) / search.step_count()),
-                  kernel_base_name(trace.names[name]));
-  suspicion.time = merged(std::move(exposed.times));
-  suspicion.what_if = std::move(exposed.what_if);
+  Suspicion suspicion = suspicion_of(search, kind, exposed, "pieces of communication");
   suspicion.fix =
       of_stages
           ? "more micro-batches, or an interleaved schedule: stages wait for each other"
@@ -192,33 +195,23 @@ void take_host_communication(FindingSearch& search) {
 
 void find_exposed_copies(FindingSearch& search) {
   const Trace& trace = search.trace();
-  Exposed exposed = exposed_rows(search, false, [&](std::uint32_t row) {
+  const Exposed exposed = exposed_rows(search, false, [&](std::uint32_t row) {
     const std::uint32_t event = trace.gpu[row].event;
     return trace.events.category[event] == Category::kGpuMemcpy &&
            trace.events.duration_ns[event] >= kLongCopyNs &&
            is_between_host_and_device(trace.names[trace.events.name[event]]);
   });
   if (exposed.times.empty()) return;
-  Suspicion suspicion;
-  suspicion.kind = FindingKind::kExposedCopy;
-  suspicion.least_gain = 0.02;
-  const NameId name = longest_name(exposed);
-  suspicion.event = search.launch()[exposed.longest_row[name]];
-  std::int64_t total = 0;
-  for (const auto& [id, ns] : exposed.by_name) total += ns;
-  suspicion.evidence =
-      fmt::format("{} copies between host and device run {} with nothing beside them, most of it {}",
-                  exposed.times.size(), search.per_step(static_cast<double>(total)), trace.names[name]);
+  Suspicion suspicion =
+      suspicion_of(search, FindingKind::kExposedCopy, exposed, "copies between host and device");
   if (exposed.bytes > 0)
     suspicion.evidence += fmt::format(", {} in all, {:.1f} GB/s", format_bytes(exposed.bytes),
-                                      exposed.bytes / static_cast<double>(length(merged(exposed.times))));
-  suspicion.fix = exposed.pageable_ns * 2 > total
+                                      exposed.bytes / static_cast<double>(length(suspicion.time)));
+  suspicion.fix = exposed.pageable_ns * 2 > exposed.total_ns
                       ? "pin the host's memory (pin_memory=True) and copy with non_blocking=True, on a "
                         "stream of its own, "
                         "while the step before computes"
                       : "copy on a stream of its own while the step before computes, or copy less";
-  suspicion.time = merged(std::move(exposed.times));
-  suspicion.what_if = std::move(exposed.what_if);
   search.take(std::move(suspicion));
 }
 
