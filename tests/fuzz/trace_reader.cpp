@@ -26,7 +26,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   whole.threads = pieces.threads = 1;
   pieces.window_bytes = 64 + size % 512;
   ReadOptions few = whole;
-  few.needs = Needs::kGpuWork;
+  few.needs = Needs::kGpuWork | Needs::kSyntax | Needs::kPreciseTimes;
   try {
     const Trace trace = read(text, whole);
     const Trace cut = read(text, pieces);
