@@ -159,6 +159,19 @@ TEST(Findings, OfDifferentRanksWhatAllLoseIsSaidOnce) {
   EXPECT_DOUBLE_EQ(number(found(result), row, "recoverable_ns"), 1e6);
 }
 
+TEST(Findings, WithoutSomethingAStepWouldTakeSo) {
+  TraceBuilder builder = steady(4);
+  for (int i = 0; i < 4; ++i) builder.op("aten::randperm", i * 10 * kMs + 9 * kMs + 40 * kUs, 900 * kUs);
+  const AnalysisResult result = run_analysis("findings", builder.trace, {{"without", "aten::rand*"}});
+  EXPECT_NEAR(headline(result, "without_ns"), 9.1e6, 0.1e6);
+  EXPECT_THAT(result.answer.front(),
+              HasSubstr("without 'aten::rand*' (4 calls of the host, 0 pieces of device work) a step"));
+  // A kernel goes with the operator that launched it.
+  EXPECT_LT(headline(run_analysis("findings", builder.trace, {{"without", "aten::mm"}}), "without_ns"),
+            1.2e6);
+  EXPECT_THROW(run_analysis("findings", builder.trace, {{"without", "nothing"}}), Error);
+}
+
 TEST(Findings, TheTableKeepsThem) {
   Finding finding;
   finding.kind = FindingKind::kImbalance;

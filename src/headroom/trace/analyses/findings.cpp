@@ -6,11 +6,15 @@
 namespace headroom::trace {
 namespace {
 
+constexpr AnalysisOption kOptions[] = {
+    {"without", "NAME", "",
+     "also say what a step would take if nothing of that name took any time (* fits anything)"}};
+
 AnalysisResult analyze(const Trace& trace, const AnalysisOptions& options) {
   AnalysisResult result;
   if (std::string missing = what_is_missing(trace); !missing.empty())
     result.notes.push_back(std::move(missing));
-  add_findings(trace, device_work(trace), options.top, result);
+  add_findings(trace, device_work(trace), options.top, result, options.text("without"));
   return result;
 }
 
@@ -29,7 +33,7 @@ extern const Analysis findings{
     "what to fix first: each cause of lost time with what a step would gain without it",
     kFindingNeeds | Needs::kPython | Needs::kOpArguments | Needs::kGpuArguments | Needs::kMemory,
     analyze,
-    {},
+    kOptions,
     combine};
 
 }  // namespace analysis

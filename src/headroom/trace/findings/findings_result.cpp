@@ -13,6 +13,7 @@
 #include "headroom/trace/collectives/rank_waits.h"
 #include "headroom/trace/findings/finding.h"
 #include "headroom/trace/findings/finding_search.h"
+#include "headroom/trace/findings/without.h"
 #include "headroom/trace/tables/cells.h"
 #include "headroom/trace/tables/stored_rows.h"
 
@@ -211,10 +212,12 @@ std::string unexplained(const FindingSearch& search) {
 
 }  // namespace
 
-void add_findings(const Trace& trace, DeviceWork work, std::size_t most, AnalysisResult& result) {
+void add_findings(const Trace& trace, DeviceWork work, std::size_t most, AnalysisResult& result,
+                  const std::string& without) {
   FindingSearch search(trace, std::move(work));
   const std::vector<Finding> findings = search_findings(search);
   say(findings, search.step_ns(), !search.steps().empty(), most, result);
+  if (!without.empty()) add_without(search, without, result);
   if (std::string text = unexplained(search); !text.empty()) result.notes.push_back(std::move(text));
   result.tables.push_back(step_table(search));
   if (std::ranges::find(result.tables, kCollectiveTable, &DataTable::key) == result.tables.end())

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/trace/findings/without.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "headroom/base/error.h"
+#include "headroom/base/glob.h"
+#include "headroom/base/text.h"
+#include "headroom/base/units.h"
+#include "headroom/trace/columns/attribution.h"
+
+namespace headroom::trace {
+namespace {
+
+std::vector<bool> names_that_fit(const Trace& trace, const std::string& pattern) {
+  std::vector<bool> fit(trace.names.size());
+  for (NameId name = 0; name < fit.size(); ++name) fit[name] = fits_glob(pattern, trace.names[name]);
+  return fit;
+}
+
+bool is_inside(const FindingSearch& search, const std::vector<bool>& fits, std::uint32_t event) {
+  for (; event != kNone; event = search.parent()[event]) {
+    if (fits[search.trace().events.name[event]]) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void add_without(const FindingSearch& search, const std::string& pattern, AnalysisResult& result) {
+  const Trace& trace = search.trace();
+  const Events& events = trace.events;
+  const std::vector<bool> fits = names_that_fit(trace, pattern);
+  WhatIf what_if;
+  std::vector<Span> host;
+  std::size_t calls = 0, works = 0;
+  for (std::uint32_t event = 0; event < events.size(); ++event) {
+    if (!fits[events.name[event]] || (mask_of(events.category[event]) & kOnCpu) == 0) continue;
+    host.push_back({events.start_ns[event], events.end_ns(event)});
+    ++calls;
+  }
+  what_if.host_gone = merged(std::move(host));
+  for (std::uint32_t row = 0; row < trace.gpu.size(); ++row) {
+    const std::uint32_t event = trace.gpu[row].event;
+    const bool is_gone = fits[events.name[event]] || is_inside(search, fits, search.launch()[row]);
+    works += is_gone ? 1 : 0;
+    what_if.duration_ns.push_back(is_gone ? WhatIf::kGone : events.duration_ns[event]);
+  }
+  if (calls + works == 0)
+    throw Error(fmt::format(
+        "--without {}: nothing in {} is called so; `headroom trace ops` and `kernels` have the names, "
+        "* stands for any characters",
+        in_quotes(pattern), in_quotes(trace.source)));
+  const double step_ns = search.step_ns();
+  const double without_ns = static_cast<double>(search.replay().length_ns(what_if)) / search.step_count();
+  result.headlines.push_back({"without_ns", Kind::kTimeNs, true, without_ns, ""});
+  result.answer.insert(
+      result.answer.begin(),
+      fmt::format(
+          "without {} ({} calls of the host, {} pieces of device work) {} would take {} in place of {} (-{})",
+          in_quotes(pattern), calls, works, search.steps().empty() ? "the trace" : "a step",
+          format_time_ns(without_ns), format_time_ns(step_ns), format_percent(1 - without_ns / step_ns)));
+}
+
+}  // namespace headroom::trace
