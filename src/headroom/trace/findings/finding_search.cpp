@@ -10,6 +10,7 @@
 #include "headroom/base/units.h"
 #include "headroom/trace/columns/attribution.h"
 #include "headroom/trace/work/host_activity.h"
+#include "headroom/trace/work/python_work.h"
 
 namespace headroom::trace {
 namespace {
@@ -24,12 +25,10 @@ Span window_of(const Trace& trace, const std::vector<Step>& steps) {
   return window;
 }
 
-constexpr std::string_view kModule = "nn.Module: ";
-
-/// A line of the user's own: "train.py(41): log_loss", not one of a library or of Python itself.
-bool is_own_line(std::string_view name) {
-  return contains(name, ".py(") && !contains(name, "site-packages") && !contains(name, "dist-packages") &&
-         !name.starts_with("torch/") && !name.starts_with("<");
+/// A line of the user's own, not one of a library.
+bool is_own_line(std::string_view frame) {
+  return is_line_of_python(frame) && !contains(frame, "site-packages") && !contains(frame, "dist-packages") &&
+         !frame.starts_with("torch/");
 }
 
 }  // namespace
@@ -167,7 +166,7 @@ void FindingSearch::place(const Suspicion& suspicion, Finding& finding) const {
   for (std::uint32_t at = suspicion.event; at != kNone; at = host_.parent[at]) {
     if (trace_.events.category[at] != Category::kPython) continue;
     const std::string_view name = trace_.names[trace_.events.name[at]];
-    if (finding.module.empty() && name.starts_with(kModule)) finding.module = name.substr(kModule.size());
+    if (finding.module.empty()) finding.module = module_of_frame(name);
     if (finding.line.empty() && is_own_line(name)) finding.line = name;
   }
 }
