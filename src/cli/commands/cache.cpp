@@ -108,12 +108,10 @@ class CacheOutputs {
 
   void write_so_far(const CacheRequest& request, const CacheRun& run,
                     const std::vector<Record>& records) const {
-    files_.write_so_far(records);
-    write_output(request, run);
+    write_each({[&] { files_.write_so_far(records); }, [&] { write_output(request, run); }});
   }
   void finish(const CacheRequest& request, const CacheRun& run, const std::vector<Record>& records) const {
-    files_.finish(records);
-    write_output(request, run);
+    write_each({[&] { files_.finish(records); }, [&] { write_output(request, run); }});
   }
   bool uses_stdout() const { return files_.uses_stdout(); }
 

@@ -20,10 +20,12 @@ RunOutputs::RunOutputs(const RunOptions& options) : files_(options.json, options
 }
 
 void RunOutputs::write_means(const std::vector<Record>& records) const {
-  files_.finish(records);
-  if (csv_.empty()) return;
-  write_records(csv_, format_named("seed-csv"), records);
-  write_records(json_lines_, format_named("seed-jsonl"), records);
+  const auto append = [&records](const std::string& path, const char* format) {
+    return [&records, &path, format] {
+      if (!path.empty()) write_records(path, format_named(format), records);
+    };
+  };
+  write_each({[&] { files_.finish(records); }, append(csv_, "seed-csv"), append(json_lines_, "seed-jsonl")});
 }
 
 }  // namespace headroom::cli

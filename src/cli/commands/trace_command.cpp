@@ -15,6 +15,7 @@
 #include "cli/commands/trace_warnings.h"
 #include "cli/shared/interrupt.h"
 #include "cli/shared/max_memory.h"
+#include "cli/shared/record_files.h"
 #include "cli/shared/say.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
@@ -128,8 +129,8 @@ ExitCode analyze_traces(const TraceOptions& options, const TraceCrew& crew) {
   if (is_pytorch_compatible(options)) {
     write_pytorch_pair(report, options.outputs);
   } else {
-    write_report(report, options.outputs);
-    keep_in_history(report, options.store);
+    write_each(
+        {[&] { write_report(report, options.outputs); }, [&] { keep_in_history(report, options.store); }});
   }
   return any_failed ? ExitCode::kCannot : answer(report);
 }

@@ -74,14 +74,20 @@ void write_result_files(const TraceReport& report) {
   }
 }
 
-void write_and_print(const TraceReport& report, const TraceOutputOptions& outputs) {
-  write_result_files(report);
-  if (!outputs.csv.empty()) write_csv(report.result, outputs.csv);
+/// The report first: files that cannot be written take it from nobody.
+void print_and_write(const TraceReport& report, const TraceOutputOptions& outputs, const std::string& json) {
   // What goes to standard output for a program to read stands there alone.
-  if (outputs.json == kStdout || outputs.csv == kStdout) return;
-  print_text(trace_text(report.result, {outputs.markdown, outputs.whole_names, first_instant(report),
-                                        terminal_width(stdout)}),
-             stdout);
+  if (outputs.json != kStdout && outputs.csv != kStdout)
+    print_text(trace_text(report.result, {outputs.markdown, outputs.whole_names, first_instant(report),
+                                          terminal_width(stdout)}),
+               stdout);
+  write_each({[&] {
+                if (!outputs.json.empty()) write(outputs.json, json);
+              },
+              [&] { write_result_files(report); },
+              [&] {
+                if (!outputs.csv.empty()) write_csv(report.result, outputs.csv);
+              }});
 }
 
 }  // namespace
@@ -110,13 +116,11 @@ void keep_inputs(const TraceOutputOptions& outputs, std::span<const std::filesys
 }
 
 void write_report(const TraceReport& report, const TraceOutputOptions& outputs) {
-  if (!outputs.json.empty()) write(outputs.json, trace_json_text(report));
-  write_and_print(report, outputs);
+  print_and_write(report, outputs, outputs.json.empty() ? "" : trace_json_text(report));
 }
 
 void write_pytorch_pair(const TraceReport& report, const TraceOutputOptions& outputs) {
-  if (!outputs.json.empty()) write(outputs.json, pytorch_json(report.result));
-  write_and_print(report, outputs);
+  print_and_write(report, outputs, pytorch_json(report.result));
 }
 
 void keep_in_history(const TraceReport& report, const std::string& store) {

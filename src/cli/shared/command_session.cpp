@@ -52,14 +52,12 @@ class CommandFiles {
   }
 
   void write_so_far(const std::vector<Record>& records) const {
-    files_.write_so_far(records);
-    for (const Export& file : exports_) {
-      if (!file.at_end()) write(file, records);
-    }
+    write_each({[&] { files_.write_so_far(records); },
+                [&] { write_exports(records, [](const Export& file) { return !file.at_end(); }); }});
   }
   void finish(const std::vector<Record>& records) const {
-    files_.finish(records);
-    for (const Export& file : exports_) write(file, records);
+    write_each({[&] { files_.finish(records); },
+                [&] { write_exports(records, [](const Export&) { return true; }); }});
   }
   bool uses_stdout() const {
     return files_.uses_stdout() ||
@@ -74,10 +72,12 @@ class CommandFiles {
   };
 
   /// Some formats cannot hold that nothing was measured.
-  static void write(const Export& file, const std::vector<Record>& records) {
-    const bool any =
-        std::ranges::any_of(records, [](const Record& record) { return !record.samples.empty(); });
-    if (any) write_records(file.path, *file.format, records);
+  template <typename Chosen>
+  void write_exports(const std::vector<Record>& records, Chosen chosen) const {
+    if (std::ranges::all_of(records, [](const Record& record) { return record.samples.empty(); })) return;
+    for (const Export& file : exports_) {
+      if (chosen(file)) write_records(file.path, *file.format, records);
+    }
   }
 
   RecordFiles files_;

@@ -92,8 +92,7 @@ void RankMeasurement::measure() {
     journal_.finish_group(records);
     std::ranges::move(records, std::back_inserter(records_));
     write_if_possible([this] {
-      files_.write_so_far(records_);
-      write_so_far();
+      write_each({[this] { files_.write_so_far(records_); }, [this] { write_so_far(); }});
     });
   };
   TerminalProgress progress(on_records, [this](const GroupResult& so_far) { journal_.note(so_far); });
@@ -109,8 +108,7 @@ void RankMeasurement::report() {
   print_text(reference_blas_text(records_), out);
   report_more(out, width);
   keep_results(records_, options_.store, journal_, [this] {
-    files_.finish(records_);
-    write_so_far();
+    write_each({[this] { files_.finish(records_); }, [this] { write_so_far(); }});
   });
 }
 

@@ -39,14 +39,20 @@ RecordFiles::RecordFiles(const std::string& json, const std::string& oss)
 
 void RecordFiles::write_so_far(const std::vector<Record>& records) const {
   // A pipe takes the records once, at the end.
-  if (!json_.empty() && json_ != kStdoutDevice) write_records(json_, format_named("headroom-json"), records);
-  if (!oss_.empty() && oss_ != kStdoutDevice) write_records(oss_, format_named("oss-v3"), records);
+  const auto write = [&records](const std::string& path, const char* format) {
+    return [&records, &path, format] {
+      if (!path.empty() && path != kStdoutDevice) write_records(path, format_named(format), records);
+    };
+  };
+  write_each({write(json_, "headroom-json"), write(oss_, "oss-v3")});
 }
 
 void RecordFiles::finish(const std::vector<Record>& records) const {
-  write_so_far(records);
-  if (json_ == kStdoutDevice) write_records(json_, format_named("headroom-json"), records);
-  if (oss_ == kStdoutDevice) write_records(oss_, format_named("oss-v3"), records);
+  write_each({[&] { write_so_far(records); },
+              [&] {
+                if (json_ == kStdoutDevice) write_records(json_, format_named("headroom-json"), records);
+                if (oss_ == kStdoutDevice) write_records(oss_, format_named("oss-v3"), records);
+              }});
 }
 
 bool RecordFiles::uses_stdout() const {
@@ -62,6 +68,18 @@ void write_if_possible(const std::function<void()>& write) {
   }
 }
 
+void write_each(std::initializer_list<std::function<void()>> writes) {
+  std::string failures;
+  for (const auto& write : writes) {
+    try {
+      write();
+    } catch (const Error& error) {
+      failures += (failures.empty() ? "" : "\n") + std::string(error.what());
+    }
+  }
+  if (!failures.empty()) throw Error(failures);
+}
+
 void append_to_history(const std::vector<Record>& records, const std::string& store, Equal equal) {
   if (store.empty() || records.empty()) return;
   try {
@@ -74,7 +92,12 @@ void append_to_history(const std::vector<Record>& records, const std::string& st
     }
   } catch (const Error& error) {
     if (!is_remote(store)) throw;
-    const std::string file = put_into_outbox(records, store);
+    std::string file;
+    try {
+      file = put_into_outbox(records, store);
+    } catch (const Error& also) {
+      throw Error(fmt::format("{}; nor can the run wait for it: {}", error.what(), also.what()));
+    }
     throw Error(fmt::format("{}; the run waits in {} and is delivered when the next one is kept there",
                             error.what(), in_quotes(file)));
   }
@@ -83,18 +106,23 @@ void append_to_history(const std::vector<Record>& records, const std::string& st
 void keep_results(const std::vector<Record>& records, const std::string& store, RunJournal& journal,
                   const std::function<void()>& write_files) {
   std::string unkept;
+  bool kept = !store.empty();
   try {
     append_to_history(records, store, Equal::kEach);
-    if (!store.empty()) journal.kept();
+    if (kept) journal.kept();
   } catch (const Error& error) {
+    kept = false;
     unkept = std::string("not kept in the history: ") + error.what();
-    if (journal.holds_something()) unkept += "; `headroom show @unfinished` has the results";
+    if (journal.holds_all()) {
+      unkept += "; `headroom show @unfinished` has the results";
+    } else if (journal.holds_something()) {
+      unkept += "; `headroom show @unfinished` has the first of them";
+    }
     if (store == default_store()) say_sentence(std::exchange(unkept, ""));
   }
   try {
     write_files();
   } catch (const Error& error) {
-    const bool kept = unkept.empty() && !store.empty();
     throw Error((unkept.empty() ? "" : unkept + "\n") + error.what() +
                 (kept ? "; the results are above, and in the history as @last" : "; the results are above"));
   }

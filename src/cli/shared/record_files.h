@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,10 @@ class RecordFiles {
 /// Calls `write`, which writes files with what was measured so far; where it cannot, that is said once, and
 /// measuring goes on: results are worth more than a file, which is written again at the end.
 void write_if_possible(const std::function<void()>& write);
+
+/// Calls all of `writes`, each of which writes files: one that cannot be written keeps none of the others
+/// from it. Throws Error with what could not be, a line each.
+void write_each(std::initializer_list<std::function<void()>> writes);
 
 /// What a command that measured ends with, once its results are on the terminal: the history (nothing where
 /// `store` is empty), then the files. What cannot be kept in one place is still kept in the others. Throws

@@ -133,16 +133,19 @@ void RunJournal::begin(const Environment& environment, std::vector<std::string> 
 
 void RunJournal::write(const Json& line) {
   if (is_off_) return;
+  // Where a line is missing those after it would be read as if it were not.
+  is_off_ = true;
+  const bool is_new = journal_ == nullptr;
   write_if_possible([&] {
-    if (journal_ == nullptr) {
-      is_off_ = true;
+    if (is_new) {
       remove_old_ones();
       journal_ = std::make_unique<Journal>(folder_of_journals());
       journal_->append(dump_json(header_));
-      is_off_ = false;
     }
     journal_->append(dump_json(line));
+    is_off_ = false;
   });
+  if (is_off_ && is_new) kept();  // there is nothing in it
 }
 
 void RunJournal::note(const GroupResult& so_far) {

@@ -18,7 +18,7 @@ namespace headroom::cli {
 
 /// What a command has measured, in the user's state folder from the first round until it is kept elsewhere:
 /// after kill -9, a full disk or a database that is gone `headroom show @unfinished` has it. A journal that
-/// cannot be written is said once, and measuring goes on.
+/// cannot be written is said once and ends there, and measuring goes on.
 class RunJournal {
  public:
   /// Before the first round: what the records have in common, and what the runners are called. Nothing is
@@ -37,8 +37,9 @@ class RunJournal {
 
   /// Results are in the history, or were shown where none is wanted: it is removed.
   void kept();
-  /// Whether something is in it that was not kept.
+  /// Whether something is in it that was not kept, and whether that is everything.
   bool holds_something() const { return journal_ != nullptr; }
+  bool holds_all() const { return holds_something() && !is_off_; }
 
  private:
   void write(const Json& line);
