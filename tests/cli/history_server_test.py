@@ -17,6 +17,7 @@ import time
 import unittest
 
 from command_line import HEADROOM, CommandLineTest, headroom
+from history_crowd import check_crowd
 
 URL = os.environ["HEADROOM_TEST_POSTGRESQL"]
 SOCKETS = re.search("host=([^&]*)", URL).group(1)
@@ -130,6 +131,12 @@ class HistoryServerTest(CommandLineTest):
             self.assert_exit(self.measure(URL), 0)
             self.assertEqual(len(self.runs() - before), count)
             self.assertEqual(self.outbox(), [])
+
+    def test_writers_and_readers_at_once(self):
+        self.assert_exit(self.measure(URL), 0)
+        self.environment["HEADROOM_STORE_TIMEOUT"] = "30s"
+        check_crowd(self, URL, self.environment)
+        self.assertEqual(self.outbox(), [])
 
     def test_one_that_is_not_there_is_told_at_once(self):
         result = self.measure(URL.replace(SOCKETS, str(self.folder)))
