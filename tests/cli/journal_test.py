@@ -44,7 +44,7 @@ class JournalTest(CommandLineTest):
         time.sleep(self.random.random() * 0.3)
         process.send_signal(signal.SIGKILL)
         process.wait()
-        time.sleep(0.05)  # what it had started ends, and writes no more
+        self.assert_nothing_runs()  # what it had started ends, and writes no more
         return self.log.read_text()
 
     def shown(self, metric):

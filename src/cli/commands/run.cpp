@@ -203,6 +203,7 @@ ExitCode measure(const Arguments& arguments, const RunOptions& options, const st
   const std::string& traces = options.request.traces;
   if (!traces.empty()) require_traces(traces, groups, session.offers());
   const auto busy = warn_when_busy(most_threads(groups));
+  QuotaWatch quota;
   std::vector<Record> records;
   RunJournal journal;
   journal.begin(*session.environment(), session.labels());
@@ -213,6 +214,7 @@ ExitCode measure(const Arguments& arguments, const RunOptions& options, const st
       for (const std::string& problem : append_utilization(finished)) say_sentence(problem);
       apply_targets(finished, targets);
       note_busy(finished, busy);
+      quota.note(finished);
       journal.finish_group(finished);
       std::ranges::move(finished, std::back_inserter(records));
       write_if_possible([&] { outputs.write_records_so_far(records); });

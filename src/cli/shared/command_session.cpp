@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "cli/shared/busy_warning.h"
 #include "cli/shared/interrupt.h"
 #include "cli/shared/print_table.h"
 #include "cli/shared/record_files.h"
@@ -222,8 +223,12 @@ ExitCode measure_commands(const std::vector<std::vector<PlannedCommand>>& groups
       watch.begin(measured.size());
       CommandRounds rounds(group, settings_of(options, least_rounds, watch, journal), counters,
                            [&](const CommandProgress& progress) { watch.show(progress); });
-      const CommandGroup run = rounds.run();
-      const std::vector<Record> finished = command_records(run, environment);
+      CommandGroup run;
+      QuotaWatch quota;
+      const auto load = load_beside([&] { run = rounds.run(); });
+      std::vector<Record> finished = command_records(run, environment);
+      note_busy(finished, load);
+      quota.note(finished);
       journal.finish_group(finished);
       records.insert(records.end(), finished.begin(), finished.end());
       measured.push_back({group.size(), run.look});

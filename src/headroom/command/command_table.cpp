@@ -11,6 +11,7 @@
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
 #include "headroom/compare/round_verdict.h"
+#include "headroom/record/disturbance.h"
 #include "headroom/record/stop_note.h"
 #include "headroom/report/case_rows.h"
 #include "headroom/report/metric_text.h"
@@ -158,7 +159,8 @@ Table command_table(const std::vector<Record>& records, std::span<const Comparis
 
 std::string command_legend(const std::vector<Record>& records) {
   // What the table says already.
-  constexpr std::array<std::string_view, 4> kMarked{"steal:", "warm-up:", "time cap:", kAsManyAsAsked};
+  constexpr std::array<std::string_view, 6> kMarked{
+      "steal:", "warm-up:", "time cap:", "busy:", kQuotaNote, kAsManyAsAsked};
   std::string marks, notes;
   for (const CommandRow& row : command_rows(records)) {
     marks += noise_marks(*row.latency);

@@ -47,13 +47,14 @@ bool has_word(std::string_view list, std::string_view word) {
 }
 
 /// The path of the group in its hierarchy. "0::/a/b" is v2's line, "4:cpu,memory:/a/b" v1's.
-std::optional<std::string> group_path(std::string_view self_cgroup, int version) {
+std::optional<std::string> group_path(std::string_view self_cgroup, int version,
+                                      std::string_view controller) {
   for (const std::string& line : split(self_cgroup, '\n')) {
     const std::size_t first = line.find(':');
     const std::size_t second = first == std::string::npos ? first : line.find(':', first + 1);
     if (second == std::string::npos) continue;
     const std::string controllers = line.substr(first + 1, second - first - 1);
-    const bool match = version == 2 ? controllers.empty() : has_word(controllers, "memory");
+    const bool match = version == 2 ? controllers.empty() : has_word(controllers, controller);
     if (match) return line.substr(second + 1);
   }
   return std::nullopt;
@@ -82,20 +83,26 @@ std::optional<std::int64_t> stat_value(std::string_view stat, std::string_view n
   return std::nullopt;
 }
 
-}  // namespace
-
-std::vector<CgroupFolder> cgroup_memory_folders(std::string_view self_cgroup, std::string_view mountinfo) {
+/// Those in which `controller` may limit the process.
+std::vector<CgroupFolder> cgroup_folders(std::string_view self_cgroup, std::string_view mountinfo,
+                                         std::string_view controller) {
   std::vector<CgroupFolder> folders;
   for (const std::string& line : split(mountinfo, '\n')) {
     const std::optional<Mount> mount = parse_mount(line);
     if (!mount) continue;
-    const bool v1 = mount->type == "cgroup" && has_word(mount->options, "memory");
+    const bool v1 = mount->type == "cgroup" && has_word(mount->options, controller);
     if (!v1 && mount->type != "cgroup2") continue;
     const int version = v1 ? 1 : 2;
-    const std::optional<std::string> group = group_path(self_cgroup, version);
+    const std::optional<std::string> group = group_path(self_cgroup, version, controller);
     if (group) add_folders(*mount, *group, version, folders);
   }
   return folders;
+}
+
+}  // namespace
+
+std::vector<CgroupFolder> cgroup_memory_folders(std::string_view self_cgroup, std::string_view mountinfo) {
+  return cgroup_folders(self_cgroup, mountinfo, "memory");
 }
 
 std::optional<std::int64_t> cgroup_memory_left(const CgroupMemory& memory) {
@@ -125,6 +132,20 @@ std::optional<std::int64_t> cgroup_memory_left(const std::filesystem::path& root
     if (left) least = least ? std::min(*least, *left) : *left;
   }
   return least;
+}
+
+std::optional<double> cgroup_throttled_s(const std::filesystem::path& root) {
+  constexpr double kUsPerSecond = 1e6, kNsPerSecond = 1e9;
+  std::optional<double> sum;
+  const auto folders = cgroup_folders(text_of_file(root / "proc/self/cgroup"),
+                                      text_of_file(root / "proc/self/mountinfo"), "cpu");
+  for (const CgroupFolder& folder : folders) {
+    const std::string stat = text_of_file(root / folder.path.relative_path() / "cpu.stat");
+    const bool v2 = folder.version == 2;
+    const auto told = stat_value(stat, v2 ? "throttled_usec" : "throttled_time");
+    if (told) sum = sum.value_or(0) + static_cast<double>(*told) / (v2 ? kUsPerSecond : kNsPerSecond);
+  }
+  return sum;
 }
 
 }  // namespace headroom

@@ -10,7 +10,7 @@
 
 namespace headroom {
 
-/// A folder of the cgroup file system that may limit the memory of this process.
+/// A folder of the cgroup file system that may limit this process.
 struct CgroupFolder {
   std::filesystem::path path;
   int version = 2;
@@ -35,5 +35,10 @@ std::optional<std::int64_t> cgroup_memory_left(const CgroupMemory& memory);
 
 /// The least that any group above this process leaves. `root` is "/" but in tests.
 std::optional<std::int64_t> cgroup_memory_left(const std::filesystem::path& root);
+
+/// Seconds, of all CPUs together, in which a group above this process was held up since it used its quota of
+/// CPU time up (cpu.stat; cpu.max of v2, cpu.cfs_quota_us of v1), since the group was made. Nothing where the
+/// kernel counts none. `root` is "/" but in tests.
+std::optional<double> cgroup_throttled_s(const std::filesystem::path& root);
 
 }  // namespace headroom

@@ -88,7 +88,7 @@ CpuLoad measure_cpu_load(std::span<const int> cpus, const std::function<double()
   return load;
 }
 
-std::optional<LoadWarning> load_warning(const CpuLoad& load, int threads) {
+std::optional<LoadWarning> load_warning(const CpuLoad& load, int threads, std::string_view when) {
   // What a quiet machine does by itself, and what a reading over a tenth of a second can tell at all.
   constexpr double kAlwaysBusy = 0.35;
   if (load.cpus == 0) return std::nullopt;
@@ -97,8 +97,8 @@ std::optional<LoadWarning> load_warning(const CpuLoad& load, int threads) {
   if (free >= wanted - kAlwaysBusy) return std::nullopt;
   LoadWarning warning;
   warning.busy_cpus = load.busy;
-  warning.what = fmt::format("busy: {:.1f} of {} CPUs were at work for other programs before measuring",
-                             load.busy, load.cpus);
+  warning.what = fmt::format("busy: {:.1f} of {} CPUs were at work for other programs {} measuring",
+                             load.busy, load.cpus, when);
   if (load.stolen >= kAlwaysBusy) {
     warning.what += fmt::format(", {:.1f} of them taken by the hypervisor", load.stolen);
   } else if (load.waited >= kAlwaysBusy) {

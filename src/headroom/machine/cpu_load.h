@@ -31,18 +31,19 @@ std::optional<CpuTicks> cpu_ticks(std::string_view proc_stat, std::span<const in
 /// Microseconds in which some task waited, from the text of /proc/pressure/cpu.
 std::optional<std::uint64_t> pressure_us(std::string_view proc_pressure_cpu);
 
-/// Reads /proc before and after `pause`, which must sleep and return how long it did, in seconds. `proc` is
-/// the folder but in tests.
+/// Reads /proc before and after `pause`, which returns how long it took, in seconds: what is busy meanwhile
+/// is others if it sleeps. `proc` is the folder but in tests.
 CpuLoad measure_cpu_load(std::span<const int> cpus, const std::function<double()>& pause,
                          const std::filesystem::path& proc = "/proc");
 
 /// What to tell the user before `threads` threads are measured, one sentence of what is the matter and one of
-/// what to do; empty where enough CPUs are free. A thread that shares its CPU waits for whole time slices of
-/// the scheduler, and all others wait for that thread: a program of 20 us was read as 7.6 ms.
+/// what to do; empty where enough CPUs are free. `when` it was, seen from measuring: "before", "while". A
+/// thread that shares its CPU waits for whole time slices of the scheduler, and all others wait for that
+/// thread: a program of 20 us was read as 7.6 ms.
 struct LoadWarning {
   std::string what, advice;
   double busy_cpus = 0;
 };
-std::optional<LoadWarning> load_warning(const CpuLoad& load, int threads);
+std::optional<LoadWarning> load_warning(const CpuLoad& load, int threads, std::string_view when = "before");
 
 }  // namespace headroom

@@ -55,7 +55,13 @@ std::vector<std::string> troubles_of(const Record& record) {
     troubles.emplace_back("preempted by the kernel");
   if (found.stolen >= kDisturbedShare) troubles.emplace_back("stolen from by the hypervisor");
   if (found.throttled >= kDisturbedShare) troubles.emplace_back("throttled");
+  if (is_held_by_quota(record)) troubles.emplace_back("held up by its quota of CPU time");
   return troubles;
+}
+
+bool is_held_by_quota(const Record& record) {
+  return std::ranges::any_of(record.notes,
+                             [](const std::string& note) { return note.starts_with(kQuotaNote); });
 }
 
 }  // namespace headroom

@@ -15,6 +15,9 @@ inline constexpr double kDisturbedShare = 0.1;
 /// trouble where the median of these samples is 1 % off that of the others, or there are hardly any others.
 inline constexpr double kPreemptedShare = 0.2;
 
+/// What a note begins with that says that the quota of CPU time of a control group held the program up.
+inline constexpr const char* kQuotaNote = "quota: ";
+
 /// Shares of the samples, warm-up included, in which something held the program up.
 struct Disturbance {
   double stolen = 0;     ///< the hypervisor gave time to others
@@ -24,8 +27,11 @@ struct Disturbance {
 Disturbance disturbance_of(const Record& record);
 
 /// What the record itself tells against its numbers standing for the program: other programs at work, samples
-/// taken away by the kernel or the hypervisor, clocks held down. Each a few words that follow "was": "busy
-/// with other programs".
+/// taken away by the kernel or the hypervisor, clocks held down, a quota of CPU time. Each a few words that
+/// follow "was": "busy with other programs".
 std::vector<std::string> troubles_of(const Record& record);
+
+/// Whether a note says that a quota of CPU time held the program up.
+bool is_held_by_quota(const Record& record);
 
 }  // namespace headroom

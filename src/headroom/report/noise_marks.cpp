@@ -63,12 +63,13 @@ struct Mark {
   const char* meaning;
 };
 
-constexpr std::array<Mark, 12> kMarks{{
+constexpr std::array<Mark, 13> kMarks{{
     {'X', is_wrong, "the answer is wrong: timed for --keep-wrong, and neither compared nor counted"},
     {'A', is_above_limit,
      "above its limit, which is no success: the accounting of bytes or FLOPs is wrong or, beside B, S or U, "
      "the limit was held up"},
-    {'B', busy, "busy: other programs were at work on these CPUs before measuring began"},
+    {'B', busy, "busy: other programs were at work on these CPUs before or while it was measured"},
+    {'Q', is_held_by_quota, "the quota of CPU time of its control group held it up"},
     {'U', limit_unstable, "the limit itself moved by more than 10 % between its quartiles"},
     {'S', stolen, "the hypervisor gave time to others during at least 10 % of the samples"},
     {'H', throttled,

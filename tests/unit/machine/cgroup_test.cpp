@@ -98,5 +98,20 @@ TEST(Cgroup, Version1Files) {
   EXPECT_EQ(cgroup_memory_left(tree.root()), 2500);
 }
 
+TEST(Cgroup, TimeHeldUpByAQuota) {
+  FileTree tree;
+  tree.file("proc/self/cgroup", "0::/outer/inner\n").file("proc/self/mountinfo", kV2);
+  EXPECT_EQ(cgroup_throttled_s(tree.root()), std::nullopt);
+  tree.file("sys/fs/cgroup/outer/inner/cpu.stat", "usage_usec 9\nnr_throttled 2\nthrottled_usec 1500000\n")
+      .file("sys/fs/cgroup/outer/cpu.stat", "throttled_usec 250000\n");
+  EXPECT_EQ(cgroup_throttled_s(tree.root()), 1.75) << "a group above holds up, too";
+
+  FileTree old;
+  old.file("proc/self/cgroup", "4:memory:/job\n1:cpu,cpuacct:/job\n").file("proc/self/mountinfo", kV1);
+  old.file("sys/fs/cgroup/cpu,cpuacct/job/cpu.stat",
+           "nr_periods 7\nnr_throttled 2\nthrottled_time 500000000\n");
+  EXPECT_EQ(cgroup_throttled_s(old.root()), 0.5);
+}
+
 }  // namespace
 }  // namespace headroom

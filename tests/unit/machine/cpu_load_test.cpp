@@ -97,6 +97,7 @@ TEST(LoadWarning, ComesWhereTheThreadsDoNotFitBesideTheOthers) {
             "busy: 2.0 of 2 CPUs were at work for other programs before measuring, and tasks waited "
             "for one 90 % of the time");
   EXPECT_THAT(warning->advice, testing::Not(HasSubstr("--threads"))) << "there is no room for one either";
+  EXPECT_THAT(load_warning(full, 1, "while")->what, HasSubstr("for other programs while measuring"));
 
   const CpuLoad half = load_of(stat_of(0, 0, 0, 0), stat_of(10, 0, 0, 5));
   ASSERT_TRUE(load_warning(half, 2));
