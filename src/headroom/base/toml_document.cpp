@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "headroom/base/error.h"
+#include "headroom/base/toml_text.h"
 
 namespace headroom {
 
@@ -13,6 +14,7 @@ void refuse_at(const toml::source_region& region, const std::string& source, con
 }
 
 toml::table parse_toml(std::string_view text, const std::string& source) {
+  refuse_impossible_toml(text, source);
   try {
     return toml::parse(text, source);
   } catch (const toml::parse_error& error) {

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/base/toml_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstddef>
+
+#include "headroom/base/error.h"
+
+namespace headroom {
+namespace {
+
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
+bool is_beyond_ascii(char c) {
+  return static_cast<unsigned char>(c) >= 0x80;
+}
+
+/// The next bytes of a character that began before.
+bool is_continuation(char c) {
+  return (static_cast<unsigned char>(c) & 0xC0) == 0x80;
+}
+
+bool begins_a_name(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '"' || c == '\'';
+}
+
+/// A walk over the statements of a text. toml++ ends at its first error, so that what follows one is as it
+/// comes.
+class TomlWalk {
+ public:
+  TomlWalk(std::string_view text, const std::string& source) : text_(text), source_(source) {
+    if (text_.starts_with(kByteOrderMark)) place_ = kByteOrderMark.size();
+  }
+
+  void walk() {
+    while (place_ < text_.size()) {
+      skip_blanks();
+      if (here() == '[') check_header();
+      walk_statement();
+    }
+  }
+
+ private:
+  /// 0 at the end, and for a byte 0, which begins nothing.
+  char here(std::size_t ahead = 0) const {
+    return place_ + ahead < text_.size() ? text_[place_ + ahead] : '\0';
+  }
+
+  void skip_blanks() {
+    while (here() == ' ' || here() == '\t') ++place_;
+  }
+
+  void check_header() {
+    const bool is_double = here(1) == '[';
+    place_ += is_double ? 2 : 1;
+    skip_blanks();
+    // toml++ has sentences of its own for these.
+    const bool is_known = place_ == text_.size() || here() == ']' || (here() == '[' && !is_double);
+    if (!is_known && !begins_a_name(here()) && !is_beyond_ascii(here()))
+      refuse("a header needs a name: [name] or [[name]]");
+  }
+
+  /// To the end of its line, or of the line in which its last bracket closes.
+  void walk_statement() {
+    std::size_t depth = 0;
+    while (place_ < text_.size()) {
+      const char c = text_[place_];
+      if (c == '"' || c == '\'') {
+        skip_string(c);
+        continue;
+      }
+      if (c == '#') {
+        place_ = std::min(text_.find('\n', place_), text_.size());
+        continue;
+      }
+      if (is_beyond_ascii(c))
+        refuse(
+            "a character beyond ASCII outside strings and comments; names and text with such go in quotes");
+      if (c == '[' || c == '{') ++depth;
+      if ((c == ']' || c == '}') && depth > 0) --depth;
+      ++place_;
+      if (c == '\n' && depth == 0) return;
+    }
+  }
+
+  void skip_string(char quote) {
+    const bool is_long = here(1) == quote && here(2) == quote;
+    place_ += is_long ? 3 : 1;
+    while (place_ < text_.size()) {
+      const char c = text_[place_];
+      if (c == '\n' && !is_long) return;
+      if (c == '\\' && quote == '"') ++place_;
+      if (c == quote && (!is_long || (here(1) == quote && here(2) == quote))) break;
+      ++place_;
+    }
+    place_ = std::min(place_ + (is_long ? 3 : 1), text_.size());
+    // Two quotes may stand right before the three that end it.
+    for (int more = 0; is_long && more < 2 && here() == quote; ++more) ++place_;
+  }
+
+  [[noreturn]] void refuse(const std::string& what) const {
+    const std::string_view before = text_.substr(0, place_);
+    const auto line = std::ranges::count(before, '\n') + 1;
+    const std::string_view own = before.substr(before.rfind('\n') + 1);
+    const auto column = std::ranges::count_if(own, [](char c) { return !is_continuation(c); }) + 1;
+    throw Error(fmt::format("{}: line {}, column {}: {}", source_, line, column, what));
+  }
+
+  std::string_view text_;
+  const std::string& source_;
+  std::size_t place_ = 0;
+};
+
+}  // namespace
+
+void refuse_impossible_toml(std::string_view text, const std::string& source) {
+  TomlWalk(text, source).walk();
+}
+
+}  // namespace headroom
