@@ -174,14 +174,16 @@ def main() -> None:
     conversation = _door.conversation(declarations.registry)
     say(json.dumps({"rank": rank.rank, "size": rank.size, "pid": os.getpid(), "library": f"PyTorch {torch.__version__}",
                     "no_counters": "PyTorch's ranks count none", "arguments": os.environ.get("HEADROOM_RANK_ARGUMENTS", ""),
-                    "host": socket.gethostname(), "cores": []}))
-    for request in lines:
+                    "host": socket.gethostname(), "cores": [], "ids": True}))
+    for text in lines:
+        request: dict[str, Any] = {}
         try:
-            reply = _answer(json.loads(request), request, rank, conversation)
+            request = json.loads(text)
+            reply = json.loads(_answer(request, text, rank, conversation))
         except Exception as error:  # pylint: disable=broad-exception-caught
-            reply = json.dumps({"error": _errors.describe(error)})
+            reply = {"error": _errors.describe(error)}
         try:
-            say(reply)
+            say(json.dumps({**reply, "id": request.get("id")}))
         except BrokenPipeError:
             break
     sys.stdout.flush()

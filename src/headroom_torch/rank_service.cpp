@@ -44,6 +44,7 @@ RankHello hello_of(const RankPlace& place) {
   hello.host = host_name();
   hello.cores = cores_of(cpus_of_rank(place, allowed_cpus(), 1));
   hello.blas = torch_blas();
+  hello.ids = true;
   return hello;
 }
 
@@ -111,12 +112,14 @@ void serve_rank(Channel channel, const RankPlace& place) {
   if (!channel.write_line(dump_json(to_json(hello_of(place))))) return;
   std::string line;
   while (channel.read_line(line, std::chrono::milliseconds(-1)) == Channel::Status::kLine) {
-    Json reply;
+    Json request, reply;
     try {
-      reply = service.answer(parse_json(line, "request"));
+      request = parse_json(line, "request");
+      reply = service.answer(request);
     } catch (const std::exception& error) {
       reply = {{"error", failure_text(error)}};
     }
+    if (request.is_object() && request.contains("id")) reply["id"] = request["id"];
     if (!channel.write_line(dump_json(reply))) return;
   }
 }

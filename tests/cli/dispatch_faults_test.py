@@ -62,6 +62,19 @@ class FaultTest(CommandLineTest):
         result = self.fault("babble:1:sample", "--op", "add")
         self.assertIn("the answer of rank 1", result.stderr)
 
+    def test_an_answer_that_is_given_twice_or_late_is_never_anothers(self):
+        said = {"twice:1:sample#20": "it said something that it was not asked|an answer to request [0-9]+ where [0-9]+ was asked",
+                "twice:2:describe": "it said something that it was not asked|an answer to request 2 where 3 was asked",
+                "late:3:sample#20": "an answer to request [0-9]+ where [0-9]+ was asked", "late:0:prepare": "an answer to request 2 where 3 was asked",
+                "nameless:2:sample": "id"}
+        for fault, words in said.items():
+            with self.subTest(fault=fault):
+                result = self.fault(fault, "--op", "add")
+                self.assertRegex(result.stderr, f"rank {fault.split(':')[1]} of 4 broke the protocol: .*({words})")
+
+    def test_ranks_of_before_there_were_ids_are_measured(self):
+        self.assert_exit(dispatch("--op", "add", SCRIPTED_RANK="old::"), 0)
+
     def test_an_operator_that_ranks_refuse_is_a_failure_of_that_one(self):
         result = dispatch("--op", "add", SCRIPTED_RANK="refuse:0:prepare")
         self.assert_exit(result, 1)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """headroom dispatch on libtorch's ranks: every operator, every kind of placement, and ranks that are lost for real."""
+import json
 import os
 import shutil
 import signal
@@ -26,6 +27,22 @@ def children_of(pid):
 
 @unittest.skipUnless(RANK.exists(), "headroom-torch-rank was not built: libtorch was not found")
 class DispatchTorchTest(CommandLineTest):
+    def test_answers_carry_the_ids_of_their_requests(self):
+        ours, theirs = socket.socketpair()
+        environment = clean_environment(RANK="0", WORLD_SIZE="1", LOCAL_RANK="0", LOCAL_WORLD_SIZE="1", HEADROOM_FD=str(theirs.fileno()))
+        with ours, subprocess.Popen([RANK], env=environment, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL) as process:
+            theirs.close()
+            with ours.makefile("rw") as lines:
+                self.assertTrue(json.loads(lines.readline())["ids"])
+                lines.write('{"do": "describe", "id": 7}\n{"do": "meet", "timeout_s": 20, "id": 8}\n{"do": "describe", "id": 9}\n')
+                lines.flush()
+                replies = [json.loads(lines.readline()) for _ in range(3)]
+            ours.shutdown(socket.SHUT_RDWR)
+            self.assertEqual(process.wait(30), 0)
+        self.assertEqual([reply["id"] for reply in replies], [7, 8, 9])
+        self.assertIn("have not met", replies[0]["error"])
+        self.assertIn("experiments", replies[2])
+
     def test_every_operator_is_measured_on_two_ranks(self):
         listed = dispatch("--list", "--ranks", "1")
         self.assert_exit(listed, 0)

@@ -32,8 +32,6 @@ def fail_at(moment):
         time.sleep(1000)
     if WHAT == "babble":
         LINES.write(b"no JSON\n")
-    if WHAT == "refuse":
-        LINES.write(b'{"error": "there is no such thing"}\n')
 
 
 def say(message):
@@ -166,13 +164,24 @@ def runner_answer(request, cases, values):
     return sampled(cases[request["case"]], request["iterations"], values)
 
 
+def rank_answer(request, cases, values, is_faulty):
+    """What headroom/ranks/rank_hello.h asks."""
+    if WHAT == "refuse" and is_faulty:
+        return {"error": "there is no such thing"}
+    if request["do"] == "meet":
+        return {"met": SIZE}
+    if request["do"] == "backend":
+        return {"backend": request["backend"]}
+    return runner_answer(request, cases, values)
+
+
 def main():
     values = random.Random(RANK)
     fail_at("start")
     say({"rank": RANK, "size": SIZE, "pid": os.getpid(), "library": "scripted 1.0", "no_counters": "",
          "arguments": os.environ.get("HEADROOM_RANK_ARGUMENTS", ""), "host": "here",
-         "cores": [int(os.environ.get("SCRIPTED_CORE", RANK))]})
-    cases, times = {}, {}
+         "cores": [int(os.environ.get("SCRIPTED_CORE", RANK))], "ids": WHAT != "old"})
+    cases, times, last = {}, {}, {}
     for line in iter(LINES.readline, b""):
         request = json.loads(line)
         what = request["do"]
@@ -181,14 +190,15 @@ def main():
         fail_at(f"{what}#{times[what]}")
         if RANK == 0 and what == "sample" and times[what] == 100 and "SCRIPTED_BEGUN" in os.environ:
             open(os.environ["SCRIPTED_BEGUN"], "w").close()
-        if WHAT in ("babble", "refuse") and WHO == str(RANK) and WHEN == request["do"]:
+        is_faulty = WHO == str(RANK) and WHEN in (what, f"{what}#{times[what]}")
+        if WHAT == "babble" and is_faulty:
             continue
-        if request["do"] == "meet":
-            say({"met": SIZE})
-        elif request["do"] == "backend":
-            say({"backend": request["backend"]})
-        elif request["do"] in ("describe", "prepare", "sample", "release", "trace"):
-            say(runner_answer(request, cases, values))
+        before, last = last, {**rank_answer(request, cases, values, is_faulty), "id": request["id"]}
+        if WHAT == "old" or (WHAT == "nameless" and is_faulty):
+            last.pop("id")
+        say(before if WHAT == "late" and is_faulty else last)
+        if WHAT == "twice" and is_faulty:
+            say(last)
     fail_at("end")
 
 

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "headroom/base/error.h"
+#include "headroom/base/json_codec.h"
 
 namespace headroom {
 namespace {
@@ -57,7 +58,9 @@ void RankConversation::require_backend(const std::string& backend) {
   if (const std::string why = refusal(replies); !why.empty()) throw Error(why);
 }
 
-std::vector<Json> RankConversation::ask(const Json& request, const std::string& awaited) {
+std::vector<Json> RankConversation::ask(Json request, const std::string& awaited) {
+  ranks_.require_quiet();
+  request["id"] = ++asked_;
   ranks_.send(dump_json(request));
   std::optional<std::chrono::steady_clock::time_point> asked_to_stop;
   const auto lines = ranks_.gather(patience_.reply, awaited, [&] {
@@ -70,8 +73,19 @@ std::vector<Json> RankConversation::ask(const Json& request, const std::string& 
   std::vector<Json> replies;
   for (std::size_t rank = 0; rank < lines->size(); ++rank) {
     replies.push_back(parse_json((*lines)[rank], fmt::format("the answer of rank {}", rank)));
+    if (hellos_[rank].ids) require_id(rank, replies.back());
   }
   return replies;
+}
+
+void RankConversation::require_id(std::size_t rank, const Json& reply) {
+  std::uint64_t id = 0;
+  try {
+    id = json_member_as<std::uint64_t>(reply, "id", "its answer");
+  } catch (const Error& error) {
+    ranks_.lose(rank, error.what());
+  }
+  if (id != asked_) ranks_.lose(rank, fmt::format("an answer to request {} where {} was asked", id, asked_));
 }
 
 }  // namespace headroom

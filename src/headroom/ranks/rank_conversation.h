@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -27,8 +28,10 @@ class RankConversation {
 
   /// What each rank said of itself.
   const std::vector<RankHello>& hellos() const { return hellos_; }
-  /// The answers, by rank; `awaited` says in errors what the ranks had to give ("20 cycles of add").
-  std::vector<Json> ask(const Json& request, const std::string& awaited);
+  /// The answers, by rank; `awaited` says in errors what the ranks had to give ("20 cycles of add"). Throws
+  /// RankLost, too, where a rank said something that it was not asked, or answers another request: the job is
+  /// over then, as what came next could be taken for what it is not.
+  std::vector<Json> ask(Json request, const std::string& awaited);
   /// Throws Error, with the reason of the first rank that gives one, where a rank cannot exchange data so
   /// ("nccl").
   void require_backend(const std::string& backend);
@@ -36,10 +39,13 @@ class RankConversation {
   bool gives_up() const { return give_up_ && give_up_(); }
 
  private:
+  void require_id(std::size_t rank, const Json& reply);
+
   RankGroup& ranks_;
   RankPatience patience_;
   std::function<bool()> give_up_;
   std::vector<RankHello> hellos_;
+  std::uint64_t asked_ = 0;  ///< the id of the last request
 };
 
 /// Why the first rank that refused did; empty where none did.

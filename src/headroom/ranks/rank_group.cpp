@@ -94,6 +94,23 @@ pid_t RankGroup::pid(int rank) const {
   return child ? child->pid() : -1;
 }
 
+void RankGroup::require_quiet() {
+  for (std::size_t rank = 0; rank < members_.size(); ++rank) {
+    Channel& channel = members_[rank].channel;
+    if (channel.is_quiet()) continue;
+    std::string line;
+    if (channel.buffered_line(line)) require_answer(rank, line);
+    lose(rank, "it said something that it was not asked");
+  }
+}
+
+void RankGroup::lose(std::size_t rank, const std::string& what) {
+  const std::string words = members_[rank].child ? last_words(*members_[rank].child) : "";
+  end_all();
+  throw RankLost(fmt::format("rank {} of {} broke the protocol: {}{}{}", rank, size(), what, words,
+                             size() > 1 ? "; the others were ended" : ""));
+}
+
 void RankGroup::send(const std::string& line) {
   for (RankMember& member : members_) member.channel.write_line(line, kEndPatience);
 }

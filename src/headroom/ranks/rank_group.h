@@ -68,6 +68,11 @@ class RankGroup {
   /// Where the ranks meet.
   std::uint16_t port() const { return port_.number(); }
 
+  /// Throws RankLost where a rank said something that nobody asked it, or its process elsewhere has ended.
+  void require_quiet();
+  /// A rank broke the protocol: ends all, and throws RankLost that says so.
+  [[noreturn]] void lose(std::size_t rank, const std::string& what);
+
   /// Sends a line to every rank. A rank that is gone is found by the next gather().
   void send(const std::string& line);
   /// The next line of each rank, by rank. Nothing where `give_up` (asked a few times a second) says so; lines

@@ -16,7 +16,8 @@ struct JsonMembers<RankHello> {
                                      optional("arguments", &RankHello::arguments),
                                      optional("host", &RankHello::host),
                                      optional("cores", &RankHello::cores),
-                                     sparse("blas", &RankHello::blas)};
+                                     sparse("blas", &RankHello::blas),
+                                     sparse("ids", &RankHello::ids)};
 };
 
 Json to_json(const RankHello& hello) {

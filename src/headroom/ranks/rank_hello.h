@@ -19,7 +19,8 @@ namespace headroom {
 ///   {"do": "meet", "timeout_s": 70}       -> {"met": 4}              connected with all others
 ///   {"do": "backend", "backend": "nccl"}  -> {"backend": "nccl"}     has what that needs
 ///   and whatever protocol.h says of a runner: schedule/rank_runner.h makes one answer of theirs.
-/// A rank ends when its channel closes.
+/// A rank whose RankHello has "ids" repeats the "id" of the request in its answer, errors included. It says
+/// nothing that it was not asked, and ends when its channel closes.
 
 /// What a rank is told that it was asked, see RankHello::arguments.
 inline constexpr const char* kRankArgumentsVariable = "HEADROOM_RANK_ARGUMENTS";
@@ -33,6 +34,7 @@ struct RankHello {
   std::string host{};                 ///< name of its machine
   std::vector<int> cores{};           ///< of that machine, which it keeps to; empty where it does not say
   std::optional<BlasLibrary> blas{};  ///< that it computes with; empty: it tells of none
+  bool ids = false;                   ///< its answers repeat the "id" of their request; absent: they do not
 };
 
 Json to_json(const RankHello& hello);
