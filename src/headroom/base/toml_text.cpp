@@ -27,6 +27,18 @@ bool begins_a_name(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '"' || c == '\'';
 }
 
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+/// Whether `text` ends with a date, 1979-05-27.
+bool ends_with_date(std::string_view text) {
+  constexpr std::string_view kForm = "0000-00-00";
+  if (text.size() < kForm.size()) return false;
+  text.remove_prefix(text.size() - kForm.size());
+  return std::ranges::equal(text, kForm, {}, [](char c) { return is_digit(c) ? '0' : c; });
+}
+
 /// A walk over the statements of a text. toml++ ends at its first error, so that what follows one is as it
 /// comes.
 class TomlWalk {
@@ -65,10 +77,12 @@ class TomlWalk {
 
   /// To the end of its line, or of the line in which its last bracket closes.
   void walk_statement() {
-    std::size_t depth = 0;
+    open_.clear();
+    is_value_ = false;
     while (place_ < text_.size()) {
       const char c = text_[place_];
       if (c == '"' || c == '\'') {
+        require_free_start();
         skip_string(c);
         continue;
       }
@@ -79,11 +93,31 @@ class TomlWalk {
       if (is_beyond_ascii(c))
         refuse(
             "a character beyond ASCII outside strings and comments; names and text with such go in quotes");
-      if (c == '[' || c == '{') ++depth;
-      if ((c == ']' || c == '}') && depth > 0) --depth;
+      if ((c == 'T' || c == 't') && !is_digit(here(1)) && ends_with_date(text_.substr(0, place_)))
+        refuse("a date with T needs a time after it: 1979-05-27T07:32:00");
+      take_structure(c);
       ++place_;
-      if (c == '\n' && depth == 0) return;
+      if (c == '\n' && open_.empty()) return;
     }
+  }
+
+  /// toml++ looks for the end of a number without regard to quotes.
+  void require_free_start() const {
+    constexpr std::string_view kBefore = "=[, \t\r\n";
+    if (is_value_ && place_ > 0 && kBefore.find(text_[place_ - 1]) == std::string_view::npos)
+      refuse("a string begins in the middle of something else");
+  }
+
+  void take_structure(char c) {
+    if (c == '[') open_ += ']';
+    if (c == '{') open_ += '}';
+    if ((c == ']' || c == '}') && !open_.empty()) {
+      if (open_.back() != c) refuse(fmt::format("{} where {} is to close first", c, open_.back()));
+      open_.pop_back();
+    }
+    if (c == '=' || c == '[') is_value_ = true;
+    if (c == '{') is_value_ = false;
+    if (c == ',' && !open_.empty()) is_value_ = open_.back() == ']';
   }
 
   void skip_string(char quote) {
@@ -92,13 +126,23 @@ class TomlWalk {
     while (place_ < text_.size()) {
       const char c = text_[place_];
       if (c == '\n' && !is_long) return;
-      if (c == '\\' && quote == '"') ++place_;
+      if (c == '\\' && quote == '"') skip_backslash();
       if (c == quote && (!is_long || (here(1) == quote && here(2) == quote))) break;
       ++place_;
     }
     place_ = std::min(place_ + (is_long ? 3 : 1), text_.size());
     // Two quotes may stand right before the three that end it.
     for (int more = 0; is_long && more < 2 && here() == quote; ++more) ++place_;
+  }
+
+  /// To the last character that belongs to it: the next one, or the blanks that it takes away.
+  void skip_backslash() {
+    const std::size_t next = text_.find_first_not_of(" \t\r\n\v\f", place_ + 1);
+    if (next != std::string_view::npos && is_beyond_ascii(text_[next])) {
+      place_ = next;
+      refuse("a character beyond ASCII after a backslash; write it as \\u00E9");
+    }
+    ++place_;
   }
 
   [[noreturn]] void refuse(const std::string& what) const {
@@ -112,6 +156,8 @@ class TomlWalk {
   std::string_view text_;
   const std::string& source_;
   std::size_t place_ = 0;
+  std::string open_;       ///< what closes the brackets of the statement that are open
+  bool is_value_ = false;  ///< what comes is no name
 };
 
 }  // namespace

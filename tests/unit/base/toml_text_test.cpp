@@ -35,6 +35,12 @@ TEST(TomlText, CharactersBeyondAsciiStandInStringsAndCommentsOnly) {
   EXPECT_THAT(refusal("a = \"\n\xC3"), HasSubstr("line 2, column 1: ")) << "a string ends with its line";
 }
 
+TEST(TomlText, BackslashesAreBeforeAscii) {
+  for (const char* text : {"a = \"\\é\"", "a = \"\"\"\\ é\"\"\"", "a = \"\"\"b \\\n  é\"\"\""})
+    EXPECT_THAT(refusal(text), HasSubstr("a character beyond ASCII after a backslash")) << text;
+  EXPECT_EQ(refusal("a = '\\é'\nb = \"\"\"c \\\n  dé\"\"\""), "");
+}
+
 TEST(TomlText, HeadersHaveNames) {
   for (const char* text : {"[[\n", "[\n", "  [[ \n", "[[=", "[[[", "[#", "[\r\n", "a = 1\n[[\nb = 2\n"})
     EXPECT_THAT(refusal(text), HasSubstr("a header needs a name")) << text;
@@ -42,6 +48,27 @@ TEST(TomlText, HeadersHaveNames) {
       << "brackets of a value are none";
   for (const char* text : {"[a]\n", "[[ a ]]", "[\"a\"]\n", "[-]\n", "[", "[[", "[]\n", "[ [a]]",
                            "a = [\n[[\n1]]]\nb = {c = [\n]}\n"})
+    EXPECT_EQ(refusal(text), "") << text;
+}
+
+TEST(TomlText, BracketsCloseWhatTheyOpened) {
+  EXPECT_THAT(refusal("a = [1, }\n"), HasSubstr("line 1, column 9: } where ] is to close first"));
+  EXPECT_THAT(refusal("a = {b = [1}]\n"), HasSubstr("line 1, column 12: } where ] is to close first"));
+  EXPECT_THAT(refusal("a = {b = 1]"), HasSubstr("] where } is to close first"));
+}
+
+TEST(TomlText, StringsBeginByThemselves) {
+  for (const char* text : {"a = 1\"é\"", "a = 1.\"é\"", "a = [1'é']", "a = {b = 1, c = 2'é'}", "a = 'b''é'"})
+    EXPECT_THAT(refusal(text), HasSubstr("in the middle of something else")) << text;
+  for (const char* text : {"a.\"é\".'b' = {c.\"é\" = 'd',\"e\"=\"f\"}", "[a.\"é\"]", "a = ['é',\"é\"\n,'é']"})
+    EXPECT_EQ(refusal(text), "") << text;
+}
+
+TEST(TomlText, DatesHaveTimesAfterTheirT) {
+  for (const char* text : {"a = 1979-05-27T", "a = 1979-05-27t:07\n", "a = [1979-05-27T_07:32:00]"})
+    EXPECT_THAT(refusal(text), HasSubstr("a date with T needs a time")) << text;
+  for (const char* text :
+       {"a = 1979-05-27T07:32:00Z", "a = 1979-05-27 # T", "aT = 1\n1-2T = 1", "a = \"1979-05-27T\""})
     EXPECT_EQ(refusal(text), "") << text;
 }
 
