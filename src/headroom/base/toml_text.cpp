@@ -114,7 +114,9 @@ class TomlWalk {
     if ((c == ']' || c == '}') && !open_.empty()) {
       if (open_.back() != c) refuse(fmt::format("{} where {} is to close first", c, open_.back()));
       open_.pop_back();
+      is_value_ = true;
     }
+    if (c == '=' && is_value_) refuse("= in the middle of a value");
     if (c == '=' || c == '[') is_value_ = true;
     if (c == '{') is_value_ = false;
     if (c == ',' && !open_.empty()) is_value_ = open_.back() == ']';

@@ -64,6 +64,14 @@ TEST(TomlText, StringsBeginByThemselves) {
     EXPECT_EQ(refusal(text), "") << text;
 }
 
+TEST(TomlText, ValuesHoldNoEqualsSign) {
+  for (const char* text :
+       {"a = 1='é'", "a = [b = 1]", "a = {b = 1} = 2", "a = {b = c = 1}", "[a]\nb = 1 = 2"})
+    EXPECT_THAT(refusal(text), HasSubstr("= in the middle of a value")) << text;
+  for (const char* text : {"a = {b = 1, c = {d = 2}, e = [{f = 3}, {g = 4}]}\nh = 5", "a = '=' # =\nb = 1"})
+    EXPECT_EQ(refusal(text), "") << text;
+}
+
 TEST(TomlText, DatesHaveTimesAfterTheirT) {
   for (const char* text : {"a = 1979-05-27T", "a = 1979-05-27t:07\n", "a = [1979-05-27T_07:32:00]"})
     EXPECT_THAT(refusal(text), HasSubstr("a date with T needs a time")) << text;
