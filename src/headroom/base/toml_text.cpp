@@ -101,14 +101,15 @@ class TomlWalk {
     }
   }
 
-  /// toml++ looks for the end of a number without regard to quotes.
+  /// toml++ looks for the end of a number without regard to quotes and brackets.
   void require_free_start() const {
     constexpr std::string_view kBefore = "=[, \t\r\n";
     if (is_value_ && place_ > 0 && kBefore.find(text_[place_ - 1]) == std::string_view::npos)
-      refuse("a string begins in the middle of something else");
+      refuse(fmt::format("{} in the middle of a value", text_[place_]));
   }
 
   void take_structure(char c) {
+    if (c == '[' || c == '{') require_free_start();
     if (c == '[') open_ += ']';
     if (c == '{') open_ += '}';
     if ((c == ']' || c == '}') && !open_.empty()) {

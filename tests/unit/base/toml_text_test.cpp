@@ -58,8 +58,9 @@ TEST(TomlText, BracketsCloseWhatTheyOpened) {
 }
 
 TEST(TomlText, StringsBeginByThemselves) {
-  for (const char* text : {"a = 1\"é\"", "a = 1.\"é\"", "a = [1'é']", "a = {b = 1, c = 2'é'}", "a = 'b''é'"})
-    EXPECT_THAT(refusal(text), HasSubstr("in the middle of something else")) << text;
+  for (const char* text : {"a = 1\"é\"", "a = 1.\"é\"", "a = [1'é']", "a = {b = 1, c = 2'é'}", "a = 'b''é'",
+                           "a = 2['é']", "a = [1{"})
+    EXPECT_THAT(refusal(text), HasSubstr("in the middle of a value")) << text;
   for (const char* text : {"a.\"é\".'b' = {c.\"é\" = 'd',\"e\"=\"f\"}", "[a.\"é\"]", "a = ['é',\"é\"\n,'é']"})
     EXPECT_EQ(refusal(text), "") << text;
 }
