@@ -57,7 +57,7 @@ Side read_side(const std::string& operand, const DiffOptions& options) {
   for (Record& record : side.records) {
     if (!troubles_of(record).empty()) continue;
     for (ProcessSamples& process : record.samples) {
-      std::vector<SampleNoise>().swap(process.noise);
+      process.noise = {};
       std::vector<DeviceNoise>().swap(process.device);
     }
   }

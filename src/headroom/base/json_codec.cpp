@@ -32,6 +32,13 @@ std::string JsonCodec<std::string>::read(const Json& json, const JsonPath& path)
   return json.string();
 }
 
+bool JsonCodec<std::string>::take(JsonCursor& cursor, std::string& value) {
+  std::string_view text;
+  if (!cursor.take_string(text)) return false;
+  value = text;
+  return true;
+}
+
 bool is_whole_number(const Json& json, std::int64_t least, std::uint64_t most) {
   if (json.is_number_unsigned()) {
     const auto value = json.get<std::uint64_t>();

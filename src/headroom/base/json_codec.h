@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "headroom/base/json.h"
+#include "headroom/base/json_cursor.h"
 
 namespace headroom {
 
@@ -43,6 +44,9 @@ class JsonPath {
 /// Error with the path where the value is something else. Given for what JSON has, for lists and maps, for
 /// types with a table of members (JsonMembers) or of names (JsonNames); others are specialised where they are
 /// read.
+///
+/// `take` reads from text what `read` would give of it, or answers false: then the text is not as plain as a
+/// JsonCursor wants it, or `read` would throw. What has no `take` is read by `read` alone.
 template <typename T>
 struct JsonCodec;
 
@@ -56,12 +60,23 @@ T json_to(const Json& json, const JsonPath& path) {
   return JsonCodec<T>::read(json, path);
 }
 
+/// `value` holds what `T{}` does.
+template <typename T>
+bool json_take(JsonCursor& cursor, T& value) {
+  if constexpr (requires { JsonCodec<T>::take(cursor, value); }) {
+    return JsonCodec<T>::take(cursor, value);
+  } else {
+    return false;
+  }
+}
+
 // What JSON has.
 
 template <>
 struct JsonCodec<bool> {
   static Json write(bool value) { return value; }
   static bool read(const Json& json, const JsonPath& path);
+  static bool take(JsonCursor& cursor, bool& value) { return cursor.take_bool(value); }
 };
 
 template <std::floating_point T>
@@ -71,12 +86,16 @@ struct JsonCodec<T> {
     if (!json.is_number()) path.expected("a number", json);
     return json.get<T>();
   }
+  static bool take(JsonCursor& cursor, T& value) requires std::same_as<T, double> {
+    return cursor.take_number(value);
+  }
 };
 
 template <>
 struct JsonCodec<std::string> {
   static Json write(const std::string& value) { return value; }
   static std::string read(const Json& json, const JsonPath& path);
+  static bool take(JsonCursor& cursor, std::string& value);
 };
 
 /// Whether `json` is a whole number from `least` to `most`; a negative `least` is one of 64 bits.
@@ -93,9 +112,18 @@ T json_whole(const Json& json, const JsonPath& path, std::int64_t least = 0) {
 }
 
 template <std::integral T>
+bool json_take_whole(JsonCursor& cursor, T& value, std::int64_t least = 0) {
+  std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t> whole = 0;
+  if (!cursor.take_whole(whole) || !std::in_range<T>(whole) || std::cmp_less(whole, least)) return false;
+  value = static_cast<T>(whole);
+  return true;
+}
+
+template <std::integral T>
 requires(!std::same_as<T, bool>) struct JsonCodec<T> {
   static Json write(T value) { return value; }
   static T read(const Json& json, const JsonPath& path) { return json_whole<T>(json, path); }
+  static bool take(JsonCursor& cursor, T& value) { return json_take_whole(cursor, value); }
 };
 
 template <typename T>
@@ -111,6 +139,9 @@ struct JsonCodec<std::vector<T>> {
     values.reserve(json.size());
     for (const Json& value : json) values.push_back(json_to<T>(value, JsonPath(path, values.size())));
     return values;
+  }
+  static bool take(JsonCursor& cursor, std::vector<T>& values) {
+    return cursor.take_elements([&] { return json_take(cursor, values.emplace_back()); });
   }
 };
 
@@ -128,6 +159,14 @@ struct JsonObjectCodec {
       pairs.insert(pairs.end(), {key, json_to<T>(value, JsonPath(path, key))});
     return pairs;
   }
+  static bool take(JsonCursor& cursor, Pairs& pairs) {
+    return cursor.take_members([&](std::string_view key) {
+      // Which of two counts, a Json knows.
+      for (const auto& pair : pairs)
+        if (pair.first == key) return false;
+      return json_take(cursor, pairs.insert(pairs.end(), {std::string(key), T{}})->second);
+    });
+  }
 };
 template <typename T>
 struct JsonCodec<std::map<std::string, T>> : JsonObjectCodec<std::map<std::string, T>, T> {};
@@ -141,6 +180,9 @@ struct JsonCodec<std::optional<T>> {
   static Json write(const std::optional<T>& value) { return value ? json_of(*value) : Json(); }
   static std::optional<T> read(const Json& json, const JsonPath& path) {
     return json.is_null() ? std::nullopt : std::optional<T>(json_to<T>(json, path));
+  }
+  static bool take(JsonCursor& cursor, std::optional<T>& value) {
+    return cursor.take_null() || json_take(cursor, value.emplace());
   }
 };
 
@@ -163,6 +205,16 @@ struct JsonCodec<T> {
     std::vector<std::string_view> names;
     for (const T choice : JsonNames<T>::kChoices) names.emplace_back(to_string(choice));
     return JsonNames<T>::kChoices[json_choice(json, path, names)];
+  }
+  static bool take(JsonCursor& cursor, T& value) {
+    std::string_view name;
+    if (!cursor.take_string(name)) return false;
+    for (const T choice : JsonNames<T>::kChoices) {
+      if (to_string(choice) != name) continue;
+      value = choice;
+      return true;
+    }
+    return false;
   }
 };
 
@@ -198,6 +250,8 @@ struct JsonMember {
   std::int64_t least = 0;  ///< of a whole number
 
   constexpr JsonMember at_least(std::int64_t value) const { return {key, get, value}; }
+  /// Most names differ in their first letter: what a file of very many records asks very often.
+  bool is_named(std::string_view name) const { return !name.empty() && name[0] == key[0] && name == key; }
 
   template <typename T>
   void write(const T& object, Json& json) const {
@@ -229,6 +283,35 @@ struct JsonMember {
       std::invoke(get, object) = json_to<Value>(*found, place);
     }
   }
+
+  /// Where `object` is as it begins.
+  template <typename T>
+  bool take(JsonCursor& cursor, T& object) const {
+    auto& value = std::invoke(get, object);
+    using Value = std::remove_cvref_t<decltype(value)>;
+    if constexpr (kPresence == JsonPresence::kOptional || kPresence == JsonPresence::kSparse) {
+      if (cursor.take_null()) return true;
+    }
+    if constexpr (kPresence == JsonPresence::kOrNan) {
+      if (cursor.take_null()) {
+        value = std::numeric_limits<Value>::quiet_NaN();
+        return true;
+      }
+    }
+    if constexpr (std::integral<Value> && !std::same_as<Value, bool>) {
+      return json_take_whole<Value>(cursor, value, least);
+    } else if constexpr (kPresence == JsonPresence::kOptional || kPresence == JsonPresence::kSparse) {
+      // What the structure begins with need not be nothing.
+      Value taken{};
+      if (!json_take(cursor, taken)) return false;
+      value = std::move(taken);
+      return true;
+    } else {
+      return json_take(cursor, value);
+    }
+  }
+  static constexpr bool kMayBeAbsent =
+      kPresence == JsonPresence::kOptional || kPresence == JsonPresence::kSparse;
 };
 
 template <typename Get>
@@ -261,6 +344,40 @@ T read_members(const Json& json, const JsonPath& path) {
   return object;
 }
 
+/// Takes the value of `key`; `seen` has a bit for each member of the table. False also where it was taken
+/// before: which of two counts, a Json knows.
+template <typename T>
+bool take_member(JsonCursor& cursor, std::string_view key, T& object, std::uint64_t& seen) {
+  std::uint64_t bit = 1;
+  bool known = false, taken = false;
+  const auto take_one = [&](const auto& member) {
+    if (!member.is_named(key)) {
+      bit <<= 1;
+      return false;
+    }
+    known = true;
+    taken = (seen & bit) == 0 && member.take(cursor, object);
+    seen |= bit;
+    return true;
+  };
+  std::apply([&](const auto&... member) { static_cast<void>((take_one(member) || ...)); },
+             JsonMembers<T>::kTable);
+  return known ? taken : cursor.skip_scalar();
+}
+template <typename T>
+bool take_members(JsonCursor& cursor, T& object) {
+  std::uint64_t seen = 0;
+  if (!cursor.take_members([&](std::string_view key) { return take_member(cursor, key, object, seen); }))
+    return false;
+  std::uint64_t bit = 1, needed = 0;
+  const auto need = [&](const auto& member) {
+    if (!member.kMayBeAbsent) needed |= bit;
+    bit <<= 1;
+  };
+  std::apply([&](const auto&... member) { (need(member), ...); }, JsonMembers<T>::kTable);
+  return (seen & needed) == needed;
+}
+
 template <typename T>
 requires requires {
   JsonMembers<T>::kTable;
@@ -272,6 +389,7 @@ struct JsonCodec<T> {
     return json;
   }
   static T read(const Json& json, const JsonPath& path) { return read_members<T>(json, path); }
+  static bool take(JsonCursor& cursor, T& object) { return take_members(cursor, object); }
 };
 
 // Single members of an object that has no table. `where` is the path of the object.

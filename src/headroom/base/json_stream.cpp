@@ -19,6 +19,7 @@
 #include "headroom/base/endless_device.h"
 #include "headroom/base/error.h"
 #include "headroom/base/json_number.h"
+#include "headroom/base/text.h"
 
 namespace headroom {
 namespace {
@@ -26,8 +27,6 @@ namespace {
 /// Small enough to stay in a cache, large enough that reading it costs nothing per byte.
 constexpr std::size_t kWindow = std::size_t{1} << 17;
 constexpr std::size_t kDeepest = 900;
-/// Of what is made a value of, as in parse_json.
-constexpr std::size_t kDeepestValue = 500;
 constexpr std::string_view kEscapes = "\"\\/bfnrtu";
 /// What values begin with that are neither numbers nor null.
 constexpr std::string_view kOtherValues = "{[\"tf";
@@ -48,6 +47,7 @@ JsonStream::JsonStream(const std::filesystem::path& path) : source_(path.string(
   try {
     if (is_folder) throw Error(source_ + ": is a folder, not a file");
     refuse_endless_device(file_, path);
+    if (S_ISREG(status.st_mode)) size_ = static_cast<std::uint64_t>(status.st_size);
     at_ = end_ = window_.data();
     refill();
     const std::string_view first(at_, static_cast<std::size_t>(end_ - at_));
@@ -71,6 +71,7 @@ JsonStream::~JsonStream() {
 }
 
 void JsonStream::hold(const PaddedText& text) {
+  size_ = text.size();
   at_ = text.view().data();
   end_ = at_ + text.size();
   offset_ = text.size();
@@ -193,32 +194,31 @@ std::string_view JsonStream::python_number() {
   return found;
 }
 
-/// A string without its quotes and escapes.
-std::string JsonStream::take_text() {
-  const auto is_plain = [](char c) { return c != '\\' && c >= 0x20 && c < 0x7f; };
+/// Gives `text` a string without its quotes and escapes.
+void JsonStream::take_text(std::string& text) {
+  peek();
   // Most strings lie in the window as they are.
-  if (peek() == '"') {
-    const char* const quote = std::find(at_ + 1, end_, '"');
-    if (quote != end_ && std::all_of(at_ + 1, quote, is_plain)) {
-      std::string text(at_ + 1, quote);
-      record({at_, text.size() + 2});
-      at_ = quote + 1;
-      return text;
-    }
+  JsonCursor cursor(at_, end_);
+  if (std::string_view plain; cursor.take_string(plain)) {
+    text = plain;
+    record({at_, static_cast<std::size_t>(cursor.at() - at_)});
+    at_ = cursor.at();
+    return;
   }
   std::string quoted;
   std::string* const outer = std::exchange(recorded_, &quoted);
   take_string();
   recorded_ = outer;
   record(quoted);
-  return parse_json(quoted, fmt::format("{}: string before byte {}", source_, offset())).get<std::string>();
+  text = parse_json(quoted, fmt::format("{}: string before byte {}", source_, offset())).get<std::string>();
 }
 
 void JsonStream::members(const std::function<void(const std::string&)>& visit) {
   take('{');
   if (++depth_ > kDeepest) refuse("nested too deep");
+  std::string key;
   while (peek() != '}') {
-    const std::string key = take_text();
+    take_text(key);
     take(':');
     visit(key);
     if (peek() == '}') break;
@@ -243,99 +243,30 @@ void JsonStream::elements(const std::function<void()>& visit) {
 }
 
 void JsonStream::numbers(const TakeMany& many, const TakeOne& one) {
-  elements([&] {
-    peek();
-    at_ = many(at_, end_);
-    const char first = peek();
-    if (first == 'n') {
-      take_literal("null");
-      one("null");
-      return;
-    }
-    if (const std::string_view number = python_number(); !number.empty()) return one(number);
-    const bool is_number = first == '-' || (first >= '0' && first <= '9');
-    if (!is_number && kOtherValues.find(first) == std::string_view::npos) not_json("expected a value");
-    one(is_number ? number_token() : std::string_view());
-  });
-}
-
-void JsonStream::take_any() {
-  switch (peek()) {
-    case '{':
-      members([this](const std::string&) { take_any(); });
-      break;
-    case '[':
-      elements([this] { take_any(); });
-      break;
-    case '"':
-      take_string();
-      break;
-    case 't':
-      take_literal("true");
-      break;
-    case 'f':
-      take_literal("false");
-      break;
-    case 'n':
-      take_literal("null");
-      break;
-    default:
-      if (python_number().empty()) record(number_token());
+  take('[');
+  if (depth_ >= kDeepest) refuse("nested too deep");
+  while (peek() != ']') {
+    const char* const begin = at_;
+    at_ = many(begin, end_);
+    if (at_ > begin && at_ < end_ && *at_ == ']' && is_digit(at_[-1])) break;
+    take_one_number(one);
+    if (peek() == ']') break;
+    take(',');
+    if (peek() == ']') not_json("expected a value");
   }
+  take(']');
 }
 
-void JsonStream::skip_value() {
-  take_any();
-}
-
-Json JsonStream::take_number() {
-  const std::string_view token = number_token();
-  if (token.find_first_of(".eE") == std::string_view::npos) {
-    std::int64_t below_zero = 0;
-    const char* const end = token.data() + token.size();
-    if (const auto whole = json_whole_number(token)) return *whole;
-    if (std::from_chars(token.data(), end, below_zero).ec == std::errc()) return below_zero;
+void JsonStream::take_one_number(const TakeOne& one) {
+  const char first = peek();
+  if (first == 'n') {
+    take_literal("null");
+    return one("null");
   }
-  const double real = json_number_value(token);
-  if (!std::isfinite(real)) not_json("a number beyond what is a double");
-  return real;
-}
-
-Json JsonStream::value() {
-  if (depth_ > kDeepestValue) refuse(fmt::format("nested more than {} deep", kDeepestValue));
-  switch (peek()) {
-    case '{': {
-      Json object = Json::object();
-      members([&](const std::string& key) { object[key] = value(); });
-      return object;
-    }
-    case '[': {
-      Json array = Json::array();
-      elements([&] { array.push_back(value()); });
-      return array;
-    }
-    case '"':
-      return take_text();
-    case 't':
-      take_literal("true");
-      return true;
-    case 'f':
-      take_literal("false");
-      return false;
-    case 'n':
-      take_literal("null");
-      return nullptr;
-    default:
-      return take_number();
-  }
-}
-
-std::string JsonStream::raw_value() {
-  std::string text;
-  recorded_ = &text;
-  take_any();
-  recorded_ = nullptr;
-  return text;
+  if (const std::string_view number = python_number(); !number.empty()) return one(number);
+  const bool is_number = first == '-' || is_digit(first);
+  if (!is_number && kOtherValues.find(first) == std::string_view::npos) not_json("expected a value");
+  one(is_number ? number_token() : std::string_view());
 }
 
 void JsonStream::finish() {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "headroom/base/json.h"
+#include "headroom/base/json_cursor.h"
 #include "headroom/base/padded_text.h"
 
 namespace headroom {
@@ -41,7 +42,8 @@ class JsonStream {
   /// Goes through an array; `visit` must take each element.
   void elements(const std::function<void()>& visit);
   /// Takes as many numbers, each with the comma behind it, as it can from the text in [begin, end) and
-  /// returns where the next one begins: `begin` where it could take none. A zero byte stands at `end`.
+  /// returns where the next one begins: `begin` where it could take none. The last number, with the bracket
+  /// right behind it, may be taken too; then that bracket is what is returned. A zero byte stands at `end`.
   using TakeMany = std::function<const char*(const char* begin, const char* end)>;
   /// Takes one number, or "null", whose text it is given; an empty text says that something else stands
   /// there, and then it must throw.
@@ -53,11 +55,23 @@ class JsonStream {
   std::string raw_value();
   /// Takes any value.
   Json value();
+  /// Takes the value by `take`, which is given a JsonCursor before it, where it answers true and all of the
+  /// value lies in the window. Else nothing is taken.
+  template <typename Take>
+  bool take_plainly(const Take& take) {
+    peek();
+    JsonCursor cursor(at_, end_);
+    if (recorded_ != nullptr || !take(cursor) || cursor.is_at_end()) return false;
+    at_ = cursor.at();
+    return true;
+  }
   /// Takes any value.
   void skip_value();
   /// Nothing but white space may follow.
   void finish();
 
+  /// Bytes of the text; 0 where it is not known.
+  std::uint64_t size() const { return size_; }
   /// Bytes of the text before what comes next.
   std::uint64_t offset() const { return offset_ - static_cast<std::uint64_t>(end_ - at_); }
   /// "FILE: at byte N: WHAT", thrown as an Error.
@@ -69,10 +83,11 @@ class JsonStream {
   bool refill();
   void take(char expected);
   void take_string();
-  std::string take_text();
+  void take_text(std::string& text);
   Json take_number();
   void take_literal(std::string_view literal);
   void take_any();
+  void take_one_number(const TakeOne& one);
   std::string_view number_token();
   std::string_view python_number();
   void record(std::string_view text);
@@ -85,7 +100,8 @@ class JsonStream {
   std::vector<char> window_;
   const char* at_ = nullptr;
   const char* end_ = nullptr;
-  std::uint64_t offset_ = 0;         ///< of end_ in the text
+  std::uint64_t offset_ = 0;  ///< of end_ in the text
+  std::uint64_t size_ = 0;
   std::string* recorded_ = nullptr;  ///< gets what is taken
   std::size_t depth_ = 0;
 };

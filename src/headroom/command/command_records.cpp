@@ -121,8 +121,8 @@ void set_values(Record& record, const CommandTrack& track, std::vector<double> v
   estimate(record);
 }
 
-std::vector<SampleNoise> noise_of(const CommandTrack& track) {
-  std::vector<SampleNoise> noise;
+NoiseSeries noise_of(const CommandTrack& track) {
+  NoiseSeries noise;
   for (const CommandSample& sample : track.samples) {
     SampleNoise one;
     one.steal_ms = sample.steal_ms;

@@ -10,12 +10,13 @@
 namespace headroom {
 namespace {
 
-template <typename Noise, typename IsHit>
-double share(const Record& record, std::vector<Noise> ProcessSamples::*column, IsHit&& is_hit) {
+/// The share of samples that `count` counts, of a column of each process.
+template <typename Column, typename Count>
+double share(const Record& record, Column ProcessSamples::*column, const Count& count) {
   std::size_t samples = 0, hit = 0;
   for (const ProcessSamples& process : record.samples) {
     samples += (process.*column).size();
-    hit += static_cast<std::size_t>(std::ranges::count_if(process.*column, is_hit));
+    hit += count(process.*column);
   }
   return samples == 0 ? 0 : static_cast<double>(hit) / static_cast<double>(samples);
 }
@@ -28,7 +29,8 @@ bool preemption_shows(const Record& record) {
   std::vector<double> preempted, others;
   for (const ProcessSamples& process : record.samples) {
     for (std::size_t i = process.warmup; i < std::min(process.values.size(), process.noise.size()); ++i)
-      (process.noise[i].involuntary_switches > 0 ? preempted : others).push_back(process.values[i]);
+      (process.noise.value(i, &SampleNoise::involuntary_switches) > 0 ? preempted : others)
+          .push_back(process.values[i]);
   }
   if (preempted.empty() || others.size() < kEnough) return true;
   const double usual = median(others);
@@ -38,9 +40,14 @@ bool preemption_shows(const Record& record) {
 }  // namespace
 
 Disturbance disturbance_of(const Record& record) {
-  const auto stolen = [](const SampleNoise& noise) { return noise.steal_ms > 0; };
-  const auto preempted = [](const SampleNoise& noise) { return noise.involuntary_switches > 0; };
-  const auto throttled = [](const DeviceNoise& device) { return is_throttled(device.throttle); };
+  const auto stolen = [](const NoiseSeries& noise) { return noise.count_positive(&SampleNoise::steal_ms); };
+  const auto preempted = [](const NoiseSeries& noise) {
+    return noise.count_positive(&SampleNoise::involuntary_switches);
+  };
+  const auto throttled = [](const std::vector<DeviceNoise>& device) {
+    return static_cast<std::size_t>(std::ranges::count_if(
+        device, [](const DeviceNoise& sample) { return is_throttled(sample.throttle); }));
+  };
   return {share(record, &ProcessSamples::noise, stolen), share(record, &ProcessSamples::noise, preempted),
           share(record, &ProcessSamples::device, throttled)};
 }

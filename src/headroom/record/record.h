@@ -13,6 +13,7 @@
 #include "headroom/base/precision.h"
 #include "headroom/record/axis_value.h"
 #include "headroom/record/environment.h"
+#include "headroom/record/noise_series.h"
 #include "headroom/stats/interval.h"
 #include "headroom/stats/modes.h"
 #include "headroom/stats/series.h"
@@ -31,15 +32,6 @@ struct Outcome {
   enum class Kind { kMeasured, kSkipped, kFailed };
   Kind kind = Kind::kMeasured;
   std::string reason;
-};
-
-/// What the kernel said about one sample. Zero where it does not say.
-struct SampleNoise {
-  double steal_ms = 0;                     ///< time that the hypervisor gave to others, all CPUs
-  std::uint32_t involuntary_switches = 0;  ///< of the runner's threads
-  std::uint32_t page_faults = 0;           ///< minor and major
-  double frequency_mhz = 0;
-  double placement_ns = 0;  ///< core-to-core latency of the threads in this round
 };
 
 /// What the driver of a device said about one sample. Zero where it does not say.
@@ -61,7 +53,7 @@ struct ProcessSamples {
   std::size_t warmup = 0;        ///< leading values that a trend marks as warm-up: kept, not in the estimate
   std::vector<double> values;    ///< in the metric's unit
   std::vector<std::uint32_t> rounds;  ///< round of each value: equal rounds of equal processes are pairs
-  std::vector<SampleNoise> noise;
+  NoiseSeries noise;
   std::vector<DeviceNoise> device{};  ///< empty where no driver of a device said anything
 };
 

@@ -2,6 +2,7 @@
 #include "headroom/record/record_json.h"
 
 #include <array>
+#include <functional>
 
 #include "headroom/base/json_codec.h"
 #include "headroom/record/codec.h"
@@ -73,6 +74,22 @@ struct JsonCodec<AxisValue> {
     if (json.is_object()) return AxisValue::Size{json_member_as<std::int64_t>(json, "bytes", path.text())};
     path.refuse("expected a number, a text, or a size as {\"bytes\": N}");
   }
+  static bool take(JsonCursor& cursor, AxisValue& axis) {
+    JsonCursor ahead = cursor;
+    std::string_view text;
+    if (ahead.take_string(text)) {
+      axis = AxisValue(std::string(text));
+    } else {
+      ahead = cursor;
+      double number = 0;
+      if (!ahead.take_number(number)) return false;
+      std::uint64_t whole = 0;
+      const bool is_whole = JsonCursor(cursor).take_whole(whole);
+      axis = AxisValue(dump_json(is_whole ? Json(whole) : Json(number)));
+    }
+    cursor = ahead;
+    return true;
+  }
 };
 
 template <>
@@ -118,6 +135,9 @@ struct JsonCodec<Limit> {
     if (limit.parts.empty())
       limit.parts = record_json::limit_parts_of_name(json_string_or(json, "name", "", path.text()));
     return limit;
+  }
+  static bool take(JsonCursor& cursor, Limit& limit) {
+    return take_members(cursor, limit) && !limit.parts.empty();
   }
 };
 
@@ -168,12 +188,21 @@ struct JsonMembers<Record> {
 namespace record_json {
 namespace {
 
+template <typename Field>
+Field value_of(const NoiseSeries& noise, std::size_t index, Field SampleNoise::*field) {
+  return noise.value(index, field);
+}
+template <typename Field>
+Field value_of(const std::vector<DeviceNoise>& noise, std::size_t index, Field DeviceNoise::*field) {
+  return noise[index].*field;
+}
+
 template <typename Noise, typename Columns>
-Json write_columns(const std::vector<Noise>& noise, const Columns& columns) {
+Json write_columns(const Noise& noise, const Columns& columns) {
   Json json = Json::object();
   const auto write_one = [&](const auto& column) {
     Json values = Json::array();
-    for (const Noise& sample : noise) values.push_back(sample.*column.second);
+    for (std::size_t i = 0; i < noise.size(); ++i) values.push_back(value_of(noise, i, column.second));
     json[column.first] = std::move(values);
   };
   std::apply([&](const auto&... column) { (write_one(column), ...); }, columns);
@@ -206,12 +235,36 @@ Json write_record(const Record& record) {
   return json;
 }
 
-Record read_record(const Json& object, const std::string& where) {
-  Record record = json_to<Record>(object, JsonPath(where));
+bool RecordMembers::take(JsonStream& stream, std::string_view key) {
+  std::size_t place = 0;
+  bool taken = false;
+  const auto take_one = [&](const auto& member) {
+    if (!member.is_named(key)) {
+      ++place;
+      return false;
+    }
+    // Of a member that is there twice the last counts.
+    if (taken_[place]) std::invoke(member.get, record_) = std::invoke(member.get, Record());
+    taken = stream.take_plainly([&](JsonCursor& cursor) { return member.take(cursor, record_); });
+    if (!taken) std::invoke(member.get, record_) = std::invoke(member.get, Record());
+    taken_[place] = taken;
+    return true;
+  };
+  std::apply([&](const auto&... member) { static_cast<void>((take_one(member) || ...)); },
+             JsonMembers<Record>::kTable);
+  return taken;
+}
+
+void RecordMembers::finish(const Json& rest, const JsonPath& path) {
+  std::size_t place = 0;
+  const auto read_one = [&](const auto& member) {
+    if (!taken_[place++]) member.read(rest, path, record_);
+  };
+  std::apply([&](const auto&... member) { (read_one(member), ...); }, JsonMembers<Record>::kTable);
   // What it says follows from the limit: is_miscounted().
-  static_cast<void>(json_member_or<bool>(object, "above_limit", false, where));
-  take_members_from_texts(record);
-  return record;
+  if (rest.contains("above_limit"))
+    static_cast<void>(json_member_or<bool>(rest, "above_limit", false, path.text()));
+  take_members_from_texts(record_);
 }
 
 }  // namespace record_json

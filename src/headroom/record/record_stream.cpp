@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -16,12 +17,40 @@
 namespace headroom::record_json {
 namespace {
 
-/// The records of a file, one after another: only one is held as a JSON value at a time, and its samples
-/// never are.
+/// Gives `record`, which is as it begins, what comes next in the stream. What it answers is the place of the
+/// environment.
+std::optional<std::size_t> read_into(Record& record, JsonStream& stream, const JsonPath& path) {
+  if (stream.peek() != '{') path.refuse("expected an object");
+  RecordMembers members(record);
+  std::optional<std::size_t> environment;
+  Json rest = Json::object();
+  stream.members([&](const std::string& key) {
+    if (key == "samples" && stream.peek() != 'n') {
+      record.samples = read_samples(stream, path);
+    } else if (key == "environment") {
+      environment.reset();
+      rest.erase(key);
+      if (!stream.take_plainly([&](JsonCursor& cursor) { return json_take(cursor, environment); }))
+        rest[key] = stream.value();
+    } else if (!members.take(stream, key)) {
+      rest[key] = stream.value();
+    }
+  });
+  members.finish(rest, path);
+  if (const Json* place = rest.find("environment"))
+    environment = json_to<std::optional<std::size_t>>(*place, JsonPath(path, "environment"));
+  return environment;
+}
+
+/// Records that tell how many a file has.
+constexpr std::size_t kEnoughToGuess = 100;
+
+/// The records of a file, one after another: a JSON value is made only of what of one is not written plainly,
+/// and never of its samples.
 class FileReader {
  public:
   FileReader(JsonStream& stream, const std::string& source)
-      : stream_(stream), source_(source), root_(source + ": ") {}
+      : stream_(stream), source_(source), root_(source + ": "), root_path_(root_) {}
 
   std::vector<Record> read() {
     if (stream_.peek() == '{') {
@@ -57,14 +86,27 @@ class FileReader {
       has_records_ = true;
       records_.clear();
       places_.clear();
-      stream_.elements([this] {
-        StreamedRecord read = read_record(stream_, fmt::format("{}/records/{}", root_, records_.size()));
-        records_.push_back(std::move(read.record));
-        places_.push_back(read.environment);
+      const JsonPath path(root_path_, key);
+      const std::uint64_t begin = stream_.offset();
+      stream_.elements([&] {
+        const std::size_t place = records_.size();
+        make_room(stream_.offset() - begin);
+        places_.push_back(read_into(records_.emplace_back(), stream_, JsonPath(path, place)));
       });
     } else {
       stream_.skip_value();
     }
+  }
+
+  /// Room for as many records as the file has if the rest of it is like the first ones, which took that many
+  /// bytes: a vector that only doubles holds most of them twice at times, and takes room for more.
+  void make_room(std::uint64_t bytes) {
+    const std::size_t count = records_.size();
+    if (count < kEnoughToGuess || count < records_.capacity() || stream_.size() <= stream_.offset()) return;
+    const double left = static_cast<double>(stream_.size() - stream_.offset()) / static_cast<double>(bytes);
+    const auto guess = static_cast<std::size_t>((1.01 * left + 1) * static_cast<double>(count));
+    // What comes may be quite another kind.
+    records_.reserve(std::min(guess, 16 * count));
   }
 
   void require_array(const std::string& key) {
@@ -101,6 +143,7 @@ class FileReader {
   JsonStream& stream_;
   const std::string& source_;
   std::string root_;
+  JsonPath root_path_;
   std::vector<std::shared_ptr<const Environment>> environments_;
   std::vector<Record> records_;
   std::vector<std::optional<std::size_t>> places_;  ///< the environment of each; it may stand behind them
@@ -110,19 +153,8 @@ class FileReader {
 }  // namespace
 
 StreamedRecord read_record(JsonStream& stream, const std::string& where) {
-  if (stream.peek() != '{') throw Error(where + ": expected an object");
-  Json rest = Json::object();
-  std::vector<ProcessSamples> samples;
-  stream.members([&](const std::string& key) {
-    if (key == "samples" && stream.peek() != 'n') {
-      samples = read_samples(stream, where);
-    } else {
-      rest[key] = stream.value();
-    }
-  });
-  StreamedRecord result{read_record(rest, where), std::nullopt};
-  result.record.samples = std::move(samples);
-  result.environment = json_member_or<std::optional<std::size_t>>(rest, "environment", std::nullopt, where);
+  StreamedRecord result;
+  result.environment = read_into(result.record, stream, JsonPath(where));
   return result;
 }
 

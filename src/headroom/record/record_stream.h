@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "headroom/base/json_codec.h"
 #include "headroom/base/json_stream.h"
 #include "headroom/record/record.h"
 

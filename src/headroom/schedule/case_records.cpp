@@ -135,7 +135,7 @@ std::vector<ProcessSamples> samples_of(const Track& track, const MetricForm& for
 void append(ProcessSamples& samples, const ProcessSamples& more) {
   samples.values.insert(samples.values.end(), more.values.begin(), more.values.end());
   samples.rounds.insert(samples.rounds.end(), more.rounds.begin(), more.rounds.end());
-  samples.noise.insert(samples.noise.end(), more.noise.begin(), more.noise.end());
+  samples.noise.append(more.noise);
   samples.device.insert(samples.device.end(), more.device.begin(), more.device.end());
 }
 

@@ -53,7 +53,7 @@ TEST(CommandRecords, OneOfEachCommandAndMetric) {
   ASSERT_TRUE(latency->interval);
   EXPECT_TRUE(latency->interval->contains(latency->metric.value));
   EXPECT_EQ(latency->samples.at(0).rounds.size(), 20U);
-  EXPECT_EQ(latency->samples.at(0).noise.at(3).page_faults, 100U);
+  EXPECT_EQ(latency->samples.at(0).noise[3].page_faults, 100U);
   EXPECT_EQ(latency->stop, StopReason::kPrecision);
   EXPECT_EQ(case_name(*latency), "b n=4");
   EXPECT_EQ(find(records, "a", "latency")->metric.extra_info.count("ratio"), 0U);

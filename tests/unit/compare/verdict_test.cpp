@@ -115,14 +115,14 @@ TEST(Judge, ARunThatWasDisturbedIsNoEvidence) {
   EXPECT_EQ(comparison.verdict, Verdict::kInconclusive);
   EXPECT_EQ(comparison.doubts, std::vector<std::string>{"the test was busy with other programs"});
   after.busy_cpus = 0;
-  after.samples[0].noise.assign(40, {});
-  for (std::size_t i = 0; i < 20; ++i) after.samples[0].noise[i].involuntary_switches = 2;
+  after.samples[0].noise.resize(40);
+  for (std::size_t i = 0; i < 20; ++i) after.samples[0].noise.set(i, {.involuntary_switches = 2});
   EXPECT_TRUE(compare_records(before, after, kRunsAreAlike).doubts.empty())
       << "it does not show in the times";
   for (std::size_t i = 0; i < 20; ++i) after.samples[0].values[i] *= 1.03;
   EXPECT_EQ(compare_records(before, after, kRunsAreAlike).doubts,
             std::vector<std::string>{"the test was preempted by the kernel"});
-  for (SampleNoise& noise : after.samples[0].noise) noise.involuntary_switches = 2;
+  for (std::size_t i = 20; i < 40; ++i) after.samples[0].noise.set(i, {.involuntary_switches = 2});
   EXPECT_FALSE(compare_records(before, after, kRunsAreAlike).doubts.empty()) << "none to tell by";
 }
 

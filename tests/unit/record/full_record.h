@@ -45,9 +45,12 @@ inline Record full_record() {
                      1,
                      {12.0, 12.25, 0.1},
                      {0, 1, 3},
-                     {{0.5, 1, 2, 2600.5, 61}, {0, 0, 0, 0, 0}, {1.5, 4, 5, 2600, 60.5}},
+                     {},
                      {{1980, 3201, 690.5, 80, 0x4}, {}, {1200, 3201, 300.25, 61, 0x40}}},
                     {4712, 50, 0, {12.5}, {2}, {}}};
+  for (const SampleNoise& noise :
+       {SampleNoise{0.5, 1, 2, 2600.5, 61}, {0, 0, 0, 0, 0}, {1.5, 4, 5, 2600, 60.5}})
+    record.samples[0].noise.push_back(noise);
   record.interval = Interval{12.0, 12.5, 0.9};
   record.stop = StopReason::kRunnerLost;
   record.limit = Limit{{{"read", 32 << 20, "linear", "", 2}}, 15.5, 0.79, Interval{0.78, 0.8, 0.95}, true};

@@ -24,7 +24,7 @@ using testing::IsEmpty;
 std::vector<ProcessSamples> samples_of(std::string_view text) {
   const PaddedText padded(text);
   JsonStream stream(padded, "file");
-  auto samples = record_json::read_samples(stream, "file: /records/0");
+  auto samples = record_json::read_samples(stream, JsonPath("file: /records/0"));
   stream.finish();
   return samples;
 }
@@ -86,6 +86,16 @@ TEST(SamplesStream, NamesWhatIsWrong) {
               HasSubstr("/samples/0/noise/steal_ms: has 2 values where the samples are 1"));
   EXPECT_THAT(stream_refusal(R"([{"values": [1], "noise": 5}])"), HasSubstr("/noise: expected an object"));
   EXPECT_THAT(stream_refusal(R"([{"values": [1,)"), HasSubstr("not JSON at byte 15"));
+  for (const char* text : {"[1,]", "[,1]", "[1 2]", "[1,, 2]", "[1, ]", "[1}", "[1", "[1]2"})
+    EXPECT_THAT(stream_refusal(R"([{"values": )" + std::string(text) + "}]"), HasSubstr("not JSON at byte"))
+        << text;
+}
+
+TEST(SamplesStream, ReadsNumbersThatAreTheSameInTheSameWords) {
+  const auto samples =
+      samples_of(R"([{"values": [2.5,2.5, 2.5 ,2.5,2.50,2,25,2,2.5 ], "rounds": [1,1,11,1,1,1,1,1,1]}])");
+  EXPECT_THAT(samples.at(0).values, ElementsAre(2.5, 2.5, 2.5, 2.5, 2.5, 2, 25, 2, 2.5));
+  EXPECT_THAT(samples[0].rounds, ElementsAre(1, 1, 11, 1, 1, 1, 1, 1, 1));
 }
 
 std::size_t peak_bytes() {

@@ -31,9 +31,9 @@ TEST(NoiseMarks, StealCountsFromATenthOfTheSamples) {
   record.samples.resize(1);
   record.samples[0].values.assign(20, 1);
   record.samples[0].noise.resize(20);
-  record.samples[0].noise[3].steal_ms = 10;
+  record.samples[0].noise.set(3, {.steal_ms = 10});
   EXPECT_EQ(noise_marks(record), "");
-  record.samples[0].noise[4].steal_ms = 10;
+  record.samples[0].noise.set(4, {.steal_ms = 10});
   EXPECT_EQ(noise_marks(record), "S");
 }
 

@@ -95,7 +95,7 @@ class ReportReader : DdpReportWalk {
   }
 
   void take_measurements() override {
-    read_number_column(stream(), seconds_, where());
+    read_number_column(stream(), seconds_, JsonPath(where()));
     for (std::size_t i = 0; i < seconds_.size(); ++i) {
       if (!(seconds_[i] > 0)) require_time(seconds_[i], fmt::format("{}/{}", where(), i));
     }
