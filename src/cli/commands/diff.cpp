@@ -100,7 +100,7 @@ std::vector<Comparison> compare_sides(const Matches& matches, const RunSpreads& 
                                       const DiffOptions& options) {
   std::vector<Comparison> comparisons;
   for (const auto& [before, after] : matches.pairs) {
-    const auto spread = known.find(identity(*before));
+    const auto spread = known.empty() ? known.end() : known.find(identity(*before));
     comparisons.push_back(
         compare_records(*before, *after, spread == known.end() ? RunKnowledge{} : spread->second));
     if (two_machines && !options.across_machines)

@@ -2,47 +2,44 @@
 #include "cli/commands/diff_selection.h"
 
 #include <algorithm>
+#include <functional>
 #include <string>
-#include <string_view>
 #include <unordered_map>
-#include <utility>
 
 #include "cli/commands/diff_name_pattern.h"
-#include "headroom/record/seed_rows.h"
+#include "headroom/record/identity.h"
 
 namespace headroom::cli {
 namespace {
-
-/// What the metrics of one case have in common.
-std::string case_key(Record& record) {
-  // identity() without its metric, and with the runner.
-  std::string metric = std::move(record.metric.name);
-  record.metric.name.clear();
-  std::string key = identity(record) + record.runner;
-  record.metric.name = std::move(metric);
-  return key;
-}
 
 int rank_of(const Record& record) {
   if (record.metric.name == "latency") return 2;
   return record.metric.headline ? 1 : 0;
 }
 
-/// Leaves of each case the metric that stands for it.
+/// Leaves of each case, measured by one runner, the metric that stands for it.
 void keep_shown_metrics(std::vector<Record>& records) {
-  std::vector<std::string> keys;
-  std::unordered_map<std::string_view, std::pair<int, std::string>> best;
-  keys.reserve(records.size());
+  const auto hash = [](const Record* record) {
+    return case_hash(*record) ^ std::hash<std::string>()(record->runner);
+  };
+  const auto same = [](const Record* a, const Record* b) {
+    return a->runner == b->runner && same_case(*a, *b);
+  };
+  std::unordered_map<const Record*, const Record*, decltype(hash), decltype(same)> best;
+  std::vector<const Record* const*> shown;  // of each, that of its case
   best.reserve(records.size());
-  for (Record& record : records) {
-    const int rank = rank_of(record);
-    const std::string& key = keys.emplace_back(case_key(record));
-    const auto [entry, is_new] = best.try_emplace(key, rank, record.metric.name);
-    if (!is_new && rank > entry->second.first) entry->second = {rank, record.metric.name};
+  shown.reserve(records.size());
+  for (const Record& record : records) {
+    const Record*& found = best.try_emplace(&record, &record).first->second;
+    if (rank_of(record) > rank_of(*found)) found = &record;
+    shown.push_back(&found);
   }
+  if (best.size() == records.size()) return;
+  std::vector<bool> stays;
+  for (std::size_t i = 0; i < records.size(); ++i)
+    stays.push_back((*shown[i])->metric.name == records[i].metric.name);
   std::size_t i = 0;
-  std::erase_if(records,
-                [&](const Record& record) { return best.at(keys[i++]).second != record.metric.name; });
+  std::erase_if(records, [&](const Record&) { return !stays[i++]; });
 }
 
 }  // namespace

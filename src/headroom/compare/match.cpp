@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <unordered_map>
@@ -15,6 +16,7 @@
 #include "headroom/compare/compared_ratio.h"
 #include "headroom/compare/unit_conversion.h"
 #include "headroom/record/dtype.h"
+#include "headroom/record/identity.h"
 #include "headroom/stats/interval.h"
 #include "headroom/stats/quantile.h"
 
@@ -92,6 +94,12 @@ Record joined(std::vector<Record>& records, const Places& places, std::vector<st
   return first;
 }
 
+constexpr auto hash_of = [](const Record* record) { return identity_hash(*record); };
+constexpr auto are_same = [](const Record* a, const Record* b) { return same_identity(*a, *b); };
+/// By the identity of the records that the keys point to.
+template <typename T>
+using ByIdentity = std::unordered_map<const Record*, T, decltype(hash_of), decltype(are_same)>;
+
 /// The records of one identity.
 struct Candidates {
   Places in_test;
@@ -99,19 +107,25 @@ struct Candidates {
   bool several = false;  ///< on either side
 };
 
-std::unordered_map<std::string, Candidates> candidates_of(const std::vector<Record>& baseline,
-                                                          const std::vector<Record>& test) {
-  std::unordered_map<std::string, Candidates> candidates;
-  candidates.reserve(test.size());
-  for (std::size_t i = 0; i < test.size(); ++i) candidates[identity(test[i])].in_test.push_back(i);
-  std::vector<const Candidates*> seen;
-  for (auto& [key, found] : candidates) found.several = found.in_test.size() > 1;
+/// What the test has, and for each record of the baseline its candidates there, or nullptr.
+struct Candidacy {
+  ByIdentity<Candidates> all;
+  std::vector<const Candidates*> of_baseline;
+};
+
+Candidacy candidates_of(const std::vector<Record>& baseline, const std::vector<Record>& test) {
+  Candidacy candidacy;
+  candidacy.all.reserve(test.size());
+  for (std::size_t i = 0; i < test.size(); ++i) candidacy.all[&test[i]].in_test.push_back(i);
+  for (auto& [key, found] : candidacy.all) found.several = found.in_test.size() > 1;
+  candidacy.of_baseline.reserve(baseline.size());
   for (const Record& record : baseline) {
-    const auto found = candidates.find(identity(record));
-    if (found == candidates.end()) continue;
+    const auto found = candidacy.all.find(&record);
+    candidacy.of_baseline.push_back(found == candidacy.all.end() ? nullptr : &found->second);
+    if (found == candidacy.all.end()) continue;
     if (std::exchange(found->second.in_baseline, true)) found->second.several = true;
   }
-  return candidates;
+  return candidacy;
 }
 
 /// The partner among `candidates`, or nullptr.
@@ -124,16 +138,23 @@ const Record* partner_of(const Record& record, bool by_runner, const std::vector
   return nullptr;
 }
 
-/// The places of the records of each case, in the order of first appearance.
+/// The places of the records of each case, in the order of first appearance. None where each has one.
 std::vector<Places> groups_of(const std::vector<Record>& records) {
-  std::unordered_map<std::string, std::size_t> known;
+  const auto hash = [](const Record* record) {
+    return identity_hash(*record) ^ std::hash<std::string>()(record->runner);
+  };
+  const auto same = [](const Record* a, const Record* b) {
+    return a->runner == b->runner && same_identity(*a, *b);
+  };
+  std::unordered_map<const Record*, std::size_t, decltype(hash), decltype(same)> known;
   known.reserve(records.size());
-  std::vector<Places> groups;
-  for (std::size_t i = 0; i < records.size(); ++i) {
-    const auto [entry, is_new] = known.try_emplace(identity(records[i]) + records[i].runner, groups.size());
-    if (is_new) groups.emplace_back();
-    groups[entry->second].push_back(i);
-  }
+  std::vector<std::size_t> group;
+  group.reserve(records.size());
+  for (const Record& record : records)
+    group.push_back(known.try_emplace(&record, known.size()).first->second);
+  if (known.size() == records.size()) return {};
+  std::vector<Places> groups(known.size());
+  for (std::size_t i = 0; i < group.size(); ++i) groups[group[i]].push_back(i);
   return groups;
 }
 
@@ -185,14 +206,15 @@ void match_by_what_both_tell(const std::vector<Record>& baseline, std::vector<co
 JoinedRecords join_duplicates(std::vector<Record> records) {
   const std::vector<Places> groups = groups_of(records);
   JoinedRecords result{std::move(records), {}};
-  std::map<std::size_t, std::size_t> joined_cases;  // by the number of their runs
   // In place, for there may be very many: the first of a group never stands before the group's own place.
-  for (std::size_t i = 0; i < groups.size(); ++i) {
+  for (std::size_t i = 0; i < groups.size(); ++i)
     result.records[i] = joined(result.records, groups[i], result.notes);
-    if (const std::size_t runs = result.records[i].runs.size(); runs > 1) ++joined_cases[runs];
+  if (!groups.empty())
+    result.records.erase(result.records.begin() + std::ssize(groups), result.records.end());
+  std::map<std::size_t, std::size_t> joined_cases;  // by the number of their runs
+  for (const Record& record : result.records) {
+    if (record.runs.size() > 1) ++joined_cases[record.runs.size()];
   }
-  result.records.erase(result.records.begin() + static_cast<std::ptrdiff_t>(groups.size()),
-                       result.records.end());
   for (const auto& [runs, cases] : joined_cases)
     result.notes.push_back(
         fmt::format("{} runs of {} result{} are joined", runs, cases, cases == 1 ? "" : "s"));
@@ -200,15 +222,13 @@ JoinedRecords join_duplicates(std::vector<Record> records) {
 }
 
 Matches match_records(const std::vector<Record>& baseline, const std::vector<Record>& test) {
-  const auto candidates = candidates_of(baseline, test);
+  const Candidacy candidacy = candidates_of(baseline, test);
   std::vector<const Record*> partners;
   std::vector<bool> taken(test.size());
-  for (const Record& record : baseline) {
-    const auto found = candidates.find(identity(record));
-    const Record* partner = nullptr;
-    if (found != candidates.end()) {
-      partner = partner_of(record, found->second.several, test, found->second.in_test);
-    }
+  for (std::size_t i = 0; i < baseline.size(); ++i) {
+    const Candidates* found = candidacy.of_baseline[i];
+    const Record* partner =
+        found == nullptr ? nullptr : partner_of(baseline[i], found->several, test, found->in_test);
     partners.push_back(partner);
     if (partner != nullptr) taken[static_cast<std::size_t>(partner - test.data())] = true;
   }

@@ -7,9 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "headroom/base/json.h"
 #include "headroom/base/units.h"
-#include "headroom/record/dtype.h"
 #include "headroom/stats/quantile.h"
 
 namespace headroom {
@@ -32,35 +30,6 @@ std::string case_name(const Record& record) {
   std::string name = record.model.name;
   for (const auto& [axis, value] : record.axes) name += " " + axis + "=" + value.text();
   return name;
-}
-
-std::string identity(const Record& record) {
-  // Not every file keeps the order of the axes, and not every tool calls a dtype the same.
-  std::vector<std::string> axes;
-  for (const auto& [axis, value] : record.axes) {
-    axes.push_back(axis + "=" + (axis == "dtype" ? torch_dtype(value.text()) : value.text()));
-  }
-  std::ranges::sort(axes);
-  // A JSON array keeps the parts apart whatever characters they hold.
-  std::string text = "[";
-  const auto add = [&text](const std::string& part) {
-    append_json_string(text, part);
-    text += ',';
-  };
-  add(record.benchmark.name);
-  add(record.benchmark.mode);
-  add(record.model.name);
-  add(record.model.backend);
-  text += '[';
-  std::ranges::for_each(axes, add);
-  if (!axes.empty()) text.pop_back();
-  text += "],";
-  add(torch_dtype(record.benchmark.dtype));
-  add(record.device);
-  add(record.caches);
-  text += std::to_string(record.threads) + ",";
-  append_json_string(text, record.metric.name);
-  return text + "]";
 }
 
 std::string limit_name(const Limit& limit) {
