@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdint>
 #include <utility>
 
 #include "headroom/compare/paired_series.h"
@@ -16,16 +15,12 @@ namespace {
 constexpr double kConfidence = 0.95;
 
 SeriesLocation log_location(const Record& record, double factor) {
-  Series series = steady(record, factor);
-  std::vector<std::uint32_t>().swap(series.rounds);
-  return RatioSeries::log_location(std::move(series.values), series.group_sizes);
+  return RatioSeries::log_location(steady_values(record, factor), steady_sizes(record));
 }
 
-RatioSeries series_of(const Record& baseline, const Record& test, double factor, Estimator& estimator) {
-  if (const auto pairs = paired_series(test, baseline, factor)) {
-    estimator = Estimator::kPaired;
-    return RatioSeries::paired(pairs->a, pairs->b, pairs->group_sizes);
-  }
+RatioSeries series_of(const std::optional<PairedSeries>& pairs, const Record& baseline, const Record& test,
+                      double factor) {
+  if (pairs) return RatioSeries::paired(pairs->a, pairs->b, pairs->group_sizes);
   // One side after the other: of many samples the copies are what takes the memory.
   return RatioSeries::unpaired(log_location(test, factor), log_location(baseline, 1),
                                std::min(sample_count(test), sample_count(baseline)));
@@ -107,12 +102,17 @@ std::vector<RunValue> runs_of(const Record& record) {
 
 ComparedRatio::ComparedRatio(const Record& baseline, const Record& test, double test_factor,
                              const RunKnowledge& known)
-    : series_(series_of(baseline, test, test_factor, estimator_)) {
+    : ComparedRatio(paired_series(test, baseline, test_factor), baseline, test, test_factor, known) {}
+
+ComparedRatio::ComparedRatio(const std::optional<PairedSeries>& pairs, const Record& baseline,
+                             const Record& test, double test_factor, const RunKnowledge& known)
+    : estimator_(pairs ? Estimator::kPaired : Estimator::kUnpaired),
+      modes_(pairs ? std::nullopt : ModeSeries::of(baseline, test, test_factor)),
+      series_(series_of(pairs, baseline, test, test_factor)) {
   if (estimator_ == Estimator::kPaired) return;
   baseline_ = runs_of(baseline);
   test_ = runs_of(test);
   value_spread_ = if_known(pooled(spread_of(baseline_, test_, &RunValue::value), known.values));
-  modes_ = ModeSeries::of(steady(baseline), steady(test, test_factor));
   if (modes_ && by_modes(kConfidence).interval) estimator_ = Estimator::kModes;
   look_at_shares(baseline, test, known);
 }

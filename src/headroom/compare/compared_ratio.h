@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "headroom/compare/mode_comparison.h"
+#include "headroom/compare/paired_series.h"
 #include "headroom/record/record.h"
 #include "headroom/stats/compare.h"
 #include "headroom/stats/run_spread.h"
@@ -74,9 +75,12 @@ class ComparedRatio {
   RatioEstimate allowing_for_runs(RatioEstimate estimate, double confidence) const;
   void look_at_shares(const Record& baseline, const Record& test, const RunKnowledge& known);
 
-  Estimator estimator_ = Estimator::kUnpaired;  // before series_, which is made with it
+  ComparedRatio(const std::optional<PairedSeries>& pairs, const Record& baseline, const Record& test,
+                double test_factor, const RunKnowledge& known);
+
+  Estimator estimator_;
+  std::optional<ModeSeries> modes_;  // before series_: of very many samples not both are made at once
   RatioSeries series_;
-  std::optional<ModeSeries> modes_;
   std::vector<RunValue> baseline_, test_;
   std::optional<RunSpread> value_spread_, share_spread_;
   double share_ratio_log_ = 0, share_error_ = 0;  ///< the error at 95 %, of what the samples tell

@@ -32,7 +32,7 @@ std::string outcome_text(const char* side, const Outcome& outcome) {
 }
 
 /// Why `values` give no ratio, or an empty string.
-std::string refusal(const char* side, const std::vector<double>& values) {
+std::string refusal(const char* side, std::span<const double> values) {
   const auto bad = std::ranges::count_if(values, [](double value) { return !usable(value); });
   if (bad == 0) return {};
   return fmt::format(
@@ -41,9 +41,9 @@ std::string refusal(const char* side, const std::vector<double>& values) {
 }
 
 /// The median of `values`; or why there is no ratio of it.
-std::string settle_value(const char* side, const std::vector<double>& values, double& value) {
+std::string settle_value(const char* side, std::vector<double> values, double& value) {
   std::string problem = refusal(side, values);
-  if (problem.empty()) value = median(values);
+  if (problem.empty()) value = quantile_in_place(values, 0.5);
   return problem;
 }
 
@@ -75,8 +75,8 @@ bool settle_units(Comparison& result) {
 
 void compare_numbers(Comparison& result) {
   if (!usable(result.baseline_value) || !usable(result.test_value)) {
-    result.problem = refusal("baseline", {result.baseline_value});
-    if (result.problem.empty()) result.problem = refusal("test", {result.test_value});
+    result.problem = refusal("baseline", std::span(&result.baseline_value, 1));
+    if (result.problem.empty()) result.problem = refusal("test", std::span(&result.test_value, 1));
     return;
   }
   result.ratio = RatioEstimate{result.test_value / result.baseline_value, std::nullopt, 0};
@@ -140,9 +140,9 @@ Comparison compare_records(const Record& baseline, const Record& test, const Run
     return result;
   }
   double before = 0, after = 0;
-  result.problem = settle_value("baseline", steady(baseline).values, before);
+  result.problem = settle_value("baseline", steady_values(baseline), before);
   if (result.problem.empty())
-    result.problem = settle_value("test", steady(test, result.test_factor).values, after);
+    result.problem = settle_value("test", steady_values(test, result.test_factor), after);
   if (!result.problem.empty()) return result;
   result.baseline_value = before;
   result.test_value = after;

@@ -5,6 +5,9 @@
 #include <array>
 #include <cmath>
 #include <span>
+#include <utility>
+
+#include "headroom/stats/mode_bounds.h"
 
 namespace headroom {
 namespace {
@@ -20,47 +23,91 @@ bool is_of_processes(const Series& series, std::span<const double> bounds) {
          !modes_between(series.values, bounds, series.group_sizes).in_stretches;
 }
 
-std::vector<double> bounds_of(const Series& series) {
-  std::vector<double> bounds = mode_bounds(series.values);
-  if (!bounds.empty() && is_of_processes(series, bounds)) bounds.clear();
+std::vector<double> bounds_of(const Record& record, double factor) {
+  std::vector<double> bounds = mode_bounds_of([&] { return steady_values(record, factor); });
+  if (!bounds.empty() && is_of_processes(steady(record, factor), bounds)) bounds.clear();
   return bounds;
 }
 
-/// Logarithm of the first value above the bound over the last one below it; 0 where one side has none.
-double gap_at(const std::vector<double>& values, double bound) {
-  double below = 0, above = INFINITY;
-  for (const double value : values)
-    (value < bound ? below : above) = value < bound ? std::max(below, value) : std::min(above, value);
-  return below > 0 && std::isfinite(above) ? std::log(above / below) : 0;
+/// Of each bound the logarithm of the first value above it over the last one below it; 0 where one side has
+/// none.
+std::vector<double> gaps_at(const std::vector<double>& values, std::span<const double> bounds) {
+  std::vector<double> gaps;
+  for (const double bound : bounds) {
+    double below = 0, above = INFINITY;
+    for (const double value : values)
+      (value < bound ? below : above) = value < bound ? std::max(below, value) : std::min(above, value);
+    gaps.push_back(below > 0 && std::isfinite(above) ? std::log(above / below) : 0);
+  }
+  return gaps;
 }
+
+/// The samples of a record, and what takes its unit to that of the baseline.
+struct Side {
+  const Record& record;
+  double factor;
+
+  std::vector<double> values() const { return steady_values(record, factor); }
+  /// Without a copy; `work` is also told which process gave the value.
+  template <typename Work>
+  void for_each_value(const Work& work) const {
+    for (std::size_t process = 0; process < record.samples.size(); ++process)
+      for (const double value : steady(record.samples[process])) work(value * factor, process);
+  }
+};
 
 /// Whether the groups of `found` are those of `other` too.
-bool are_parted_alike(const Series& found, const Series& other, std::span<const double> bounds) {
+bool are_parted_alike(const Side& found, const Side& other, std::span<const double> bounds) {
+  const std::vector<double> expected = gaps_at(found.values(), bounds), values = other.values();
   std::vector<std::size_t> counts(bounds.size() + 1);
-  for (const double value : other.values) ++counts[mode_of(value, bounds)];
-  return std::ranges::min(counts) >= kFewestInGroup && std::ranges::all_of(bounds, [&](double bound) {
-           return gap_at(other.values, bound) >= kGapShare * gap_at(found.values, bound);
-         });
+  for (const double value : values) ++counts[mode_of(value, bounds)];
+  return std::ranges::min(counts) >= kFewestInGroup &&
+         std::ranges::equal(gaps_at(values, bounds), expected,
+                            [](double gap, double of_found) { return gap >= kGapShare * of_found; });
 }
 
-/// The samples of one group, by process.
-Series part_of(const Series& series, std::span<const double> bounds, std::size_t group) {
-  Series part;
-  std::size_t i = 0;
-  for (const std::size_t size : series.group_sizes) {
-    const std::size_t before = part.values.size();
-    for (const std::size_t end = i + size; i < end; ++i)
-      if (mode_of(series.values[i], bounds) == group) part.values.push_back(series.values[i]);
-    part.group_sizes.push_back(part.values.size() - before);
-  }
-  return part;
+/// Where the logarithms of one group lie, by process.
+SeriesLocation location_of(const Side& side, std::span<const double> bounds, std::size_t group) {
+  std::vector<std::size_t> sizes(side.record.samples.size());
+  std::size_t count = 0;
+  side.for_each_value([&](double value, std::size_t process) {
+    if (mode_of(value, bounds) != group) return;
+    ++sizes[process];
+    ++count;
+  });
+  std::vector<double> part;
+  part.reserve(count);
+  side.for_each_value([&](double value, std::size_t) {
+    if (mode_of(value, bounds) == group) part.push_back(value);
+  });
+  return RatioSeries::log_location(std::move(part), sizes);
 }
 
 /// The share of samples, each counted as much as `weights` say of its group.
-SeriesShare share_of(const Series& series, std::span<const double> bounds, std::span<const double> weights) {
+SeriesShare share_of(const Side& side, std::span<const double> bounds, std::span<const double> weights) {
   std::vector<double> counted;
-  for (const double value : series.values) counted.push_back(weights[mode_of(value, bounds)]);
-  return SeriesShare(counted, series.group_sizes);
+  counted.reserve(sample_count(side.record));
+  side.for_each_value([&](double value, std::size_t) { counted.push_back(weights[mode_of(value, bounds)]); });
+  return SeriesShare(std::move(counted), steady_sizes(side.record));
+}
+
+/// One side by its groups.
+struct SideGroups {
+  std::vector<SeriesLocation> logs;
+  std::vector<SeriesShare> shares;
+  std::optional<SeriesShare> mean;  ///< by the levels
+};
+
+SideGroups groups_of(const Side& side, std::span<const double> bounds, std::span<const double> levels) {
+  SideGroups groups;
+  for (std::size_t i = 0; i < levels.size(); ++i) {
+    groups.logs.push_back(location_of(side, bounds, i));
+    std::vector<double> is_of_group(levels.size());
+    is_of_group[i] = 1;
+    groups.shares.push_back(share_of(side, bounds, is_of_group));
+  }
+  groups.mean = share_of(side, bounds, levels);
+  return groups;
 }
 
 /// The mean that a share of the highest group stands for.
@@ -80,13 +127,15 @@ bool all_bounded(const ModeComparison& comparison) {
   });
 }
 
-std::optional<ModeSeries> ModeSeries::of(const Series& baseline, const Series& test) {
-  std::vector<double> before = bounds_of(baseline), after = bounds_of(test);
+std::optional<ModeSeries> ModeSeries::of(const Record& baseline, const Record& test, double test_factor) {
+  // One copy of one side at a time: of very many samples the copies are what takes the memory.
+  const Side baseline_side{baseline, 1}, test_side{test, test_factor};
+  std::vector<double> before = bounds_of(baseline, 1), after = bounds_of(test, test_factor);
   if (before.empty() && after.empty()) return std::nullopt;
-  if (after.empty() && are_parted_alike(baseline, test, before)) after = before;
-  if (before.empty() && are_parted_alike(test, baseline, after)) before = after;
-  ModeSeries modes(modes_between(baseline.values, before, baseline.group_sizes),
-                   modes_between(test.values, after, test.group_sizes));
+  if (after.empty() && are_parted_alike(baseline_side, test_side, before)) after = before;
+  if (before.empty() && are_parted_alike(test_side, baseline_side, after)) before = after;
+  ModeSeries modes(modes_between(baseline_side.values(), before, steady_sizes(baseline)),
+                   modes_between(test_side.values(), after, steady_sizes(test)));
   if (before.size() != after.size()) return modes;
 
   std::vector<double> levels;
@@ -94,20 +143,20 @@ std::optional<ModeSeries> ModeSeries::of(const Series& baseline, const Series& t
     levels.push_back(std::sqrt(modes.baseline_.groups[i].median * modes.test_.groups[i].median));
   modes.lowest_ = levels.front();
   modes.highest_ = levels.back();
-  const double samples = static_cast<double>(baseline.values.size() + test.values.size());
-  for (std::size_t i = 0; i < levels.size(); ++i) {
-    const Series of_baseline = part_of(baseline, before, i), of_test = part_of(test, after, i);
-    std::vector<double> is_of_group(levels.size());
-    is_of_group[i] = 1;
-    modes.groups_.push_back({RatioSeries::unpaired(of_test.values, of_test.group_sizes, of_baseline.values,
-                                                   of_baseline.group_sizes),
-                             static_cast<double>(of_baseline.values.size() + of_test.values.size()) / samples,
-                             share_of(baseline, before, is_of_group), share_of(test, after, is_of_group)});
-  }
   for (double& level : levels)
     level = std::clamp((level - modes.lowest_) / (modes.highest_ - modes.lowest_), 0.0, 1.0);
-  modes.baseline_mean_ = share_of(baseline, before, levels);
-  modes.test_mean_ = share_of(test, after, levels);
+  SideGroups of_baseline = groups_of(baseline_side, before, levels),
+             of_test = groups_of(test_side, after, levels);
+  const auto samples = static_cast<double>(sample_count(baseline) + sample_count(test));
+  for (std::size_t i = 0; i < levels.size(); ++i) {
+    SeriesLocation &log_baseline = of_baseline.logs[i], &log_test = of_test.logs[i];
+    const std::size_t counts[] = {log_baseline.count(), log_test.count()};
+    modes.groups_.push_back(
+        {RatioSeries::unpaired(std::move(log_test), std::move(log_baseline), std::ranges::min(counts)),
+         static_cast<double>(counts[0] + counts[1]) / samples, of_baseline.shares[i], of_test.shares[i]});
+  }
+  modes.baseline_mean_ = of_baseline.mean;
+  modes.test_mean_ = of_test.mean;
   return modes;
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "headroom/record/record.h"
 #include "headroom/stats/compare.h"
 #include "headroom/stats/modes.h"
 #include "headroom/stats/series.h"
@@ -51,8 +52,9 @@ bool all_bounded(const ModeComparison& comparison);
 /// Half-width of the ratio at 50 samples, half and half: 0.6 %.
 class ModeSeries {
  public:
-  /// Values > 0. Nothing where neither side falls into groups.
-  static std::optional<ModeSeries> of(const Series& baseline, const Series& test);
+  /// Values > 0; `test_factor` takes the test's unit to the baseline's. Nothing where neither side falls into
+  /// groups.
+  static std::optional<ModeSeries> of(const Record& baseline, const Record& test, double test_factor);
 
   /// exp(sum of w ln r) over the groups, r the ratio of their medians and w their shares of the samples of
   /// both sides. No interval where a group has none; ratio 1 where the groups are not matched.

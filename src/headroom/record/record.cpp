@@ -64,19 +64,34 @@ std::span<const double> steady(const ProcessSamples& process) {
   return std::span(process.values).subspan(std::min(process.warmup, process.values.size()));
 }
 
+std::vector<double> steady_values(const Record& record, double factor) {
+  std::vector<double> values;
+  values.reserve(sample_count(record));
+  for (const ProcessSamples& process : record.samples) {
+    for (const double value : steady(process)) values.push_back(value * factor);
+  }
+  return values;
+}
+
+std::vector<std::size_t> steady_sizes(const Record& record) {
+  std::vector<std::size_t> sizes;
+  for (const ProcessSamples& process : record.samples) {
+    if (const std::size_t size = steady(process).size(); size > 0) sizes.push_back(size);
+  }
+  return sizes;
+}
+
 Series steady(const Record& record, double factor) {
   Series series;
+  series.values = steady_values(record, factor);
+  series.group_sizes = steady_sizes(record);
   const bool in_rounds = std::ranges::all_of(record.samples, [](const ProcessSamples& process) {
     return process.rounds.size() == process.values.size();
   });
   for (const ProcessSamples& process : record.samples) {
-    const std::span<const double> values = steady(process);
-    for (const double value : values) series.values.push_back(value * factor);
-    if (!values.empty()) series.group_sizes.push_back(values.size());
-    if (in_rounds) {
-      series.rounds.insert(series.rounds.end(), process.rounds.end() - std::ssize(values),
-                           process.rounds.end());
-    }
+    if (!in_rounds) break;
+    series.rounds.insert(series.rounds.end(), process.rounds.end() - std::ssize(steady(process)),
+                         process.rounds.end());
   }
   return series;
 }

@@ -185,6 +185,9 @@ std::optional<std::int64_t> whole_axis(const Record& record, std::string_view na
 std::span<const double> steady(const ProcessSamples& process);
 /// The samples after warm-up, in the order measured, times `factor`. Rounds only where all samples have one.
 Series steady(const Record& record, double factor = 1);
+/// Its values alone, and how many each process has that has any.
+std::vector<double> steady_values(const Record& record, double factor = 1);
+std::vector<std::size_t> steady_sizes(const Record& record);
 /// Gives the record the median of its steady samples and its interval; leaves it as it is where it has none.
 void estimate(Record& record);
 /// How many these are.

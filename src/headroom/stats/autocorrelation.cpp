@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "headroom/stats/sorted_ranks.h"
+
 namespace headroom {
 namespace {
 
@@ -15,15 +17,26 @@ constexpr std::size_t kFewestInGroup = 8;
 /// Keeps the cost of a check linear for very long series; noise that remembers longer than this is drift.
 constexpr std::size_t kLongestLag = 1000;
 
+void require_finite(std::span<const double> values) {
+  if (!std::all_of(values.begin(), values.end(), [](double value) { return std::isfinite(value); })) {
+    throw std::invalid_argument("statistics of a value that is not finite");
+  }
+}
+
 /// Centred ranks of several series of their own, laid end to end.
 class RankSeries {
  public:
-  RankSeries(std::span<const double> values, std::span<const std::size_t> sizes)
-      : sizes_(sizes.begin(), sizes.end()), scores_(values.size()) {
+  /// `sorted`: all of the values in ascending order.
+  RankSeries(std::vector<double> values, std::span<const double> sorted, std::span<const std::size_t> sizes)
+      : sizes_(sizes.begin(), sizes.end()), scores_(std::move(values)) {
     std::size_t start = 0;
     for (const std::size_t size : sizes_) {
       const std::span<double> scores = std::span(scores_).subspan(start, size);
-      mid_ranks(values.subspan(start, size), scores);
+      if (sizes_.size() == 1) {
+        replace_by_ranks(scores, sorted);
+      } else {
+        mid_ranks(scores, scores);
+      }
       // Divided by the length, or the longest process would have the say.
       for (double& score : scores)
         score = (score - 0.5 * static_cast<double>(size + 1)) / static_cast<double>(size);
@@ -92,21 +105,11 @@ double bound_of(double rho, double total) {
 }  // namespace
 
 void mid_ranks(std::span<const double> values, std::span<double> ranks) {
-  if (!std::all_of(values.begin(), values.end(), [](double value) { return std::isfinite(value); })) {
-    throw std::invalid_argument("statistics of a value that is not finite");
-  }
-  // The values beside their places: sorting places alone looks all over the memory for each comparison.
-  std::vector<std::pair<double, std::size_t>> order;
-  order.reserve(values.size());
-  for (const double value : values) order.emplace_back(value, order.size());
-  std::sort(order.begin(), order.end());
-  for (std::size_t first = 0; first < order.size();) {
-    std::size_t last = first;
-    while (last + 1 < order.size() && order[last + 1].first == order[first].first) ++last;
-    const double rank = 1 + 0.5 * static_cast<double>(first + last);
-    for (std::size_t i = first; i <= last; ++i) ranks[order[i].second] = rank;
-    first = last + 1;
-  }
+  require_finite(values);
+  std::vector<double> sorted(values.begin(), values.end());
+  std::sort(sorted.begin(), sorted.end());
+  std::copy(values.begin(), values.end(), ranks.begin());
+  replace_by_ranks(ranks, sorted);
 }
 
 double first_lag_inflation(double rho, double length, Location location) {
@@ -121,10 +124,19 @@ double first_lag_inflation(double rho, double length, Location location) {
 
 Autocorrelation autocorrelation(std::span<const double> values, std::span<const std::size_t> group_sizes,
                                 Location location) {
+  require_finite(values);
+  std::vector<double> copy(values.begin(), values.end()), sorted = copy;
+  std::sort(sorted.begin(), sorted.end());
+  return autocorrelation(std::move(copy), sorted, group_sizes, location);
+}
+
+Autocorrelation autocorrelation(std::vector<double>&& values, std::span<const double> sorted,
+                                std::span<const std::size_t> group_sizes, Location location) {
   const std::size_t whole[] = {values.size()};
   const bool split =
       !group_sizes.empty() && *std::min_element(group_sizes.begin(), group_sizes.end()) >= kFewestInGroup;
-  const RankSeries series(values, split ? group_sizes : std::span<const std::size_t>(whole));
+  const RankSeries series(std::move(values), sorted,
+                          split ? group_sizes : std::span<const std::size_t>(whole));
   Autocorrelation result;
   result.length = series.length();
   if (result.length < 4 || series.constant()) return result;

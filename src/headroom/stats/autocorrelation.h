@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <span>
+#include <vector>
 
 namespace headroom {
 
@@ -42,6 +43,10 @@ struct Autocorrelation {
 Autocorrelation autocorrelation(std::span<const double> values, std::span<const std::size_t> group_sizes = {},
                                 Location location = Location::kMedian);
 
+/// The same in the memory of `values`, which are all finite; `sorted`: the values in ascending order.
+Autocorrelation autocorrelation(std::vector<double>&& values, std::span<const double> sorted,
+                                std::span<const std::size_t> group_sizes, Location location);
+
 /// The inflation alone.
 double autocorrelation_inflation(std::span<const double> values,
                                  std::span<const std::size_t> group_sizes = {});
@@ -49,7 +54,7 @@ double autocorrelation_inflation(std::span<const double> values,
 /// The inflation of AR(1) series of that length whose neighbours are correlated by `rho`; 1 for rho <= 0.
 double first_lag_inflation(double rho, double length, Location location = Location::kMedian);
 
-/// Ranks 1 .. n of the values; ties get the mean of their ranks.
+/// Ranks 1 .. n of the values; ties get the mean of their ranks. `ranks` may be the values themselves.
 /// Throws std::invalid_argument where a value is not finite.
 void mid_ranks(std::span<const double> values, std::span<double> ranks);
 

@@ -68,7 +68,7 @@ RatioSeries RatioSeries::unpaired(SeriesLocation log_a, SeriesLocation log_b, st
 SeriesLocation RatioSeries::log_location(std::vector<double> values,
                                          std::span<const std::size_t> group_sizes) {
   take_logarithms(values);
-  return SeriesLocation(values, group_sizes);
+  return SeriesLocation(std::move(values), group_sizes);
 }
 
 /// By the signed ranks, and as much longer as their estimate lies off the median.

@@ -46,12 +46,24 @@ bool enough_for_median(std::size_t count, double confidence) {
   return 1 - 2 * std::pow(0.5, static_cast<double>(count)) >= confidence;
 }
 
+/// Values in ascending order, of which those around the middle are there: `values`, below which `first` of
+/// all `count` lie.
+struct SortedMiddle {
+  std::span<const double> values;
+  std::size_t first, count;
+
+  SortedMiddle(const std::vector<double>& all) : values(all), first(0), count(all.size()) {}
+  SortedMiddle(const std::vector<double>& middle, std::size_t below, std::size_t of)
+      : values(middle), first(below), count(of) {}
+};
+
 /// The order statistic at a rank from 1 to n that need not be whole.
-double at_rank(const std::vector<double>& sorted, double rank) {
-  const double position = std::clamp(rank - 1, 0.0, static_cast<double>(sorted.size() - 1));
+double at_rank(const SortedMiddle& sorted, double rank) {
+  const double position = std::clamp(rank - 1, 0.0, static_cast<double>(sorted.count - 1));
   const auto below = static_cast<std::size_t>(position);
-  if (below + 1 == sorted.size()) return sorted.back();
-  return std::lerp(sorted[below], sorted[below + 1], position - static_cast<double>(below));
+  const std::size_t place = below - sorted.first;
+  if (below + 1 == sorted.count) return sorted.values[place];
+  return std::lerp(sorted.values[place], sorted.values[place + 1], position - static_cast<double>(below));
 }
 
 /// With fewer values their correlation cannot be told, and no quantile but the median has an interval.
@@ -82,18 +94,18 @@ double widening(double inflation, std::size_t count) {
 /// What an interval is read off: the ordered values for a median, their Walsh averages for the Hodges-Lehmann
 /// estimate, with the standard deviation of the rank that the true location has among independent values.
 struct Ranked {
-  const std::vector<double>& sorted;
+  SortedMiddle sorted;
   Location location;
   double count, rank_sd;
 
-  Ranked(const std::vector<double>& of, Location at) : sorted(of), location(at) {
-    const auto n = static_cast<double>(of.size());
+  Ranked(const SortedMiddle& of, Location at) : sorted(of), location(at) {
+    const auto n = static_cast<double>(of.count);
     const bool is_median = at == Location::kMedian;
-    count = is_median ? n : walsh_count(of.size());
+    count = is_median ? n : walsh_count(of.count);
     rank_sd = is_median ? 0.5 * std::sqrt(n) : std::sqrt(n * (n + 1) * (2 * n + 1) / 24);
   }
   double at(double rank) const {
-    return location == Location::kMedian ? at_rank(sorted, rank) : walsh_average(sorted, rank);
+    return location == Location::kMedian ? at_rank(sorted, rank) : walsh_average(sorted.values, rank);
   }
   double middle_rank() const { return 0.5 * (count + 1); }
 };
@@ -114,7 +126,8 @@ Interval rank_interval(const Ranked& ranked, double wider, double confidence) {
 /// Student's t.
 Interval between_interval(const std::vector<double>& each, double center, double confidence) {
   if (!enough_for_median(each.size(), confidence)) return student_interval(each, center, confidence);
-  return rank_interval({sorted_copy(each), Location::kMedian}, 1, confidence);
+  const std::vector<double> sorted = sorted_copy(each);
+  return rank_interval({sorted, Location::kMedian}, 1, confidence);
 }
 
 double location_of(const std::vector<double>& sorted, Location location) {
@@ -174,17 +187,39 @@ std::optional<Interval> median_interval(std::span<const double> values, double c
 
 SeriesLocation::SeriesLocation(std::span<const double> values, std::span<const std::size_t> group_sizes,
                                Location location)
-    : location_(location), sorted_(sorted_copy(values)) {
+    : SeriesLocation(std::vector<double>(values.begin(), values.end()), group_sizes, location) {}
+
+SeriesLocation::SeriesLocation(std::vector<double>&& values, std::span<const std::size_t> group_sizes,
+                               Location location)
+    : location_(location), sorted_(sorted_copy(values)), count_(values.size()) {
   if (values.empty()) throw std::invalid_argument("median of no values");
   value_ = location_of(sorted_, location);
   const std::vector<std::size_t> sizes = processes(values.size(), group_sizes);
-  autocorrelation_ = autocorrelation(values, sizes, location);
-  if (sizes.size() < 2) return;
   std::size_t start = 0;
   for (const std::size_t size : sizes) {
-    process_values_.push_back(location_of(sorted_copy(values.subspan(start, size)), location));
+    if (sizes.size() < 2) break;
+    process_values_.push_back(location_of(sorted_copy(std::span(values).subspan(start, size)), location));
     start += size;
   }
+  autocorrelation_ = autocorrelation(std::move(values), sorted_, sizes, location);
+  keep_what_intervals_reach();
+}
+
+/// The furthest is that of the highest confidence there is, of neighbours as much alike as is ever allowed
+/// for.
+void SeriesLocation::keep_what_intervals_reach() {
+  constexpr std::size_t kManyValues = 100'000;
+  if (location_ != Location::kMedian || count_ < kManyValues) return;
+  const double z = normal_quantile(1 - std::numeric_limits<double>::epsilon() / 2);
+  const double most_alike = first_lag_inflation(1, autocorrelation_.length, location_);
+  const double inflation = std::max(allowed_inflation(autocorrelation_, location_), most_alike);
+  const Ranked ranked(sorted_, location_);
+  const double reach = 1.01 * z * widening(inflation, count_) * ranked.rank_sd + 2;
+  if (!(reach < 0.25 * static_cast<double>(count_))) return;
+  const std::size_t half = static_cast<std::size_t>(reach), middle = count_ / 2;
+  first_ = middle - half;
+  const auto begin = sorted_.begin() + static_cast<std::ptrdiff_t>(first_);
+  sorted_ = std::vector<double>(begin, begin + static_cast<std::ptrdiff_t>(2 * half));
 }
 
 void SeriesLocation::expect_correlation(double rho) {
@@ -195,9 +230,9 @@ void SeriesLocation::expect_correlation(double rho) {
 std::optional<Interval> SeriesLocation::sampling_interval(double confidence) const {
   require_confidence(confidence);
   const bool is_drift = autocorrelation_.first_lag >= 1;
-  if (!enough_for_median(sorted_.size(), confidence) || is_drift) return std::nullopt;
-  return rank_interval({sorted_, location_},
-                       widening(allowed_inflation(autocorrelation_, location_), sorted_.size()), confidence);
+  if (!enough_for_median(count_, confidence) || is_drift) return std::nullopt;
+  return rank_interval({{sorted_, first_, count_}, location_},
+                       widening(allowed_inflation(autocorrelation_, location_), count_), confidence);
 }
 
 std::optional<Interval> SeriesLocation::interval(double confidence) const {

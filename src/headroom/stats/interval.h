@@ -37,8 +37,12 @@ class SeriesLocation {
   /// All finite, at least one; `group_sizes` as in series_median_interval. std::invalid_argument otherwise.
   explicit SeriesLocation(std::span<const double> values, std::span<const std::size_t> group_sizes = {},
                           Location location = Location::kMedian);
+  /// The same in the memory of `values`: of very many there need not be two copies.
+  explicit SeriesLocation(std::vector<double>&& values, std::span<const std::size_t> group_sizes = {},
+                          Location location = Location::kMedian);
 
   double value() const { return value_; }
+  std::size_t count() const { return count_; }
   /// Of the ranks of neighbours within a process; 0 where there are too few values to say.
   double neighbour_correlation() const { return autocorrelation_.first_lag; }
   /// Takes neighbours to be correlated by at least `rho`, which was learned from elsewhere: other series of
@@ -49,8 +53,12 @@ class SeriesLocation {
   std::optional<Interval> interval(double confidence) const;
 
  private:
+  void keep_what_intervals_reach();
+
   Location location_;
-  std::vector<double> sorted_;
+  std::vector<double> sorted_;  ///< of very many only those in the middle that an interval can end at
+  std::size_t first_ = 0;       ///< how many of all lie below these
+  std::size_t count_ = 0;       ///< of all
   double value_ = 0;
   std::vector<double> process_values_;  ///< of each process; empty where there is one
   Autocorrelation autocorrelation_;

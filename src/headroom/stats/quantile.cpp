@@ -17,17 +17,21 @@ void require_finite(std::span<const double> values) {
 
 }  // namespace
 
-double quantile(std::span<const double> values, double p) {
+double quantile_in_place(std::span<double> values, double p) {
   require_finite(values);
   if (!(p >= 0 && p <= 1)) throw std::invalid_argument("quantile outside [0, 1]");
-  std::vector<double> sorted(values.begin(), values.end());
-  const double position = p * static_cast<double>(sorted.size() - 1);
+  const double position = p * static_cast<double>(values.size() - 1);
   const auto below = static_cast<std::size_t>(position);
-  const auto lower = sorted.begin() + static_cast<std::ptrdiff_t>(below);
-  std::nth_element(sorted.begin(), lower, sorted.end());
+  const auto lower = values.begin() + static_cast<std::ptrdiff_t>(below);
+  std::nth_element(values.begin(), lower, values.end());
   const double fraction = position - static_cast<double>(below);
   if (fraction == 0) return *lower;
-  return std::lerp(*lower, *std::min_element(lower + 1, sorted.end()), fraction);
+  return std::lerp(*lower, *std::min_element(lower + 1, values.end()), fraction);
+}
+
+double quantile(std::span<const double> values, double p) {
+  std::vector<double> copy(values.begin(), values.end());
+  return quantile_in_place(copy, p);
 }
 
 double median(std::span<const double> values) {

@@ -10,6 +10,8 @@ namespace headroom {
 /// 7). `values` in any order, at least one, all finite; throws std::invalid_argument otherwise.
 double quantile(std::span<const double> values, double p);
 double median(std::span<const double> values);
+/// The same, which brings the values into another order.
+double quantile_in_place(std::span<double> values, double p);
 
 /// Median absolute deviation from the median, not scaled.
 double median_absolute_deviation(std::span<const double> values);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 #include <stdexcept>
+#include <utility>
 
 #include "headroom/stats/autocorrelation.h"
 #include "headroom/stats/distribution.h"
@@ -24,7 +25,7 @@ Interval wilson_interval(double share, double count, double confidence) {
 
 }  // namespace
 
-SeriesShare::SeriesShare(std::span<const double> values, std::span<const std::size_t> group_sizes) {
+SeriesShare::SeriesShare(std::vector<double> values, std::span<const std::size_t> group_sizes) {
   const bool fits = std::ranges::all_of(values, [](double value) { return value >= 0 && value <= 1; });
   const std::size_t grouped = std::accumulate(group_sizes.begin(), group_sizes.end(), std::size_t{0});
   if (values.empty() || !fits || (!group_sizes.empty() && grouped != values.size()))
@@ -36,11 +37,13 @@ SeriesShare::SeriesShare(std::span<const double> values, std::span<const std::si
   for (const std::size_t size : group_sizes) {
     if (size == 0) continue;
     sizes.push_back(size);
-    process_shares_.push_back(mean(values.subspan(start, size)));
+    process_shares_.push_back(mean(std::span(values).subspan(start, size)));
     start += size;
   }
   if (process_shares_.size() < 2) process_shares_.clear();
-  expect_correlation(autocorrelation(values, sizes).first_lag);
+  std::vector<double> sorted = values;
+  std::ranges::sort(sorted);
+  expect_correlation(autocorrelation(std::move(values), sorted, sizes, Location::kMedian).first_lag);
 }
 
 void SeriesShare::expect_correlation(double rho) {

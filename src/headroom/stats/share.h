@@ -20,7 +20,7 @@ class SeriesShare {
  public:
   /// At least one value, all from 0 to 1; `group_sizes` (values that each process gave) add up to them or are
   /// empty. std::invalid_argument otherwise.
-  explicit SeriesShare(std::span<const double> values, std::span<const std::size_t> group_sizes = {});
+  explicit SeriesShare(std::vector<double> values, std::span<const std::size_t> group_sizes = {});
 
   double value() const { return share_; }
   Interval interval(double confidence) const;

@@ -67,6 +67,29 @@ TEST(SeriesLocation, GivesTheIntervalsOfTheFunctions) {
   EXPECT_THROW(SeriesLocation(Values{}), std::invalid_argument);
 }
 
+TEST(SeriesLocation, OfVeryManyValuesKeepsEveryOneThatAnIntervalEndsAt) {
+  Noise noise(17);
+  const Values values = noise.series(120'000, 0.3);
+  const std::vector<std::size_t> sizes{20'000, 100'000};
+  SeriesLocation location(values, sizes);
+  EXPECT_EQ(location.count(), values.size());
+  EXPECT_EQ(location.value(), median(values));
+  const auto rank_below = [&](double value) {
+    return std::ranges::count_if(values, [value](double other) { return other < value; });
+  };
+  const double n = static_cast<double>(values.size());
+  long last = 0;
+  for (const double rho : {0.0, 0.9, 1.0}) {
+    location.expect_correlation(rho);
+    const Interval interval = *location.sampling_interval(1 - 1e-15);
+    const long low = rank_below(interval.low), high = rank_below(interval.high);
+    EXPECT_NEAR(static_cast<double>(low + high), n, 3) << "around the middle";
+    EXPECT_GT(high - low, last) << "as far as the correlation needs, not as far as values are kept";
+    last = high - low;
+  }
+  EXPECT_LT(static_cast<double>(last), 0.5 * n);
+}
+
 TEST(SeriesLocation, WidensForACorrelationLearnedElsewhereAndNeverNarrows) {
   Noise noise(13);
   SeriesLocation series(noise.series(60, 0.2));
