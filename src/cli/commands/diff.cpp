@@ -96,17 +96,18 @@ void refuse_other_machine(const Side& baseline, const Side& test, const DiffOpti
   }
 }
 
-std::vector<Comparison> compare_sides(const Matches& matches, const RunSpreads& known, bool two_machines,
-                                      const DiffOptions& options) {
-  std::vector<Comparison> comparisons;
+/// Adds the comparisons with one test.
+void compare_sides(std::vector<Comparison>& comparisons, std::size_t test_index, const Matches& matches,
+                   const RunSpreads& known, bool two_machines, const DiffOptions& options) {
+  comparisons.reserve(comparisons.size() + matches.pairs.size());
   for (const auto& [before, after] : matches.pairs) {
     const auto spread = known.empty() ? known.end() : known.find(identity(*before));
     comparisons.push_back(
         compare_records(*before, *after, spread == known.end() ? RunKnowledge{} : spread->second));
+    comparisons.back().test_index = test_index;
     if (two_machines && !options.across_machines)
       comparisons.back().doubts.emplace_back("measured on two machines (--across-machines to compare these)");
   }
-  return comparisons;
 }
 
 DiffReport make_report(const Side& baseline, const std::vector<Side>& tests, const DiffOptions& options) {
@@ -121,10 +122,7 @@ DiffReport make_report(const Side& baseline, const std::vector<Side>& tests, con
     Matches matches = match_records(baseline.records, tests[i].records);
     EnvironmentDifferences differences = environment_differences(baseline.records, tests[i].records);
     const RunSpreads known = known_spreads(tests[i].records, options.store, options.run_spread);
-    for (Comparison& comparison : compare_sides(matches, known, differences.different_machines, options)) {
-      comparison.test_index = i;
-      report.comparisons.push_back(std::move(comparison));
-    }
+    compare_sides(report.comparisons, i, matches, known, differences.different_machines, options);
     missing += matches.only_baseline.size();
     report.tests.push_back({tests[i].label, std::move(differences), std::move(matches.only_baseline),
                             std::move(matches.only_test)});

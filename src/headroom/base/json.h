@@ -40,7 +40,8 @@ std::string json_string_or(const Json& object, const char* key, const std::strin
 std::string dump_json(const Json& value);
 /// The same, indented by two spaces.
 std::string dump_json_pretty(const Json& value);
-/// Appends a string as dump_json writes it.
+/// Appends a value, or a string, as dump_json writes it.
+void append_json(std::string& text, const Json& value);
 void append_json_string(std::string& text, const std::string& value);
 /// On one line, with \u escapes for all that is not ASCII.
 std::string dump_json_ascii(const Json& value);

@@ -103,9 +103,9 @@ void write_string(std::string& text, const std::string& value, bool ascii) {
 /// Writes without recursion into library code, so that what is written of a number is what Python writes.
 class Writer {
  public:
-  Writer(int indent, bool ascii) : indent_(indent), ascii_(ascii) {}
+  Writer(std::string& out, int indent, bool ascii) : text(out), indent_(indent), ascii_(ascii) {}
 
-  std::string text;
+  std::string& text;
 
   void write(const Json& value) {
     switch (value.type()) {
@@ -173,9 +173,9 @@ class Writer {
 };
 
 std::string dump(const Json& value, int indent, bool ascii) {
-  Writer writer(indent, ascii);
-  writer.write(value);
-  return std::move(writer.text);
+  std::string text;
+  Writer(text, indent, ascii).write(value);
+  return text;
 }
 
 /// One part of a pointer without its escapes.
@@ -242,6 +242,10 @@ std::string dump_json(const Json& value) {
 
 std::string dump_json_pretty(const Json& value) {
   return dump(value, 2, false);
+}
+
+void append_json(std::string& text, const Json& value) {
+  Writer(text, -1, false).write(value);
 }
 
 void append_json_string(std::string& text, const std::string& value) {

@@ -103,40 +103,78 @@ Json tails_json(const Comparison& comparison) {
   return list;
 }
 
-Json comparison_json(const DiffReport& report, const Comparison& comparison) {
+/// One object on one line, member by member: there may be very many of them.
+class ObjectLine {
+ public:
+  explicit ObjectLine(std::string& text) : text_(text) { text_ += '{'; }
+  void end() { text_.back() = '}'; }
+
+  void add(const char* key, const Json& value) {
+    begin(key);
+    append_json(text_, value);
+    text_ += ',';
+  }
+  void add(const char* key, const std::string& value) {
+    begin(key);
+    append_json_string(text_, value);
+    text_ += ',';
+  }
+  void add(const char* key, const char* value) { add(key, std::string(value)); }
+
+ private:
+  void begin(const char* key) {
+    text_ += '"';
+    text_ += key;
+    text_ += "\":";
+  }
+
+  std::string& text_;
+};
+
+Json axes_json(const Record& record) {
+  Json axes = Json::object();
+  for (const auto& [axis, value] : record.axes) axes[axis] = value.text();
+  return axes;
+}
+
+Json spread_json(const Comparison& comparison) {
+  if (!comparison.run_spread) return nullptr;
+  return {{"log_sd", comparison.run_spread->log_sd},
+          {"degrees", comparison.run_spread->degrees},
+          {"source", comparison.known.source}};
+}
+
+void append_comparison(std::string& text, const DiffReport& report, const Comparison& comparison) {
   const Record& record = *comparison.baseline;
   const auto& ratio = comparison.ratio;
   const bool bounded = ratio && ratio->interval;
-  Json axes = Json::object();
-  for (const auto& [axis, value] : record.axes) axes[axis] = value.text();
-  return {{"test", comparison.test_index},
-          {"case", case_name(record)},
-          {"axes", axes},
-          {"backend", record.model.backend},
-          {"metric", record.metric.name},
-          {"unit", comparison.unit},
-          {"lower_is_better", record.metric.direction == Direction::kLowerIsBetter},
-          {"baseline", comparison.baseline_value},
-          {"test_value", comparison.test_value},
-          {"ratio", ratio ? Json(ratio->ratio) : Json(nullptr)},
-          {"low", bounded ? Json(ratio->interval->low) : Json(nullptr)},
-          {"high", bounded ? Json(ratio->interval->high) : Json(nullptr)},
-          {"estimator", to_string(comparison.estimator)},
-          {"run_spread", comparison.run_spread ? Json{{"log_sd", comparison.run_spread->log_sd},
-                                                      {"degrees", comparison.run_spread->degrees},
-                                                      {"source", comparison.known.source}}
-                                               : Json(nullptr)},
-          {"doubts", comparison.doubts},
-          {"n", comparison.samples},
-          {"margin", comparison.margin},
-          {"verdict", to_string(comparison.verdict)},
-          {"p", or_null(comparison.p_value)},
-          {"modes", modes_json(comparison.modes)},
-          {"tails", tails_json(comparison)},
-          {"more_pairs", comparison.more_pairs},
-          {"problem", comparison.problem},
-          {"percentiles", percentiles_json(report, comparison)},
-          {"shift", shift_json(report, comparison)}};
+  ObjectLine line(text);
+  line.add("test", comparison.test_index);
+  line.add("case", case_name(record));
+  line.add("axes", axes_json(record));
+  line.add("backend", record.model.backend);
+  line.add("metric", record.metric.name);
+  line.add("unit", comparison.unit);
+  line.add("lower_is_better", record.metric.direction == Direction::kLowerIsBetter);
+  line.add("baseline", comparison.baseline_value);
+  line.add("test_value", comparison.test_value);
+  line.add("ratio", ratio ? Json(ratio->ratio) : Json(nullptr));
+  line.add("low", bounded ? Json(ratio->interval->low) : Json(nullptr));
+  line.add("high", bounded ? Json(ratio->interval->high) : Json(nullptr));
+  line.add("estimator", to_string(comparison.estimator));
+  line.add("run_spread", spread_json(comparison));
+  line.add("doubts", comparison.doubts);
+  line.add("n", comparison.samples);
+  line.add("margin", comparison.margin);
+  line.add("verdict", to_string(comparison.verdict));
+  line.add("p", or_null(comparison.p_value));
+  line.add("modes", modes_json(comparison.modes));
+  line.add("tails", tails_json(comparison));
+  line.add("more_pairs", comparison.more_pairs);
+  line.add("problem", comparison.problem);
+  line.add("percentiles", percentiles_json(report, comparison));
+  line.add("shift", shift_json(report, comparison));
+  line.end();
 }
 
 Json gate_json(const GateAnswer& gate) {
@@ -157,8 +195,11 @@ void write_diff_json(const DiffReport& report, const std::function<void(std::str
       "{{\"headroom_diff\": {{\"schema\": 1}},\n\"baseline\": {},\n\"tests\": {},\n\"comparisons\": [",
       dump_json(report.baseline), dump_json(tests)));
   const char* separator = "\n";
+  std::string line;
   for (const Comparison& comparison : report.comparisons) {
-    write(separator + dump_json(comparison_json(report, comparison)));
+    line = separator;
+    append_comparison(line, report, comparison);
+    write(line);
     separator = ",\n";
   }
   const char* correction = report.multiplicity == Multiplicity::kHolm ? "holm" : "benjamini-hochberg";

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <unordered_map>
 
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
@@ -133,7 +134,8 @@ std::vector<Table::Column> columns_of(const DiffReport& report, bool backends) {
 using DiffRow = std::vector<const Comparison*>;
 
 std::vector<DiffRow> rows_of(const DiffReport& report) {
-  std::map<const Record*, std::size_t> places;
+  std::unordered_map<const Record*, std::size_t> places;
+  places.reserve(report.comparisons.size());
   std::vector<DiffRow> rows;
   for (const Comparison& comparison : report.comparisons) {
     const auto [place, is_new] = places.try_emplace(comparison.baseline, rows.size());

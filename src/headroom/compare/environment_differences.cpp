@@ -72,8 +72,15 @@ Facts facts_of(std::span<const Record> records) {
     if (record.environment && seen.insert(record.environment.get()).second)
       add_environment(facts, *record.environment);
   }
+  const AxisValues* last = nullptr;
   for (const Record& record : records) {
-    for (const auto& [axis, value] : record.axes) facts.add("axis " + axis, value.text());
+    // Cases in a row differ in few of their axes.
+    for (std::size_t i = 0; i < record.axes.size(); ++i) {
+      const auto& [axis, value] = record.axes[i];
+      const bool is_told = last != nullptr && i < last->size() && (*last)[i] == record.axes[i];
+      if (!is_told) facts.add("axis " + axis, value.text());
+    }
+    last = &record.axes;
   }
   return facts;
 }

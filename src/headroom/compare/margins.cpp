@@ -71,6 +71,7 @@ std::vector<MarginRule> rules_at(const toml::node& node, const std::string& sour
 
 double margin_of(const Margins& margins, const Record& record) {
   double margin = margins.overall;
+  if (margins.rules.empty()) return margin;
   const std::string name = case_name(record);
   for (const MarginRule& rule : margins.rules) {
     if (fits_glob(rule.name, name) && fits_glob(rule.metric, record.metric.name)) margin = rule.margin;
