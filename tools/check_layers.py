@@ -42,6 +42,7 @@ TRACE_ROOMS = {
     "findings": ". columns tables cost work collectives critical_path",
     "recording": "columns readers work",
     "report": ". columns tables readers",
+    "merge": "columns tables readers collectives report",
     "analyses": ". columns tables readers cost work collectives critical_path findings recording",
 }
 # The rooms of src/headroom/ranks; "." is how ranks meet and are talked to.

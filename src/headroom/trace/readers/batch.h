@@ -43,6 +43,12 @@ struct Naming {
   NameId text = kNoName;
 };
 
+/// A process of events that are written again with the mark of their rank.
+struct RewrittenProcess {
+  std::string pid;  ///< as JSON
+  bool is_named = false, is_sorted = false;
+};
+
 /// What such numbers stand for in the trace, known to whoever appends.
 struct Translations {
   NameTranslation texts{LocalNames::Form::kText};
@@ -69,6 +75,7 @@ struct Batch {
   std::vector<PreciseTime> precise_times;
   std::uint64_t seen = 0, skipped_by_need = 0, without_columns = 0;
   std::string rewritten;  ///< the events as clean JSON, where they are written again instead of kept
+  std::vector<RewrittenProcess> processes;  ///< of these, where they are marked
   Problems problems;
 
   /// An event that is kept, with something amiss.

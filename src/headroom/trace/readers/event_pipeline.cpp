@@ -33,7 +33,7 @@ EventPipeline::EventPipeline(TextFeed& feed, TraceAssembly& assembly, const Read
                              const RewriteSink* sink)
     : feed_(feed), assembly_(assembly), options_(options), sink_(sink) {
   for (std::size_t i = 0; i <= thread_count(options); ++i) {
-    readers_.push_back(std::make_unique<Reader>(options.needs));
+    readers_.push_back(std::make_unique<Reader>(options.needs, sink));
   }
 }
 
@@ -141,6 +141,7 @@ void EventPipeline::append(Reading& reading) {
   if (open_.text.size() > 0 && !join_with_open_event(reading)) return;
   assembly_.append(reading.batch, readers_[reading.reader]->translations);
   assembly_.expect(reading.share);
+  if (!reading.batch.processes.empty()) sink_->processes(reading.batch.processes);
   if (!reading.batch.rewritten.empty()) sink_->events(reading.batch.rewritten);
   switch (reading.end) {
     case EventList::End::kTextEnd:

@@ -44,7 +44,8 @@ class EventPipeline {
   };
   /// What one thread reads with.
   struct Reader {
-    explicit Reader(Needs needs) : events(needs) {}
+    Reader(Needs needs, const RewriteSink* sink)
+        : events(needs), rewriter(sink != nullptr ? sink->mark : nullptr) {}
     EventReader events;
     EventRewriter rewriter;
     TokenIndex tokens;

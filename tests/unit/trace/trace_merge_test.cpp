@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/trace/merge/trace_merge.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <random>
+#include <tuple>
+
+#include "headroom/base/error.h"
+#include "headroom/base/json.h"
+#include "headroom/trace/readers/rank_mark.h"
+
+namespace headroom::trace {
+namespace {
+
+namespace fs = std::filesystem;
+using readers::RankMark;
+
+std::string process_of(const RankMark& mark, const std::string& pid) {
+  std::string out;
+  readers::append_process(mark, pid, out);
+  return out;
+}
+
+std::string id_of(const RankMark& mark, const std::string& id) {
+  std::string out;
+  readers::append_id(mark, id, out);
+  return out;
+}
+
+TEST(RankMark, OfTheFirstPlaceNumbersStay) {
+  const RankMark first{.rank = 4, .place = 0};
+  EXPECT_EQ(process_of(first, "1234"), "1234");
+  EXPECT_EQ(process_of(first, "\"Spans\""), "\"rank 4 Spans\"");
+  for (const char* id : {"17", "\"17\"", "\"0x1f\"", "\"text\"", "-3", "2.5"})
+    EXPECT_EQ(id_of(first, id), id);
+  EXPECT_EQ(readers::marked_argument(first, "correlation", "17"), 17);
+  EXPECT_EQ(readers::marked_argument(first, "device", "3"), 3);
+}
+
+TEST(RankMark, ProcessesAreNumbersWhereTheyFitTheStride) {
+  const RankMark mark{.rank = 9, .place = 2, .process_stride = 1000};
+  EXPECT_EQ(process_of(mark, "999"), "2999");
+  EXPECT_EQ(process_of(mark, "\"7\""), "2007");
+  EXPECT_EQ(process_of(mark, "1000"), "\"rank 9 1000\"");
+  EXPECT_EQ(process_of(mark, "-1"), "\"rank 9 -1\"");
+  EXPECT_EQ(process_of(mark, "07"), "\"rank 9 07\"");
+  EXPECT_EQ(process_of(mark, "1.0"), "\"rank 9 1.0\"");
+  EXPECT_EQ(process_of(mark, "true"), "\"rank 9 true\"");
+  EXPECT_EQ(process_of(mark, ""), "\"rank 9\"");
+}
+
+TEST(RankMark, IdsStayDifferentAndOfTheirKind) {
+  const RankMark mark{.rank = 9, .place = 2};
+  EXPECT_EQ(id_of(mark, "17"), "2000000000017");
+  EXPECT_EQ(id_of(mark, "\"17\""), "\"2000000000017\"");
+  EXPECT_EQ(id_of(mark, "\"0x11\""), fmt::format("\"0x{:x}\"", 2'000'000'000'017));
+  EXPECT_EQ(id_of(mark, "\"a \\\"b\\\"\""), R"("rank 9 a \"b\"")");
+  // Those that were written as unsigned wrap, and do not meet.
+  EXPECT_NE(id_of(mark, "18446744073709551615"), id_of(mark, "18446744073709551614"));
+}
+
+TEST(RankMark, OnlyWhatJoinsEventsIsMoved) {
+  const RankMark mark{.rank = 1, .place = 1, .device_stride = 100};
+  EXPECT_EQ(readers::marked_argument(mark, "External id", "\"5\""), readers::kIdsOfARank + 5);
+  EXPECT_EQ(readers::marked_argument(mark, "wait_on_cuda_event_record_corr_id", "5"),
+            readers::kIdsOfARank + 5);
+  EXPECT_EQ(readers::marked_argument(mark, "Device Id", "7"), 107);
+  for (const char* none : {"-1", "null", "\"\"", "\"text\""}) {
+    EXPECT_EQ(readers::marked_argument(mark, "correlation", none), std::nullopt) << none;
+    EXPECT_EQ(readers::marked_argument(mark, "device", none), std::nullopt) << none;
+  }
+  // Zero is an external id of nothing, and a correlation as any other.
+  EXPECT_EQ(readers::marked_argument(mark, "External id", "0"), std::nullopt);
+  EXPECT_EQ(readers::marked_argument(mark, "correlation", "0"), readers::kIdsOfARank);
+  EXPECT_EQ(readers::marked_argument(mark, "stream", "7"), std::nullopt);
+}
+
+TEST(RankMark, NamesAndPlacesOfProcesses) {
+  const RankMark mark{.rank = 9, .place = 2};
+  EXPECT_EQ(readers::marked_process_name(mark, "python"), "rank 9: python");
+  EXPECT_EQ(readers::marked_process_name(mark, "/device:GPU:1 (host)"), "rank 9: /device:GPU:201 (host)");
+  EXPECT_EQ(readers::marked_process_name(mark, "/device:GPU:"), "rank 9: /device:GPU:");
+  // Host, devices, what is of neither, and all of it before the next rank.
+  const std::int64_t host = readers::marked_sort_index(mark, 31'337);
+  const std::int64_t unsaid = readers::marked_sort_index(mark, std::nullopt);
+  const std::int64_t first = readers::marked_sort_index(mark, 5'000'000);
+  const std::int64_t second = readers::marked_sort_index(mark, 5'000'001);
+  const std::int64_t spans = readers::marked_sort_index(mark, 536'870'912);
+  EXPECT_LE(host, unsaid);
+  EXPECT_LT(unsaid, first);
+  EXPECT_LT(first, second);
+  EXPECT_LT(second, spans);
+  EXPECT_LT(spans, readers::marked_sort_index({.rank = 10, .place = 3}, -5));
+}
+
+/// A rank with steps in which it works and then meets the others; `late_us` later than them.
+std::string rank_text(int rank, double late_us, double ahead_us) {
+  std::string text = fmt::format(
+      R"({{"distributedInfo": {{"rank": {}}}, "traceEvents": [{{"ph": "M", "name": "process_name", "pid": 8, "args": {{"name": "python"}}}})",
+      rank);
+  for (int step = 0; step < 8; ++step) {
+    const double at = 1000 * step + ahead_us;
+    text += fmt::format(
+        R"(,
+{{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 8, "tid": 8, "ts": {:.3f}, "dur": 5, "args": {{"correlation": {}}}}},
+{{"ph": "X", "cat": "kernel", "name": "ncclDevKernel_AllReduce", "pid": 0, "tid": 20, "ts": {:.3f}, "dur": {:.3f}, "args": {{"device": 0, "stream": 20, "correlation": {}, "Collective name": "allreduce", "Process Group Name": "0", "In msg nelems": 64}}}})",
+        at, step, at + 50 + late_us, 200 - late_us, step);
+  }
+  return text + "]}";
+}
+
+class TraceMerge : public testing::Test {
+ protected:
+  TraceMerge() : folder_(fs::temp_directory_path() / fmt::format("headroom-merge-{}", ::getpid())) {
+    fs::create_directories(folder_);
+  }
+  ~TraceMerge() override { fs::remove_all(folder_); }
+
+  fs::path write(const std::string& name, const std::string& text) const {
+    std::ofstream(folder_ / name, std::ios::binary) << text;
+    return folder_ / name;
+  }
+
+  MergedTrace merge(const std::vector<fs::path>& files, int threads = 2) {
+    merged_.clear();
+    FilesOptions how;
+    how.threads = threads;
+    return merge_traces(
+        files, [this](std::string_view piece) { merged_ += piece; }, how);
+  }
+
+  fs::path folder_;
+  std::string merged_;
+};
+
+std::vector<std::int64_t> moved(const MergedTrace& merged) {
+  std::vector<std::int64_t> all;
+  for (const MergedRank& rank : merged.ranks) all.push_back(rank.moved_ns);
+  return all;
+}
+
+TEST_F(TraceMerge, ClocksMeetThatOfTheMedianRank) {
+  const MergedTrace merged =
+      merge({write("c.json", rank_text(2, 30, -17.25)), write("a.json", rank_text(0, 0, 0)),
+             write("b.json", rank_text(1, 0, 400.5))});
+  EXPECT_THAT(moved(merged), testing::ElementsAre(0, -400'500, 17'250));
+  EXPECT_EQ(merged.arrows, 16U);
+  const Trace trace = read_text(merged_, "merged.json");
+  EXPECT_EQ(trace.problems.count, 0U);
+  EXPECT_EQ(trace.base_time_ns, -400'500);
+  // The parts of a collective end at one time, and that of the late rank starts last.
+  std::map<std::int64_t, std::vector<std::int64_t>> starts;
+  for (const GpuDetail& work : trace.gpu)
+    starts[trace.events.end_ns(work.event)].push_back(trace.events.start_ns[work.event]);
+  ASSERT_EQ(starts.size(), 8U);
+  for (const auto& [end, all] : starts)
+    EXPECT_THAT(all, testing::ElementsAre(end - 200'000, end - 200'000, end - 170'000));
+}
+
+TEST_F(TraceMerge, ArrowsJoinTwoRanksEach) {
+  merge({write("a.json", rank_text(0, 0, 0)), write("b.json", rank_text(1, 40, 7))});
+  const Trace trace = read_text(merged_, "merged.json");
+  ASSERT_EQ(trace.flows.size(), 16U);
+  for (std::size_t i = 0; i < trace.flows.size(); i += 2) {
+    const Flow &from = trace.flows[i], &to = trace.flows[i + 1];
+    EXPECT_TRUE(from.is_start && !to.is_start);
+    EXPECT_EQ(from.id, to.id);
+    EXPECT_EQ(trace.threads[from.thread].pid, "10000000");
+    EXPECT_EQ(trace.threads[to.thread].pid, "0");
+    EXPECT_EQ(trace.threads[to.thread].tid, "20");
+  }
+}
+
+TEST_F(TraceMerge, ManyRanksLeaveLessRoomForProcesses) {
+  std::vector<fs::path> files;
+  for (int rank = 0; rank < 300; ++rank)
+    files.push_back(write(
+        fmt::format("{}.json", rank),
+        fmt::format(
+            R"([{{"ph": "X", "cat": "kernel", "name": "k", "pid": 7000000, "tid": 1, "ts": {}, "dur": 1, "args": {{"device": 0}}}}])",
+            rank)));
+  merge(files);
+  const Trace trace = read_text(merged_, "merged.json");
+  ASSERT_EQ(trace.threads.size(), 300U);
+  EXPECT_EQ(trace.threads[299].pid, std::to_string(299LL * (2147483647 / 300) + 7000000));
+  EXPECT_EQ(trace.gpu[299].device, 29900);
+}
+
+TEST_F(TraceMerge, AFileThatIsNoneEndsIt) {
+  const fs::path whole = write("a.json", rank_text(0, 0, 0));
+  EXPECT_THROW(merge({whole}), Error);
+  EXPECT_THROW(merge({whole, write("b.json", "text")}), Error);
+  EXPECT_THROW(merge({whole, folder_ / "absent.json"}), Error);
+}
+
+/// What the merged trace must have of a file: its rows without what is moved.
+std::vector<std::tuple<std::string, std::int64_t, int>> rows_of(const Trace& trace) {
+  std::vector<std::tuple<std::string, std::int64_t, int>> rows;
+  for (std::size_t i = 0; i < trace.events.size(); ++i)
+    rows.emplace_back(trace.names[trace.events.name[i]], trace.events.duration_ns[i],
+                      static_cast<int>(trace.events.category[i]));
+  std::ranges::sort(rows);
+  return rows;
+}
+
+TEST_F(TraceMerge, OfDamagedFilesAllThatCanBeReadIsThere) {
+  const std::string whole = rank_text(1, 20, 5);
+  const fs::path first = write("a.json", rank_text(0, 0, 0));
+  std::mt19937 random(7);
+  int merged_files = 0;
+  for (int i = 0; i < 150; ++i) {
+    std::string text = whole;
+    for (int edit = 0; edit < 3; ++edit) text[random() % text.size()] = static_cast<char>(random() % 256);
+    if (i % 5 == 0) text.resize(random() % text.size());
+    const fs::path second = write("b.json", text);
+    try {
+      merge({first, second}, 1);
+    } catch (const Error&) {
+      continue;  // no trace, or a clock that no other can follow
+    }
+    ++merged_files;
+    SCOPED_TRACE(text);
+    static_cast<void>(parse_json(merged_, "merged"));
+    const Trace trace = read_text(merged_, "merged.json");
+    auto expected = rows_of(read(first));
+    std::ranges::copy(rows_of(read(second)), std::back_inserter(expected));
+    std::ranges::sort(expected);
+    ASSERT_EQ(rows_of(trace), expected);
+  }
+  EXPECT_GT(merged_files, 100);
+}
+
+}  // namespace
+}  // namespace headroom::trace
