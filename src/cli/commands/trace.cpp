@@ -7,6 +7,7 @@
 #include "cli/commands/trace_command.h"
 #include "cli/commands/trace_convert.h"
 #include "cli/commands/trace_diff.h"
+#include "cli/commands/trace_merge.h"
 #include "cli/commands/trace_options.h"
 #include "cli/shared/print_table.h"
 #include "headroom/base/files.h"
@@ -19,6 +20,7 @@ namespace {
 constexpr TraceAction kActions[] = {
     {"diff", "A B", "two traces: which kernels and ops came, went, and take longer", trace_diff},
     {"convert", "IN OUT", "a clean Chrome trace, or its events as CSV", trace_convert},
+    {"merge", "FILE... -o OUT", "one trace of the ranks of a job, their clocks aligned", trace_merge},
 };
 
 std::string option_text(const trace::AnalysisOption& option) {
