@@ -38,7 +38,7 @@ TRACE_ROOMS = {
     "cost": "columns",
     "work": ". columns tables",
     "collectives": ". columns tables",
-    "critical_path": "columns work",
+    "critical_path": ". columns tables work collectives",
     "findings": ". columns tables cost work collectives critical_path",
     "recording": "columns readers work",
     "report": ". columns tables readers",

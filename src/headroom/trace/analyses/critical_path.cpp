@@ -9,9 +9,15 @@
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
 #include "headroom/trace/analysis.h"
+#include "headroom/trace/collectives/collective_calls.h"
+#include "headroom/trace/collectives/collective_matching.h"
+#include "headroom/trace/collectives/collective_tables.h"
+#include "headroom/trace/columns/kernel_type.h"
 #include "headroom/trace/columns/steps.h"
 #include "headroom/trace/critical_path/critical_path_graph.h"
 #include "headroom/trace/critical_path/critical_path_overlay.h"
+#include "headroom/trace/critical_path/job_path.h"
+#include "headroom/trace/critical_path/job_path_tables.h"
 #include "headroom/trace/tables/cells.h"
 #include "headroom/trace/work/device_work.h"
 
@@ -216,6 +222,22 @@ void add_notes(const PathGraph& graph, const ClassSums& sums, const CriticalPath
                     100.0 * static_cast<double>(between) / static_cast<double>(elapsed)));
 }
 
+/// What combine reads: the path by time only where collectives may join it to those of other ranks.
+void keep_for_job(const Trace& trace, const Window& window, const PathGraph& graph, const CriticalPath& path,
+                  AnalysisResult& result) {
+  const std::vector<CollectiveCall> calls = collective_calls(trace);
+  const Span span{window.span.start, window.span.start + window.length_ns};
+  RankPath rank{span.start, span.end, {}};
+  if (!calls.empty()) {
+    Spans computing;
+    for (const DeviceTimes& device : device_times(trace, device_work(trace), kernel_types(trace)))
+      computing = unite(computing, unite(device.compute, device.memory));
+    rank = rank_path(graph, path, span, computing);
+  }
+  for (DataTable& table : rank_path_tables(rank, window.text)) result.tables.push_back(std::move(table));
+  result.tables.push_back(collective_table(calls));
+}
+
 AnalysisResult analyze(const Trace& trace, const AnalysisOptions& options) {
   AnalysisResult result;
   const Window window = window_of(trace, options, result.notes);
@@ -228,6 +250,7 @@ AnalysisResult analyze(const Trace& trace, const AnalysisOptions& options) {
   result.tables = {path_table(window, graph, path), class_table(sums, path), name_table(trace, path),
                    edge_table(trace, graph, path)};
   for (DataTable* table : {&result.tables[2], &result.tables[3]}) keep_top(*table, options.top);
+  keep_for_job(trace, window, graph, path, result);
   result.headlines.push_back({"critical_path", Kind::kTimeNs, true, static_cast<double>(path.length_ns), ""});
   for (std::size_t kind = 0; kind < kPathClasses && path.length_ns > 0; ++kind) {
     if (!is_weighed(kind)) continue;
@@ -239,6 +262,54 @@ AnalysisResult analyze(const Trace& trace, const AnalysisOptions& options) {
   }
   if (options.flag("overlay"))
     result.files.push_back({options.text("overlay"), critical_path_overlay(trace, graph, path)});
+  return result;
+}
+
+/// What may make the job's path another than it seems.
+void add_job_notes(std::span<const RankResult> ranks, const CollectiveMatches& matches,
+                   AnalysisResult& result) {
+  const std::string window = stored_window(ranks.front().result);
+  const auto other = std::ranges::find_if(
+      ranks, [&](const RankResult& rank) { return stored_window(rank.result) != window; });
+  if (other != ranks.end())
+    result.notes.push_back(fmt::format(
+        "the windows of the ranks differ ({} of rank {}, {} of rank {}): give --step for one of all", window,
+        ranks.front().rank, stored_window(other->result), other->rank));
+  for (const std::string& group : matches.groups_by_time)
+    result.notes.push_back(
+        fmt::format("group {}: the traces do not hold the same collectives, so that they are paired by time, "
+                    "which needs clocks that agree",
+                    group));
+}
+
+/// A row for each rank, and the path of the job from rank to rank.
+AnalysisResult combine(std::span<const RankResult> ranks, const AnalysisOptions& options) {
+  AnalysisResult result = combine_headlines(ranks);
+  std::vector<std::vector<CollectiveCall>> calls;
+  std::vector<RankPath> paths;
+  for (const RankResult& rank : ranks) {
+    calls.push_back(stored_calls(rank.result));
+    paths.push_back(stored_rank_path(rank.result));
+  }
+  const CollectiveMatches matches = match_collectives(calls);
+  if (matches.matched.empty()) {
+    result.notes.emplace_back(
+        "no collective is found in the traces of several ranks: nothing tells how they wait for each other");
+    return result;
+  }
+  const std::vector<JobStretch> path =
+      job_path(paths, matches.matched, clock_offsets(ranks.size(), matches.matched));
+  add_job_notes(ranks, matches, result);
+  if (path.empty()) return result;
+  result.answer.push_back(job_path_answer(path, ranks));
+  DataTable stretches = job_path_table(path, ranks, options.top);
+  if (stretches.rows.size() < path.size())
+    result.notes.push_back(fmt::format("the job's path has {} stretches, the longest {} of which are shown",
+                                       path.size(), stretches.rows.size()));
+  result.tables.insert(result.tables.begin(), {std::move(stretches), job_class_table(path, ranks)});
+  keep_top(result.tables[1], options.top);
+  result.headlines.push_back(
+      {"job_critical_path", Kind::kTimeNs, true, static_cast<double>(length_ns(path)), ""});
   return result;
 }
 
@@ -254,10 +325,10 @@ namespace analysis {
 
 extern const Analysis critical_path{"critical-path",
                                     "the chain of host and device work that set the time of a step",
-                                    Needs::kLaunches | Needs::kOps | Needs::kSyncs,
+                                    Needs::kLaunches | Needs::kOps | Needs::kSyncs | Needs::kGpuArguments,
                                     analyze,
                                     kOptions,
-                                    nullptr};
+                                    combine};
 
 }  // namespace analysis
 }  // namespace headroom::trace

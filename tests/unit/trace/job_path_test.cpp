@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/trace/critical_path/job_path.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "headroom/base/error.h"
+#include "headroom/trace/critical_path/job_path_tables.h"
+#include "trace_builder.h"
+
+namespace headroom::trace {
+namespace {
+
+using ::testing::ElementsAre;
+
+/// Ranks of one group: from when to when each is in each collective, and what its path does besides.
+struct Job {
+  explicit Job(std::size_t ranks) : calls(ranks), paths(ranks) {}
+
+  void meet(std::vector<std::int64_t> starts, std::int64_t end) {
+    for (std::size_t rank = 0; rank < starts.size(); ++rank) {
+      CollectiveCall call;
+      call.group = "0";
+      call.collective = "all_reduce";
+      call.index = std::ssize(calls[rank]);
+      call.start_ns = starts[rank];
+      call.duration_ns = end - starts[rank];
+      calls[rank].push_back(call);
+    }
+  }
+
+  std::vector<JobStretch> path() {
+    matches = match_collectives(calls);
+    return job_path(paths, matches.matched, clock_offsets(calls.size(), matches.matched));
+  }
+
+  std::vector<std::vector<CollectiveCall>> calls;
+  std::vector<RankPath> paths;
+  CollectiveMatches matches;
+};
+
+std::vector<std::tuple<std::size_t, std::int64_t, std::int64_t>> places(const std::vector<JobStretch>& path) {
+  std::vector<std::tuple<std::size_t, std::int64_t, std::int64_t>> all;
+  for (const JobStretch& stretch : path) all.emplace_back(stretch.rank, stretch.from_ns, stretch.to_ns);
+  return all;
+}
+
+std::int64_t time_of(const JobStretch& stretch, PathClass kind) {
+  return stretch.class_ns[static_cast<std::size_t>(kind)];
+}
+
+TEST(JobPath, GoesToTheRankThatTheOthersWaitFor) {
+  Job job(3);
+  // Rank 1 is late to the first, rank 2 to the second; rank 0 ends last.
+  job.meet({100, 400, 150}, 450);
+  job.meet({500, 550, 800}, 900);
+  job.paths = {{0, 1000, {}}, {0, 950, {}}, {0, 940, {}}};
+  const std::vector<JobStretch> path = job.path();
+  using Place = std::tuple<std::size_t, std::int64_t, std::int64_t>;
+  EXPECT_THAT(places(path), ElementsAre(Place(1, 0, 400), Place(2, 400, 800), Place(0, 800, 1000)));
+  EXPECT_EQ(path[0].until, &job.matches.matched[0]);
+  EXPECT_EQ(path[1].until, &job.matches.matched[1]);
+  EXPECT_EQ(path[2].until, nullptr);
+}
+
+TEST(JobPath, OfTheOneWhoComesLastToAllNothingIsLeft) {
+  Job job(2);
+  job.meet({100, 400}, 450);
+  job.meet({500, 800}, 900);
+  job.paths = {{0, 900, {}}, {0, 1000, {}}};
+  EXPECT_THAT(places(job.path()), ElementsAre(std::tuple(1, 0, 1000)));
+}
+
+TEST(JobPath, ClocksThatAreApartDoNotMatter) {
+  Job job(2);
+  job.meet({100, 400}, 450);
+  job.paths = {{0, 1000, {{500, 900, PathClass::kGpuCompute}}}, {0, 900, {{0, 390, PathClass::kCpu}}}};
+  const std::vector<JobStretch> together = job.path();
+  for (CollectiveCall& call : job.calls[1]) call.start_ns += 5000;
+  job.paths[1] = {5000, 5900, {{5000, 5390, PathClass::kCpu}}};
+  const std::vector<JobStretch> apart = job.path();
+  // Each half of the offset, from the median of two.
+  using Place = std::tuple<std::size_t, std::int64_t, std::int64_t>;
+  EXPECT_THAT(places(together), ElementsAre(Place(1, 0, 400), Place(0, 400, 1000)));
+  EXPECT_THAT(places(apart), ElementsAre(Place(1, 2500, 2900), Place(0, 2900, 3500)));
+  for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(together[i].class_ns, apart[i].class_ns);
+}
+
+TEST(JobPath, AWaitBesideOtherWorkIsPassedOver) {
+  for (const PathClass kind : {PathClass::kGpuCompute, PathClass::kCpu, PathClass::kDataLoading}) {
+    Job job(2);
+    job.meet({100, 400}, 450);
+    job.paths = {{0, 1000, {{0, 1000, kind}}}, {0, 900, {}}};
+    EXPECT_THAT(places(job.path()), ElementsAre(std::tuple(0, 0, 1000)));
+    // No longer beside it: the path stands in the collective.
+    job.paths[0].stretches = {{0, 100, kind}, {100, 450, PathClass::kGpuCommunication}, {450, 1000, kind}};
+    EXPECT_EQ(job.path().size(), 2U);
+  }
+}
+
+TEST(JobPath, ClassesSumToTheTimeAndTransfersAreNamed) {
+  Job job(2);
+  job.meet({100, 400}, 450);
+  job.paths = {{0, 1000, {{0, 90, PathClass::kCpu}, {500, 700, PathClass::kGpuCompute}}},
+               {0, 900, {{0, 390, PathClass::kCpu}, {390, 420, PathClass::kLaunch}}}};
+  const std::vector<JobStretch> path = job.path();
+  ASSERT_EQ(path.size(), 2U);
+  EXPECT_EQ(time_of(path[0], PathClass::kCpu), 390);
+  EXPECT_EQ(time_of(path[0], PathClass::kLaunch), 10);
+  EXPECT_EQ(time_of(path[1], PathClass::kGpuCommunication), 50);
+  EXPECT_EQ(time_of(path[1], PathClass::kGpuCompute), 200);
+  EXPECT_EQ(path[1].class_ns.back(), 350);
+  for (const JobStretch& stretch : path)
+    EXPECT_EQ(std::accumulate(stretch.class_ns.begin(), stretch.class_ns.end(), std::int64_t{0}),
+              stretch.to_ns - stretch.from_ns);
+}
+
+TEST(JobPath, EndsWhereTheWindowOfItsRankBegins) {
+  Job job(2);
+  job.meet({100, 400}, 450);
+  job.meet({500, 800}, 900);
+  // The window of rank 0 holds the second only; that of rank 1 begins after the others wait for it.
+  job.paths = {{460, 1000, {}}, {850, 950, {}}};
+  EXPECT_THAT(places(job.path()), ElementsAre(std::tuple(0, 800, 1000)));
+}
+
+TEST(JobPath, RanksWithoutCollectivesAreNoPartOfIt) {
+  Job job(3);
+  job.meet({100, 400}, 450);
+  job.paths = {{0, 1000, {}}, {0, 950, {}}, {0, 99'000, {}}};
+  EXPECT_EQ(job.path().back().rank, 0U);
+  Job alone(2);
+  alone.paths = {{0, 1000, {}}, {0, 950, {}}};
+  EXPECT_TRUE(alone.path().empty());
+  EXPECT_TRUE(job_path({}, {}, {}).empty());
+}
+
+/// Two ranks of a step: the second works longer on the host before it launches its all-reduce.
+Trace rank_of(int rank) {
+  TraceBuilder builder;
+  const std::int64_t late = rank == 1 ? 600'000 : 0;
+  builder.step(3, 0, 1'500'000);
+  builder.op("aten::randperm", 10'000, 100'000 + late);
+  builder.runtime("cudaLaunchKernel", 120'000 + late, 5'000, 1);
+  GpuDetail& reduce =
+      builder.kernel("ncclDevKernel_AllReduce_Sum_f32", 130'000 + late, 870'000 - late, 1, 0, 20);
+  reduce.collective = static_cast<std::uint32_t>(builder.trace.collectives.size());
+  Collective& collective = builder.trace.collectives.emplace_back();
+  collective.name = builder.trace.names.intern("allreduce");
+  collective.group = builder.trace.names.intern("0");
+  builder.runtime("cudaDeviceSynchronize", 740'000, 265'000);
+  return std::move(builder.trace);
+}
+
+TEST(JobPath, IsPartOfTheAnalysisOfSeveralRanks) {
+  const Analysis& analysis = *find_analysis("critical-path");
+  std::vector<RankResult> ranks;
+  for (int rank = 0; rank < 2; ++rank)
+    ranks.push_back({"rank" + std::to_string(rank) + ".json", rank, analysis.analyze(rank_of(rank), {})});
+  const AnalysisResult result = analysis.combine(ranks, {});
+  ASSERT_EQ(result.answer.size(), 1U);
+  EXPECT_THAT(result.answer[0], testing::HasSubstr("lies on rank 0"));
+  EXPECT_THAT(result.answer[0], testing::HasSubstr("it changes rank 1 time"));
+  const DataTable& path = result.tables[0];
+  ASSERT_EQ(path.key, "job_path");
+  ASSERT_EQ(path.rows.size(), 2U);
+  EXPECT_EQ(std::get<std::int64_t>(path.rows[0][0]), 1);
+  EXPECT_EQ(std::get<std::int64_t>(path.rows[0][2]), 730'000);
+  EXPECT_EQ(std::get<std::string>(path.rows[0][4]), "cpu");
+  EXPECT_EQ(result.headlines.back().metric, "job_critical_path");
+  EXPECT_EQ(result.headlines.back().value, 1'500'000);
+
+  AnalysisOptions one;
+  one.top = 1;
+  const AnalysisResult cut = analysis.combine(ranks, one);
+  ASSERT_EQ(cut.tables[0].rows.size(), 1U);
+  EXPECT_EQ(std::get<std::int64_t>(cut.tables[0].rows[0][0]), 0);  // the longer one
+  EXPECT_THAT(cut.notes, testing::Contains(testing::HasSubstr("has 2 stretches, the longest 1")));
+}
+
+TEST(JobPath, BesideItsOwnPathARankDoesWhatItsDeviceDoes) {
+  // The longest chain ends with the all-reduce: nothing in the file says that the kernel waited for it.
+  TraceBuilder builder;
+  builder.runtime("cudaLaunchKernel", 0, 10, 1);
+  builder.runtime("cudaLaunchKernel", 20, 10, 2);
+  builder.runtime("cudaLaunchKernel", 40, 10, 3);
+  builder.kernel("gemm", 15, 100, 1);
+  builder.kernel("ncclDevKernel_AllReduce_Sum_f32", 30, 1'999'970, 2, 0, 20);
+  builder.kernel("gemm", 2'000'010, 400, 3);
+  const PathGraph graph = critical_path_graph(builder.trace, {0, 2'001'000});
+  const CriticalPath own = critical_path(graph);
+  ASSERT_EQ(own.end_ns, 2'000'000);
+  const RankPath path = rank_path(graph, own, {0, 2'001'000}, {{15, 115}, {2'000'010, 2'000'410}});
+  EXPECT_EQ(path.start_ns, 0);
+  EXPECT_EQ(path.end_ns, 2'001'000);
+  ASSERT_GE(path.stretches.size(), 2U);
+  const PathStretch &reduce = path.stretches[path.stretches.size() - 2], &last = path.stretches.back();
+  EXPECT_EQ(reduce.kind, PathClass::kGpuCommunication);
+  EXPECT_EQ(reduce.to_ns - reduce.from_ns, 1'999'970);
+  EXPECT_EQ(last.kind, PathClass::kGpuCompute);
+  EXPECT_EQ(last.from_ns, 2'000'010);
+  EXPECT_EQ(last.to_ns, 2'000'410);
+  for (std::size_t i = 1; i < path.stretches.size(); ++i)
+    EXPECT_GE(path.stretches[i].from_ns, path.stretches[i - 1].to_ns);
+}
+
+TEST(JobPath, WithoutCollectivesRanksHaveRowsOnly) {
+  TraceBuilder builder;
+  builder.step(3, 0, 1000);
+  builder.op("aten::add", 10, 100);
+  const Analysis& analysis = *find_analysis("critical-path");
+  const std::vector<RankResult> ranks{{"a.json", 0, analysis.analyze(builder.trace, {})},
+                                      {"b.json", 1, analysis.analyze(builder.trace, {})}};
+  const AnalysisResult result = analysis.combine(ranks, {});
+  EXPECT_EQ(result.tables[0].key, "ranks");
+  EXPECT_TRUE(result.answer.empty());
+  EXPECT_THAT(result.notes, testing::Contains(testing::HasSubstr("no collective is found")));
+}
+
+TEST(JobPath, ResultsOfAnotherVersionAreRefused) {
+  const Analysis& analysis = *find_analysis("critical-path");
+  EXPECT_THROW(analysis.combine(std::vector<RankResult>{{"a.json", 0, {}}}, {}), Error);
+  RankPath path{0, 10, {{2, 5, PathClass::kLaunch}}};
+  AnalysisResult result;
+  result.tables = rank_path_tables(path, "ProfilerStep#1");
+  EXPECT_EQ(stored_window(result), "ProfilerStep#1");
+  EXPECT_EQ(stored_rank_path(result).stretches[0].to_ns, 5);
+  result.tables[1].rows[0][2] = std::int64_t{99};
+  EXPECT_THROW(stored_rank_path(result), Error);
+}
+
+}  // namespace
+}  // namespace headroom::trace
