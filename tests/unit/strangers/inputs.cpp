@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <initializer_list>
 
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
@@ -27,6 +28,7 @@
 #include "headroom/runner/device_protocol.h"
 #include "headroom/runner/protocol.h"
 #include "headroom/schedule/group_journal.h"
+#include "headroom/trace/readers/read.h"
 
 namespace headroom::strangers {
 namespace {
@@ -133,6 +135,19 @@ void take_history(std::string_view bytes) {
   for (const char* ending : {"", "-wal", "-shm", "-journal"}) fs::remove(path.string() + ending);
 }
 
+/// Whatever form it is taken for.
+void take_trace(std::string_view bytes) {
+  tolerant([&] {
+    trace::ReadOptions options;
+    options.threads = 1;
+    const trace::Trace read = trace::read_text(bytes, "a trace", options);
+    require(read.events_seen == read.events.size() + read.memory.size() + read.flows.size() +
+                                    read.events_without_columns + read.events_skipped_by_need +
+                                    read.problems.events_skipped,
+            "the events of a trace do not add up");
+  });
+}
+
 void take_option(std::string_view bytes) {
   tolerant([&] { parse_time_ns(bytes); });
   tolerant([&] { parse_share(bytes); });
@@ -219,6 +234,13 @@ std::vector<std::string> histories() {
   return seeds;
 }
 
+std::vector<std::string> traces(std::initializer_list<const char*> names) {
+  std::vector<std::string> texts;
+  for (const char* name : names)
+    texts.push_back(read_file(fs::path(HEADROOM_TEST_DATA) / "trace" / "formats" / name));
+  return texts;
+}
+
 std::vector<std::string> options() {
   return {"1.5 min",
           "64KiB",
@@ -233,10 +255,15 @@ std::vector<std::string> options() {
 }  // namespace
 
 std::span<const Input> inputs() {
-  static const std::array all{
-      Input{"results", take_results, results},   Input{"toml", take_toml, toml_files},
-      Input{"message", take_message, messages},  Input{"journal", take_journal, journals},
-      Input{"history", take_history, histories}, Input{"option", take_option, options}};
+  static const std::array all{Input{"results", take_results, results},
+                              Input{"toml", take_toml, toml_files},
+                              Input{"message", take_message, messages},
+                              Input{"journal", take_journal, journals},
+                              Input{"history", take_history, histories},
+                              Input{"option", take_option, options},
+                              Input{"perfetto", take_trace, [] {
+                                      return traces({"kineto.pftrace", "rocprofv3.pftrace"});
+                                    }}};
   return all;
 }
 

@@ -18,7 +18,7 @@ struct Input {
   std::vector<std::string> (*seeds)();
 };
 
-/// All of them but traces, which have fuzz targets of their own.
+/// All of them but Chrome traces, which have fuzz targets of their own.
 std::span<const Input> inputs();
 
 }  // namespace headroom::strangers

@@ -7,19 +7,34 @@
 #include "headroom/base/text.h"
 #include "headroom/trace/readers/byte_source.h"
 #include "headroom/trace/readers/document.h"
+#include "headroom/trace/readers/formats.h"
 #include "headroom/trace/readers/metadata.h"
+#include "headroom/trace/readers/peeked_source.h"
 #include "headroom/trace/readers/rewrite.h"
 
 namespace headroom::trace {
 namespace {
 
-Trace read_source(readers::ByteSource& bytes, const std::string& source, const ReadOptions& options,
-                  const readers::RewriteSink* sink = nullptr) {
+using OpenSource = std::function<std::unique_ptr<readers::ByteSource>()>;
+
+void read_as_what_it_is(readers::PeekedSource& bytes, const std::filesystem::path& path,
+                        const OpenSource& again, const ReadOptions& options, Trace& trace,
+                        const readers::RewriteSink* sink) {
+  const readers::FileFormat* const format = readers::format_of(bytes.first());
+  if (format == nullptr) return readers::Document(bytes, options, trace, sink).read();
+  readers::EventWriter events(trace, options, sink);
+  readers::FormatInput input{bytes, bytes.first(), path, bytes.size() > 0 ? again : nullptr};
+  with_context(fmt::format("as {}", format->name), [&] { format->read(input, events); });
+}
+
+Trace read_source(const OpenSource& open, const std::string& source, const std::filesystem::path& path,
+                  const ReadOptions& options, const readers::RewriteSink* sink = nullptr) {
   Trace trace;
   trace.source = source;
+  readers::PeekedSource bytes(open(), readers::kFirstBytes);
   with_context(fmt::format("cannot read the trace {}", in_quotes(source)), [&] {
     try {
-      readers::Document(bytes, options, trace, sink).read();
+      read_as_what_it_is(bytes, path, open, options, trace, sink);
     } catch (const Error& error) {
       // What is left of a damaged file may not even look like a trace.
       if (bytes.damage().empty()) throw;
@@ -39,16 +54,16 @@ Trace read_source(readers::ByteSource& bytes, const std::string& source, const R
 }  // namespace
 
 Trace read(const std::filesystem::path& path, const ReadOptions& options) {
-  return read_source(*readers::open_json(path), path.string(), options);
+  return read_source([&] { return readers::open_json(path); }, path.string(), path, options);
 }
 
 Trace rewrite(const std::filesystem::path& path, const readers::RewriteSink& sink,
               const ReadOptions& options) {
-  return read_source(*readers::open_json(path), path.string(), options, &sink);
+  return read_source([&] { return readers::open_json(path); }, path.string(), path, options, &sink);
 }
 
 Trace read_text(std::string_view json, const std::string& source, const ReadOptions& options) {
-  return read_source(*readers::from_memory(json), source, options);
+  return read_source([&] { return readers::from_memory(json); }, source, {}, options);
 }
 
 }  // namespace headroom::trace

@@ -48,10 +48,10 @@ struct ReadOptions {
   std::function<bool()> is_cancelled;
 };
 
-/// Reads a Chrome trace: an object with traceEvents, a bare array, either without its end; plain, gzip, zstd
-/// or zip. Memory follows what is kept, not the size of the file. What cannot be read is in Trace::problems
-/// with its byte offset. Throws Error when the file cannot be opened or is no trace at all (naming what it
-/// is).
+/// Reads a Chrome trace (an object with traceEvents, a bare array, either without its end), or one of the
+/// other forms of readers/formats/, by what the file holds; plain, gzip, zstd or zip. Memory follows what is
+/// kept, not the size of the file. What cannot be read is in Trace::problems with its byte offset. Throws
+/// Error when the file cannot be opened or is no trace at all (naming what it looks like).
 Trace read(const std::filesystem::path& path, const ReadOptions& options = {});
 
 /// The same from text in memory, for tests and fuzzing. `source` names it in errors.
