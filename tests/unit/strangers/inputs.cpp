@@ -261,9 +261,11 @@ std::span<const Input> inputs() {
                               Input{"journal", take_journal, journals},
                               Input{"history", take_history, histories},
                               Input{"option", take_option, options},
-                              Input{"perfetto", take_trace, [] {
+                              Input{"perfetto", take_trace,
+                                    [] {
                                       return traces({"kineto.pftrace", "rocprofv3.pftrace"});
-                                    }}};
+                                    }},
+                              Input{"nsight", take_trace, [] { return traces({"nsight.sqlite"}); }}};
   return all;
 }
 

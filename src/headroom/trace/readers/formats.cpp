@@ -3,7 +3,9 @@
 
 // One line a format, in the order in which they are tried; each is `const FileFormat NAME` in
 // formats/NAME.cpp.
-#define HEADROOM_TRACE_FORMATS(FORMAT) FORMAT(perfetto)
+#define HEADROOM_TRACE_FORMATS(FORMAT) \
+  FORMAT(perfetto)                     \
+  FORMAT(nsight)
 
 namespace headroom::trace::readers {
 namespace format {
