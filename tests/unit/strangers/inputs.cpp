@@ -265,6 +265,10 @@ std::span<const Input> inputs() {
                                     [] {
                                       return traces({"kineto.pftrace", "rocprofv3.pftrace"});
                                     }},
+                              Input{"xplane", take_trace,
+                                    [] {
+                                      return traces({"gpu.xplane.pb", "jax_cpu.xplane.pb"});
+                                    }},
                               Input{"nsight", take_trace, [] { return traces({"nsight.sqlite"}); }}};
   return all;
 }

@@ -5,6 +5,7 @@
 // formats/NAME.cpp.
 #define HEADROOM_TRACE_FORMATS(FORMAT) \
   FORMAT(perfetto)                     \
+  FORMAT(xplane)                       \
   FORMAT(nsight)
 
 namespace headroom::trace::readers {
