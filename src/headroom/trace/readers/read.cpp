@@ -8,6 +8,7 @@
 #include "headroom/trace/readers/byte_source.h"
 #include "headroom/trace/readers/document.h"
 #include "headroom/trace/readers/formats.h"
+#include "headroom/trace/readers/lookalikes.h"
 #include "headroom/trace/readers/metadata.h"
 #include "headroom/trace/readers/peeked_source.h"
 #include "headroom/trace/readers/rewrite.h"
@@ -21,7 +22,10 @@ void read_as_what_it_is(readers::PeekedSource& bytes, const std::filesystem::pat
                         const OpenSource& again, const ReadOptions& options, Trace& trace,
                         const readers::RewriteSink* sink) {
   const readers::FileFormat* const format = readers::format_of(bytes.first());
-  if (format == nullptr) return readers::Document(bytes, options, trace, sink).read();
+  if (format == nullptr) {
+    readers::refuse_lookalike(bytes.first(), path);
+    return readers::Document(bytes, options, trace, sink).read();
+  }
   readers::EventWriter events(trace, options, sink);
   readers::FormatInput input{bytes, bytes.first(), path, bytes.size() > 0 ? again : nullptr};
   with_context(fmt::format("as {}", format->name), [&] { format->read(input, events); });
