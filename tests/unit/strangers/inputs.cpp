@@ -255,21 +255,25 @@ std::vector<std::string> options() {
 }  // namespace
 
 std::span<const Input> inputs() {
-  static const std::array all{Input{"results", take_results, results},
-                              Input{"toml", take_toml, toml_files},
-                              Input{"message", take_message, messages},
-                              Input{"journal", take_journal, journals},
-                              Input{"history", take_history, histories},
-                              Input{"option", take_option, options},
-                              Input{"perfetto", take_trace,
-                                    [] {
-                                      return traces({"kineto.pftrace", "rocprofv3.pftrace"});
-                                    }},
-                              Input{"xplane", take_trace,
-                                    [] {
-                                      return traces({"gpu.xplane.pb", "jax_cpu.xplane.pb"});
-                                    }},
-                              Input{"nsight", take_trace, [] { return traces({"nsight.sqlite"}); }}};
+  static const std::array all{
+      Input{"results", take_results, results},
+      Input{"toml", take_toml, toml_files},
+      Input{"message", take_message, messages},
+      Input{"journal", take_journal, journals},
+      Input{"history", take_history, histories},
+      Input{"option", take_option, options},
+      Input{"perfetto", take_trace,
+            [] {
+              return traces({"kineto.pftrace", "rocprofv3.pftrace"});
+            }},
+      Input{"xplane", take_trace,
+            [] {
+              return traces({"gpu.xplane.pb", "jax_cpu.xplane.pb"});
+            }},
+      Input{"nsight", take_trace, [] { return traces({"nsight.sqlite"}); }},
+      Input{"memory_snapshot", take_trace, [] {
+              return traces({"snapshot_protocol2.pickle", "snapshot_protocol5.pickle"});
+            }}};
   return all;
 }
 

@@ -6,7 +6,8 @@
 #define HEADROOM_TRACE_FORMATS(FORMAT) \
   FORMAT(perfetto)                     \
   FORMAT(xplane)                       \
-  FORMAT(nsight)
+  FORMAT(nsight)                       \
+  FORMAT(memory_snapshot)
 
 namespace headroom::trace::readers {
 namespace format {
