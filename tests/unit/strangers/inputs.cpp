@@ -271,9 +271,11 @@ std::span<const Input> inputs() {
               return traces({"gpu.xplane.pb", "jax_cpu.xplane.pb"});
             }},
       Input{"nsight", take_trace, [] { return traces({"nsight.sqlite"}); }},
-      Input{"memory_snapshot", take_trace, [] {
+      Input{"memory_snapshot", take_trace,
+            [] {
               return traces({"snapshot_protocol2.pickle", "snapshot_protocol5.pickle"});
-            }}};
+            }},
+      Input{"rocprof", take_trace, [] { return traces({"rocprofv3.json"}); }}};
   return all;
 }
 

@@ -7,7 +7,8 @@
   FORMAT(perfetto)                     \
   FORMAT(xplane)                       \
   FORMAT(nsight)                       \
-  FORMAT(memory_snapshot)
+  FORMAT(memory_snapshot)              \
+  FORMAT(rocprofv3)
 
 namespace headroom::trace::readers {
 namespace format {
