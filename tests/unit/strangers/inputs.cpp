@@ -275,7 +275,9 @@ std::span<const Input> inputs() {
             [] {
               return traces({"snapshot_protocol2.pickle", "snapshot_protocol5.pickle"});
             }},
-      Input{"rocprof", take_trace, [] { return traces({"rocprofv3.json"}); }}};
+      Input{"rocprof", take_trace, [] { return traces({"rocprofv3.json"}); }},
+      Input{"chakra", take_trace, [] { return traces({"chakra.et"}); }},
+      Input{"pytorch_execution", take_trace, [] { return traces({"pytorch_execution.json"}); }}};
   return all;
 }
 

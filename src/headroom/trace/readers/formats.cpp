@@ -8,7 +8,9 @@
   FORMAT(xplane)                       \
   FORMAT(nsight)                       \
   FORMAT(memory_snapshot)              \
-  FORMAT(rocprofv3)
+  FORMAT(rocprofv3)                    \
+  FORMAT(pytorch_execution)            \
+  FORMAT(chakra)
 
 namespace headroom::trace::readers {
 namespace format {
