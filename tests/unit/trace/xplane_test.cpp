@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "format_files.h"
+#include "headroom/trace/readers/convert.h"
 
 namespace headroom::trace {
 namespace {
@@ -38,6 +39,21 @@ TEST(Xplane, PlanesOfDevicesGiveWorkAndThoseOfTheHostCalls) {
   EXPECT_EQ(trace.devices[0].multiprocessors, 132);
   EXPECT_EQ(trace.devices[0].total_memory_bytes, 85017493504.0);
   EXPECT_EQ(trace.threads[trace.events.thread[kernel]].process_name, "/device:GPU:0");
+}
+
+TEST(Xplane, ConvertedItKeepsEveryDevice) {
+  const std::string first = read_file(format_path("gpu.xplane.pb"));
+  std::string second = first;
+  second.replace(second.find("/device:GPU:0"), 13, "/device:GPU:1");
+  const std::filesystem::path path = testing::TempDir() + "headroom-two-devices.xplane.pb";
+  write_file_atomically(path, first + second);  // one message after the other is one with all their planes
+  std::string json;
+  convert_to_chrome_trace(path, [&](std::string_view text) { json += text; }, {});
+  std::filesystem::remove(path);
+  const Trace trace = read_text(json, "converted");
+  expect_sound(trace);
+  EXPECT_EQ(trace.devices.size(), 2U);
+  EXPECT_EQ(trace.gpu.size(), 4U);
 }
 
 TEST(Xplane, WhatJaxWroteOnACpuHasItsSteps) {

@@ -117,6 +117,7 @@ class XplaneReader {
   void take_stats(std::string_view event, const Plane& plane);
   Category category_of_event(std::string_view name, const Line& line) const;
   void describe(const Plane& plane);
+  void describe_devices();
 
   FormatInput& input_;
   EventWriter& events_;
@@ -150,6 +151,7 @@ void XplaneReader::read_space(ByteSource& source, Pass pass) {
   WireStream stream(source);
   plane_ = 0;
   is_done_ = false;
+  if (pass == Pass::kEvents) describe_devices();
   while (!is_done_) {
     const std::uint64_t at = stream.offset();
     WireField field;
@@ -166,7 +168,7 @@ void XplaneReader::read_space(ByteSource& source, Pass pass) {
       if (pass == Pass::kEvents && !is_done_) amiss(WireStream::Next::kCutOff, stream.offset());
       break;
     }
-    ++plane_;
+    if (field.number == kPlane) ++plane_;
     events_.progress(source.done(), source.size());
   }
   if (pass == Pass::kEvents) events_.finish(stream.offset());
@@ -276,16 +278,25 @@ void XplaneReader::describe(const Plane& plane) {
                        device_.number < 0 ? "CPU" : fmt::format("GPU {}", device_.number));
   for (const Line& line : plane.lines)
     if (!line.name.empty()) events_.name_thread({plane.name, std::to_string(line.id)}, line.name);
-  if (device_.number < 0) return;
-  JsonMembers device;
-  device.add("id", device_.number);
-  for (const std::string& bytes : plane.stats) {
-    const Stat stat = stat_of(bytes, plane);
-    if (stat.name == "device_type_string") device.add("name", stat.text);
-    if (stat.name == "memory_size" && stat.whole) device.add("totalGlobalMem", *stat.whole);
-    if (stat.name == "core_count" && stat.whole) device.add("numSms", *stat.whole);
+}
+
+/// What is known of all devices, as one member.
+void XplaneReader::describe_devices() {
+  std::string list;
+  for (const Plane& plane : planes_) {
+    const Device of = device_of_plane(plane.name);
+    if (of.number < 0) continue;
+    JsonMembers device;
+    device.add("id", of.number);
+    for (const std::string& bytes : plane.stats) {
+      const Stat stat = stat_of(bytes, plane);
+      if (stat.name == "device_type_string") device.add("name", stat.text);
+      if (stat.name == "memory_size" && stat.whole) device.add("totalGlobalMem", *stat.whole);
+      if (stat.name == "core_count" && stat.whole) device.add("numSms", *stat.whole);
+    }
+    list += (list.empty() ? "{" : ",{") + device.text() + "}";
   }
-  events_.member("deviceProperties", "[{" + device.text() + "}]", 0);
+  if (!list.empty()) events_.member("deviceProperties", "[" + list + "]", 0);
 }
 
 bool XplaneReader::read_events(WireStream& stream, std::uint64_t end, const Line& line) {
