@@ -19,6 +19,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::array<std::string_view, 3> kPacked{".gz", ".zst", ".zip"};
+/// Traces in other forms than Chrome's, by the names that their tools give them.
+constexpr std::array<std::string_view, 5> kOtherForms{".pftrace", ".perfetto-trace", ".xplane.pb", ".sqlite",
+                                                      ".et"};
 
 /// Cuts the first of `endings` that fits.
 template <std::size_t N>
@@ -39,10 +42,22 @@ bool is_trace_file(const fs::path& path) {
   return is_zip || name.ends_with(".json");
 }
 
+bool is_of_other_form(const fs::path& path) {
+  const std::string file = path.filename().string();
+  std::string_view name = file;
+  cut_ending(name, kPacked);
+  return cut_ending(name, kOtherForms);
+}
+
 std::vector<fs::path> files_in(const fs::path& folder) {
   std::vector<fs::path> files = files_below(folder, is_trace_file);
+  // JAX writes the same run in both forms.
+  if (files.empty()) files = files_below(folder, is_of_other_form);
   if (files.empty())
-    throw Error(folder.string() + ": no *.json file in this folder, plain or packed (.gz, .zst, .zip)");
+    throw Error(folder.string() +
+                ": no *.json file in this folder, nor *.pftrace, *.xplane.pb, *.sqlite or *.et, plain or "
+                "packed (.gz, "
+                ".zst, .zip)");
   return files;
 }
 
@@ -124,7 +139,8 @@ std::string trace_name(const std::vector<fs::path>& paths) {
   const std::string file = paths.empty() ? "" : paths.front().filename().string();
   std::string_view name = file;
   cut_ending(name, kPacked);
-  cut_ending(name, std::array<std::string_view, 2>{".pt.trace.json", ".json"});
+  if (!cut_ending(name, kOtherForms))
+    cut_ending(name, std::array<std::string_view, 2>{".pt.trace.json", ".json"});
   // PyTorch's handler for TensorBoard puts the time between the worker and the ending.
   const std::size_t dot = name.rfind('.');
   constexpr std::size_t kDigitsOfATime = 10;

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`headroom trace` on the files of other profilers (tests/data/trace/formats)."""
+import json
+import pathlib
+import shutil
+import unittest
+
+from command_line import CommandLineTest, headroom
+from trace_files import tables_of, trace
+
+FORMATS = pathlib.Path(__file__).resolve().parents[1] / "data" / "trace" / "formats"
+
+
+class Formats(CommandLineTest):
+    def kernels_of(self, path):
+        result = trace("kernels", path, "--whole-names", "--json", "-")
+        self.assert_exit(result, 0)
+        self.assertEqual(result.stderr, "")
+        return {row["name"]: row["total_ns"] for row in tables_of(result)["kernels"]}
+
+    def test_every_form_has_the_same_kernel(self):
+        for name, kernel in (("kineto.pftrace", "sgemm_128x64_nn"), ("gpu.xplane.pb", "gemm_fusion_dot"),
+                             ("nsight.sqlite", "sgemm_128x64_nn(float*, float*)"), ("rocprofv3.json", "axpy(float*)")):
+            with self.subTest(name):
+                self.assertEqual(self.kernels_of(FORMATS / name)[kernel], 100250)
+
+    def test_converted_it_says_the_same(self):
+        for name in ("kineto.pftrace", "rocprofv3.pftrace", "gpu.xplane.pb", "nsight.sqlite", "rocprofv3.json"):
+            with self.subTest(name):
+                out = self.folder / f"{name}.json"
+                result = headroom("trace", "convert", FORMATS / name, out)
+                self.assert_exit(result, 0)
+                json.loads(out.read_text())
+                self.assertEqual(self.kernels_of(out), self.kernels_of(FORMATS / name))
+
+    def test_memory_of_a_snapshot(self):
+        result = trace("memory", FORMATS / "snapshot_protocol5.pickle", "--json", "-")
+        self.assert_exit(result, 0)
+        row = tables_of(result)["allocators"][0]
+        self.assertEqual((row["peak_allocated_bytes"], row["peak_reserved_bytes"], row["unused_at_peak_bytes"]),
+                         (16 << 20, 24 << 20, 8 << 20))
+
+    def test_operators_of_an_execution_trace(self):
+        result = trace("ops", FORMATS / "pytorch_execution.json")
+        self.assert_exit(result, 0)
+        self.assertIn("aten::mm", result.stdout)
+
+    def test_a_folder_of_them(self):
+        for rank in (0, 1):
+            shutil.copy(FORMATS / "rocprofv3.pftrace", self.folder / f"rank{rank}.pftrace")
+        result = trace("kernels", self.folder)
+        self.assert_exit(result, 0)
+        for rank in (0, 1):
+            self.assertRegex(result.stdout, rf"\n +{rank} +\S+rank{rank}.pftrace +1.00 +40.0 µs ")
+
+    def test_what_is_none_says_what_it_looks_like(self):
+        report = self.folder / "run.nsys-rep"
+        report.write_bytes(b"\1\2\3 a report")
+        self.assert_refused(trace("summary", report), "report of Nsight Systems",
+                            f"nsys export --type sqlite {report}")
+        image = self.folder / "plot.json"
+        image.write_bytes(b"\x89PNG\r\n\x1a\n")
+        self.assert_refused(trace("summary", image), "it looks like a PNG image")
+
+
+if __name__ == "__main__":
+    unittest.main()
