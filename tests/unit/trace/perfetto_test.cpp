@@ -91,6 +91,9 @@ TEST(Perfetto, ASequencesNamesDefaultsAndClocksCount) {
   EXPECT_EQ(trace.events.correlation[kernel], trace.events.correlation[call]);
   EXPECT_EQ(work_of(trace, "axpy(float*)").device, 1);
   EXPECT_EQ(work_of(trace, "axpy(float*)").stream, 2);
+  // An argument that is a list of values.
+  EXPECT_EQ(work_of(trace, "axpy(float*)").grid[0], 66U);
+  EXPECT_EQ(work_of(trace, "axpy(float*)").grid[1], 2U);
 }
 
 TEST(Perfetto, WhatNobodyNeedsIsCountedAndSkipped) {
@@ -110,6 +113,13 @@ TEST(Perfetto, ItCanBeConverted) {
   expect_the_run(trace);
   EXPECT_EQ(trace.rank, 3);
   EXPECT_EQ(trace.devices.size(), 1U);
+}
+
+TEST(Perfetto, ArgumentsThatNestAreWrittenAsJson) {
+  std::string json;
+  convert_to_chrome_trace(format_path("rocprofv3.pftrace"), [&](std::string_view text) { json += text; }, {});
+  EXPECT_THAT(
+      json, HasSubstr(R"("args":{"correlation":41,"grid":[66,2,1],"of":{"a":"b"},"device":1,"stream":2}})"));
 }
 
 TEST(Perfetto, ACutFileGivesWhatIsThereAndSaysWhereItEnds) {

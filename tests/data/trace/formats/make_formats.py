@@ -35,8 +35,8 @@ def data(field, value):
     return varint(field << 3 | 2) + varint(len(value)) + value
 
 
-def double(field, value):
-    return varint(field << 3 | 1) + struct.pack("<d", value)
+def fixed64(field, value):
+    return varint(field << 3 | 1) + struct.pack("<Q", value)
 
 
 # Perfetto: TracePacket in Trace.packet. What stands below are the fields of its protos by number.
@@ -111,6 +111,9 @@ def sdk_perfetto():
                  data(3, number(1, 1) + data(2, "corr_id")))
     defaults = data(59, number(58, 64) + data(11, number(11, 10)))
     correlation = data(4, number(1, 1) + number(3, 41))
+    # A list of numbers, and a dictionary in the form of before.
+    nested = data(4, data(10, "grid") + b"".join(data(12, number(4, size)) for size in (66, 2, 1)))
+    nested += data(4, data(10, "of") + data(8, number(1, 1) + data(2, "a") + data(3, data(8, "b"))))
     out = packet(clock, sequence=1)
     out += track(9, process(321, "axpy"))
     out += track(10, data(2, "THREAD 0 (321)"), number(5, 9), thread(321, 322, "axpy"))
@@ -121,7 +124,7 @@ def sdk_perfetto():
     out += packet(number(8, 5), number(13, 2), data(11, number(9, BEGIN) + number(3, 1) + number(10, 1) + correlation))
     out += packet(number(8, 3), number(13, 2), data(11, number(9, END)))
     inner = packet(number(8, 2), number(13, 2), data(11, number(9, BEGIN) + number(11, 11) + number(3, 2) +
-                                                     number(10, 2) + correlation + number(47 << 0, 41)))
+                                                     number(10, 2) + correlation + nested + fixed64(47, 41)))
     inner += packet(number(8, 40), number(13, 2), data(11, number(9, END) + number(11, 11)))
     out += packet(data(50, zlib.compress(inner)))
     out += packet(number(8, 1), number(13, 2), data(11, number(9, COUNTER) + number(11, 12) + number(30, 250)))

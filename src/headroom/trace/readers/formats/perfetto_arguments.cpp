@@ -6,6 +6,7 @@
 
 #include "headroom/base/text.h"
 #include "headroom/trace/readers/categories.h"
+#include "headroom/trace/readers/formats/perfetto_values.h"
 #include "headroom/trace/readers/json_text.h"
 #include "headroom/trace/readers/wire.h"
 
@@ -15,9 +16,6 @@ namespace {
 // TrackEvent.
 constexpr std::uint32_t kDeltaUs = 1, kCategoryNumbers = 3, kAnnotations = 4, kLegacy = 6, kType = 9,
                         kNameNumber = 10, kTrack = 11, kAbsoluteUs = 16, kCategories = 22, kName = 23;
-// DebugAnnotation and its NestedValue.
-constexpr std::uint32_t kAnnotationNumber = 1, kBool = 2, kUnsigned = 3, kSigned = 4, kDouble = 5, kText = 6,
-                        kPointer = 7, kJson = 9, kAnnotationName = 10, kTextNumber = 17;
 // LegacyEvent.
 constexpr std::uint32_t kLegacyName = 1, kPhase = 2, kDurationUs = 3;
 
@@ -84,43 +82,16 @@ void PerfettoEvent::read(std::string_view bytes, const PerfettoSequence& sequenc
 }
 
 void PerfettoEvent::read_annotation(std::string_view bytes, const PerfettoSequence& sequence) {
-  std::string_view key;
-  WireMessage names(bytes);
-  for (WireField field; names.next(field);) {
-    if (field.is_varint(kAnnotationNumber)) key = text_of(sequence.annotation_names, field.value);
-    if (field.is_bytes(kAnnotationName)) key = field.bytes;
-  }
-  if (key.starts_with("debug.")) key.remove_prefix(6);
-  const std::string_view to = renamed(key);
+  std::string_view key = annotation_name(bytes, sequence);
+  constexpr std::string_view kPrefix = "debug.";
+  if (key.starts_with(kPrefix)) key.remove_prefix(kPrefix.size());
   if (key.empty()) return;
-  WireMessage values(bytes);
-  for (WireField field; values.next(field);) {
-    if (field.is_varint(kBool)) arguments.add_json(to, field.value != 0 ? "true" : "false");
-    if (field.is_varint(kUnsigned) || field.is_varint(kPointer)) arguments.add(to, field.value);
-    if (field.is_varint(kSigned)) arguments.add(to, field.whole());
-    if (field.is(kDouble, WireType::kFixed64)) arguments.add(to, field.real());
-    std::optional<std::string_view> text;
-    if (field.is_bytes(kText)) text = field.bytes;
-    if (field.is_varint(kTextNumber)) text = text_of(sequence.annotation_texts, field.value);
-    if (text) {
-      texts_.emplace_back(key, *text);
-      if (key == "metadata") {
-        metadata_ = *text;
-        continue;
-      }
-      const bool is_list = text->starts_with('[') && text->ends_with(']');
-      JsonMembers list;
-      if (is_list && list.add_members('"' + std::string(to) + "\":" + std::string(*text))) {
-        arguments.add_members(list.text());
-      } else {
-        arguments.add(to, *text);
-      }
-    }
-    if (field.is_bytes(kJson)) {
-      JsonMembers one;
-      if (one.add_members('"' + std::string(to) + "\":" + std::string(field.bytes)))
-        arguments.add_members(one.text());
-    }
+  const std::string_view text = annotation_text(bytes, sequence);
+  if (!text.empty()) texts_.emplace_back(key, text);
+  if (key == "metadata" && !text.empty()) {
+    metadata_ = text;
+  } else if (const std::string json = annotation_json(bytes, sequence); !json.empty()) {
+    arguments.add_json(renamed(key), json);
   }
 }
 
