@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`headroom trace utilization --pytorch-compat` beside PyTorch's own compute_utilization, run here on the same files: real
-traces of which each is changed in the ways that files differ in. HEADROOM_ALL=1 takes every real trace, minutes long."""
+"""`headroom trace utilization --pytorch-compat` beside PyTorch's own compute_utilization, run here on the same files:
+real traces of which each is changed in the ways that files differ in. HEADROOM_ALL=1 takes every one, minutes long."""
 import gzip
 import json
 import operator

@@ -89,8 +89,9 @@ class Diff(CommandLineTest):
             self.assertEqual(next(csv.DictReader(file))["name"], "sgemm_128x64")
 
     def test_no_store_is_taken(self):
-        self.assertEqual(self.diff(self.before, self.after, "--no-store").stdout, self.diff(self.before, self.after).stdout)
-        self.assert_exit(self.diff(self.before, self.after, "--no-store"), 0)
+        result = self.diff(self.before, self.after, "--no-store")
+        self.assert_exit(result, 0)
+        self.assertEqual(result.stdout, self.diff(self.before, self.after).stdout)
 
     def test_one_step_top_and_markdown(self):
         result = self.diff(self.before, self.after, "--step", "1", "--top", "1", "--markdown")

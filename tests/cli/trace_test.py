@@ -192,7 +192,8 @@ class OneTrace(CommandLineTest):
             self.assertEqual(tables_of(result)["devices"][0]["exposed_communication_ns"], 10000)
         self.assertIn("--communication 'nothing': no kernel has such a name",
                       trace("overlap", "--communication", "nothing", file).stdout)
-        rows = {row["type"]: row for row in tables_of(trace("kernels", "--communication", "add", file, "--json", "-"))["types"]}
+        result = trace("kernels", "--communication", "add", file, "--json", "-")
+        rows = {row["type"]: row for row in tables_of(result)["types"]}
         self.assertEqual(rows["communication"]["sum_ns"], 10000)
         self.assert_refused(trace("utilization", "--communication", "", file), "--communication")
 

@@ -102,6 +102,13 @@ TEST_F(Convert, LeavesOutWhatNoViewerCanPlaceAndCountsIt) {
   EXPECT_EQ(conversion_.facts.events_seen, 5U);
 }
 
+TEST_F(Convert, AnEventThatSaysNothingIsLeftOutAndNoProblem) {
+  const Json trace = converted(R"([{"ph": "i", "ts": 1}, {}, { }])");
+  EXPECT_EQ(trace["traceEvents"], parse_json(R"([{"ph": "i", "ts": 1}])", "expected"));
+  EXPECT_EQ(conversion_.facts.problems.count, 0U);
+  EXPECT_EQ(conversion_.facts.events_seen, 3U);
+}
+
 TEST_F(Convert, KeepsTheMembersBesideTheEvents) {
   const Json trace = converted(
       R"({"schemaVersion": 1, "otherData": {"a": [1, NaN,]}, "traceEvents": [{"ph": "M"}], "displayTimeUnit": "ms", "schemaVersion": 2})");
