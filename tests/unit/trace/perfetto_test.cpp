@@ -46,6 +46,9 @@ TEST(Perfetto, KinetosTraceReadsAsItsJsonWould) {
   EXPECT_EQ(detail.sequence, 12);
   EXPECT_EQ(detail.external_id, 2);
   EXPECT_EQ(trace.names[detail.dims], "[[64,64],[64,64]]");
+  // An operator without a namespace in its name.
+  EXPECT_EQ(trace.events.category[row_of(trace, "record_param_comms")], Category::kCpuOp);
+  EXPECT_EQ(trace.collectives.size(), 1U);
   EXPECT_EQ(trace.events.category[row_of(trace, "ProfilerStep#5")], Category::kUserAnnotation);
   const GpuDetail& copy = work_of(trace, "Memcpy DtoH (Device -> Pageable)");
   EXPECT_EQ(copy.bytes, 1048576);
@@ -103,7 +106,7 @@ TEST(Perfetto, WhatNobodyNeedsIsCountedAndSkipped) {
   expect_sound(trace);
   EXPECT_EQ(trace.events.size(), 3U);
   EXPECT_EQ(trace.gpu.size(), 2U);
-  EXPECT_EQ(trace.events_skipped_by_need, 4U);
+  EXPECT_EQ(trace.events_skipped_by_need, 5U);
 }
 
 TEST(Perfetto, ItCanBeConverted) {

@@ -130,6 +130,18 @@ bool PerfettoEvent::is_memory() const {
   return name == kMemory && has("Addr");
 }
 
+/// By its name or the arguments that only operators have. Those without a namespace are of 29 real traces.
+bool PerfettoEvent::is_operator() const {
+  constexpr std::array<std::string_view, 7> kNames{
+      "detach",      "record_param_comms",    "_grad_sum_to_size", "Pregraph bytecode",
+      "TorchDynamo", "Torch-Compiled Region", "AOTDispatcher"};
+  // An annotation that has what its operators have.
+  if (name.starts_with("nccl:")) return false;
+  return contains(name, "::") ||
+         std::ranges::any_of(kNames, [&](std::string_view known) { return name.starts_with(known); }) ||
+         has("Sequence number") || has("Fwd thread id") || has("Input Dims") || has("Input type");
+}
+
 Category PerfettoEvent::category(const PerfettoTrack& on) const {
   if (const Category known = category_of(category_text); known != Category::kOther) return known;
   const auto* const rocprof = std::ranges::find(kRocprofCategories, category_text, &CategoryName::text);
@@ -146,10 +158,9 @@ Category PerfettoEvent::category(const PerfettoTrack& on) const {
     return is_driver ? Category::kDriver : Category::kRuntime;
   }
   if (has("Python id")) return Category::kPython;
-  if (!has("Ev Idx") && !has("Record function id") && !has("External id")) return Category::kOther;
-  const bool is_op = contains(name, "::") || has("Sequence number") || has("Input Dims") ||
-                     has("Fwd thread id") || has("Input type");
-  return is_op ? Category::kCpuOp : Category::kUserAnnotation;
+  if (is_operator()) return Category::kCpuOp;
+  const bool is_recorded = has("Ev Idx") || has("Record function id") || has("External id");
+  return is_recorded || name.starts_with("nccl:") ? Category::kUserAnnotation : Category::kOther;
 }
 
 std::string PerfettoEvent::arguments_of(Category category, const PerfettoTrack& on) const {

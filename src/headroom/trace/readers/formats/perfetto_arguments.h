@@ -51,6 +51,7 @@ struct PerfettoEvent {
  private:
   /// Whether an argument is there, under Kineto's name.
   bool has(std::string_view key) const { return arguments.has(key) || has_key(metadata_, key); }
+  bool is_operator() const;
   void read_annotation(std::string_view bytes, const PerfettoSequence& sequence);
   void read_legacy(std::string_view bytes, const PerfettoSequence& sequence);
 
