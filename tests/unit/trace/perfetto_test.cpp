@@ -46,6 +46,7 @@ TEST(Perfetto, KinetosTraceReadsAsItsJsonWould) {
   EXPECT_EQ(detail.sequence, 12);
   EXPECT_EQ(detail.external_id, 2);
   EXPECT_EQ(trace.names[detail.dims], "[[64,64],[64,64]]");
+  EXPECT_EQ(trace.events.category[row_of(trace, "Optimizer.step#SGD.step")], Category::kUserAnnotation);
   // An operator without a namespace in its name.
   EXPECT_EQ(trace.events.category[row_of(trace, "record_param_comms")], Category::kCpuOp);
   EXPECT_EQ(trace.collectives.size(), 1U);
@@ -104,7 +105,7 @@ TEST(Perfetto, WhatNobodyNeedsIsCountedAndSkipped) {
   options.needs = Needs::kGpuWork;
   const Trace trace = read(format_path("kineto.pftrace"), options);
   expect_sound(trace);
-  EXPECT_EQ(trace.events.size(), 3U);
+  EXPECT_EQ(trace.events.size(), 4U);
   EXPECT_EQ(trace.gpu.size(), 2U);
   EXPECT_EQ(trace.events_skipped_by_need, 5U);
 }

@@ -86,6 +86,8 @@ def kineto_perfetto():
     out += kineto_slice(101, 4, base + 1000, 20_500, "aten::mm",
                         '"Sequence number": 12, "Fwd thread id": 0, "Record function id": 0, "Ev Idx": 1, '
                         '"Input Dims": [[64, 64], [64, 64]], "Input type": ["float", "float"]', 2)
+    # What an older profiler says of an annotation.
+    out += kineto_slice(108, 4, base + 40_000, 9000, "Optimizer.step#SGD.step", "", 4)
     out += kineto_slice(107, 4, base + 25_000, 3000, "record_param_comms",
                         '"Collective name": "allreduce", "Group size": 8, "Record function id": 0, "Ev Idx": 2', 3)
     out += kineto_slice(102, 4, base + 5000, 6000, "cudaLaunchKernel", '"cbid": 211, "correlation": 77', 77)

@@ -159,8 +159,11 @@ Category PerfettoEvent::category(const PerfettoTrack& on) const {
   }
   if (has("Python id")) return Category::kPython;
   if (is_operator()) return Category::kCpuOp;
-  const bool is_recorded = has("Ev Idx") || has("Record function id") || has("External id");
-  return is_recorded || name.starts_with("nccl:") ? Category::kUserAnnotation : Category::kOther;
+  const bool is_recorded =
+      has("Ev Idx") || has("Record function id") || has("External id") || has("correlation_id");
+  return is_recorded || name.starts_with("nccl:") || name.starts_with("ProfilerStep#")
+             ? Category::kUserAnnotation
+             : Category::kOther;
 }
 
 std::string PerfettoEvent::arguments_of(Category category, const PerfettoTrack& on) const {
