@@ -95,6 +95,7 @@ class TomlWalk {
             "a character beyond ASCII outside strings and comments; names and text with such go in quotes");
       if ((c == 'T' || c == 't') && !is_digit(here(1)) && ends_with_date(text_.substr(0, place_)))
         refuse("a date with T needs a time after it: 1979-05-27T07:32:00");
+      if (c == ' ') require_one_value();
       take_structure(c);
       ++place_;
       if (c == '\n' && open_.empty()) return;
@@ -106,6 +107,14 @@ class TomlWalk {
     constexpr std::string_view kBefore = "=[, \t\r\n";
     if (is_value_ && place_ > 0 && kBefore.find(text_[place_ - 1]) == std::string_view::npos)
       refuse(fmt::format("{} in the middle of a value", text_[place_]));
+  }
+
+  /// A blank within a value stands between a date and its time only, of two digits first.
+  void require_one_value() const {
+    const bool is_within =
+        is_value_ && place_ > 0 &&
+        (begins_a_name(text_[place_ - 1]) || text_[place_ - 1] == '.' || text_[place_ - 1] == '+');
+    if (is_within && is_digit(here(1)) && !is_digit(here(2))) refuse("a digit after a value");
   }
 
   void take_structure(char c) {

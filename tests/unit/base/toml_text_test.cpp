@@ -76,8 +76,10 @@ TEST(TomlText, ValuesHoldNoEqualsSign) {
 TEST(TomlText, DatesHaveTimesAfterTheirT) {
   for (const char* text : {"a = 1979-05-27T", "a = 1979-05-27t:07\n", "a = [1979-05-27T_07:32:00]"})
     EXPECT_THAT(refusal(text), HasSubstr("a date with T needs a time")) << text;
-  for (const char* text :
-       {"a = 1979-05-27T07:32:00Z", "a = 1979-05-27 # T", "aT = 1\n1-2T = 1", "a = \"1979-05-27T\""})
+  for (const char* text : {"a = 1979-05-27 1,, \n", "a = 1979_-05-27 1", "a = [1abc-de-fg 1]", "a = 'b' 1"})
+    EXPECT_THAT(refusal(text), HasSubstr("a digit after a value")) << text;
+  for (const char* text : {"a = 1979-05-27 07:32:00", "a = [ 1, 2 , 3 ]\nb = 4", "a = 1979-05-27T07:32:00Z",
+                           "a = 1979-05-27 # T", "aT = 1\n1-2T = 1", "a = \"1979-05-27T\""})
     EXPECT_EQ(refusal(text), "") << text;
 }
 
