@@ -93,6 +93,13 @@ TEST_F(Convert, WritesNumbersDurationsAndPhases) {
   EXPECT_EQ(conversion_.facts.problems.count, 3U);
 }
 
+TEST_F(Convert, TimesThatAreReadAreNumbers) {
+  const Json trace = converted("[{\"ph\": \"X\", \"ts\":\v2.5, \"dur\":\v7}]");
+  ASSERT_EQ(trace["traceEvents"].size(), 1U);
+  EXPECT_EQ(trace["traceEvents"][0]["ts"], 2.5);
+  EXPECT_EQ(trace["traceEvents"][0]["dur"], 7);
+}
+
 TEST_F(Convert, LeavesOutWhatNoViewerCanPlaceAndCountsIt) {
   const Json trace = converted(R"([{"ph": "X", "ts": "soon", "dur": 1}, {"name": "no phase", "ts": 1},
                                    {"ph": "X", "dur": 1}, 7, {"ph": "M", "name": "process_name"}])");
@@ -116,6 +123,12 @@ TEST_F(Convert, KeepsTheMembersBesideTheEvents) {
   EXPECT_EQ(trace["otherData"], parse_json(R"({"a": [1, null]})", "expected"));
   EXPECT_EQ(trace["displayTimeUnit"], "ms");
   EXPECT_EQ(trace["traceEvents"].size(), 1U);
+}
+
+TEST_F(Convert, NamesOfMembersAreTextAsAnyOther) {
+  const Json trace = converted("{\"a \\\"b\\\" \\u00b5\": 1, \"bad \xff\": 2, \"traceEvents\": []}");
+  EXPECT_EQ(trace["a \"b\" \u00b5"], 1);
+  EXPECT_EQ(trace["bad \xEF\xBF\xBD"], 2);
 }
 
 TEST_F(Convert, EmptyAndCutOffListsAreWhole) {

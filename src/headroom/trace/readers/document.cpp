@@ -122,7 +122,7 @@ bool Document::read_member() {
                             value.end == Scan::End::kBroken ? value.what : "it has no end"));
     return false;
   }
-  if (sink_ != nullptr) sink_->member(name, strict(feed_.text().substr(0, value.at)));
+  if (sink_ != nullptr) sink_->member(clean_text(name).text, strict(feed_.text().substr(0, value.at)));
   read_metadata(name, feed_.text().substr(0, value.at), feed_.offset(), trace_);
   feed_.consume(value.at);
   return true;
@@ -134,7 +134,7 @@ bool Document::rewrite_member(const std::string& name) {
   if (value.end != Scan::End::kComplete) return false;
   const std::string json = strict(feed_.text().substr(0, value.at));
   if (json.empty()) return false;
-  sink_->member(name, json);
+  sink_->member(clean_text(name).text, json);
   feed_.consume(value.at);
   return true;
 }

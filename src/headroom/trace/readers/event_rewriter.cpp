@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "headroom/base/text.h"
 #include "headroom/trace/readers/categories.h"
 #include "headroom/trace/readers/event_complaints.h"
 #include "headroom/trace/readers/json_repair.h"
@@ -19,10 +20,11 @@ void append_microseconds(std::string_view key, std::int64_t ns, std::string& out
   if (size % 1000 != 0) fmt::format_to(std::back_inserter(out), ".{:03}", size % 1000);
 }
 
-/// As it stands where it is a number; what a string means in microseconds, with three decimals where it has
-/// any.
+/// As it stands where it is a number; what a string, or a number behind a control character, means in
+/// microseconds, with three decimals where it has any.
 void append_time(std::string_view key, Raw value, std::string& out) {
-  if (value.front() == '"') return append_microseconds(key, parse_microseconds(value).value_or(0), out);
+  const bool is_number = is_digit(value.front()) || value.front() == '-';
+  if (!is_number) return append_microseconds(key, parse_microseconds(value).value_or(0), out);
   fmt::format_to(std::back_inserter(out), ",\"{}\":", key);
   append_clean_scalar(value, out);
 }
