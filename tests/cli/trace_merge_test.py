@@ -124,14 +124,17 @@ class Merge(CommandLineTest):
         """No process, text as a process or an id, no device, no arguments."""
         odd = [{"ph": "X", "name": "lost", "ts": 1, "dur": 1}, {"ph": "X", "name": "span", "pid": "Spans", "tid": "a", "ts": 1, "dur": 1},
                {"ph": "b", "name": "task", "cat": "x", "id": "0x1f", "pid": 1, "tid": 1, "ts": 2},
-               {"ph": "e", "name": "task", "cat": "x", "id": "one", "pid": 1, "tid": 1, "ts": 2, "args": {"correlation": -1, "External id": 0}},
-               {"ph": "X", "cat": "kernel", "name": "k", "pid": 3, "tid": 7, "ts": 5, "dur": 1, "args": {"correlation": 4, "stream": 7}},
+               {"ph": "e", "name": "task", "cat": "x", "id": "one", "id2": {"global": 5}, "pid": 1, "tid": 1, "ts": 2,
+                "args": {"correlation": -1, "External id": 0}},
+               {"ph": "X", "cat": "kernel", "name": "k", "pid": 3, "tid": 7, "ts": 5, "dur": 1,
+                "args": {"correlation": 4, "stream": 7, "device": -1}},
                {"ph": "X", "cat": "cpu_op", "name": "o", "pid": 98765432109, "tid": 7, "ts": "6.5", "dur": 1, "args": {"nested": {"device": 3}}}]
         merged, _ = self.merged(self.write("rank0.json", odd), self.write("rank7.json", odd))
         second = [e for e in merged["traceEvents"] if e["ph"] != "M"][len(odd):]
         self.assertEqual([e["pid"] for e in second],
                          ["rank 7", "rank 7 Spans", 10_000_001, 10_000_001, 10_000_003, "rank 7 98765432109"])
         self.assertEqual([e.get("id") for e in second[2:4]], [hex(0x1f + 10**12), "rank 7 one"])
+        self.assertEqual(second[3]["id2"], {"global": 5 + 10**12})
         self.assertEqual(second[3]["args"], {"correlation": -1, "External id": 0})
         self.assertEqual(second[4]["args"], {"correlation": 4 + 10**12, "stream": 7, "device": 103})
         self.assertEqual((second[5]["args"], second[5]["ts"]), ({"nested": {"device": 3}}, 6.5))
@@ -172,6 +175,7 @@ class Merge(CommandLineTest):
         self.assert_refused(self.merge(first, self.folder / "absent.json", "-o", out), "absent.json")
         self.assert_refused(self.merge(first, text, "-o", out), "no Chrome trace")
         self.assert_refused(self.merge(first, second, "-o", "-", "--json", "-"), "standard output")
+        self.assert_refused(self.merge(first, second, "-o", self.folder / "out.csv.gz"), "is no name for a trace")
         self.assert_refused(self.merge(first, "-", "-o", out), "can be read only once")
         self.assert_refused(self.merge(first, second, "-o", first / "out.json"), "out.json")
         self.assertEqual(sorted(self.folder.iterdir()), before)

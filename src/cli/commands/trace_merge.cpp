@@ -50,6 +50,9 @@ void check(const MergeOptions& options) {
   if (options.operands.empty())
     throw Error("which traces? headroom trace merge FILE... -o OUT; headroom trace merge --help shows more");
   if (options.out.empty()) throw Error("where to? headroom trace merge FILE... -o OUT");
+  if (options.out.ends_with(".csv") || options.out.ends_with(".csv.gz") || options.out.ends_with(".csv.zst"))
+    throw Error(options.out +
+                " is no name for a trace: give one in .json (headroom trace convert makes a table of it)");
   if (options.out == "-" && options.json == "-")
     throw Error("--output - and --json - both write to standard output: give one of them a file");
   if (!options.json.empty() && options.json != "-") require_writable(options.json);

@@ -179,6 +179,24 @@ TEST_F(TraceMerge, ArrowsJoinTwoRanksEach) {
   }
 }
 
+TEST_F(TraceMerge, ArrowsNameThreadsAsTheirEventsDo) {
+  std::string text = rank_text(1, 40, 7);
+  for (const auto& [tid, json] : {std::pair("05", "5"), std::pair("\"a\\\"b\"", R"("a\"b")")}) {
+    std::string other = text;
+    for (std::size_t at = 0; (at = other.find("\"tid\": 20", at)) != std::string::npos; ++at)
+      other.replace(at + 7, 2, tid);
+    merge({write("a.json", rank_text(0, 0, 0)), write("b.json", other)});
+    const Json trace = parse_json(merged_, "merged");
+    int arrows = 0;
+    for (const Json& event : trace["traceEvents"]) {
+      if (event["ph"] != "s") continue;
+      ++arrows;
+      EXPECT_EQ(dump_json(event["tid"]), json);
+    }
+    EXPECT_EQ(arrows, 8);
+  }
+}
+
 TEST_F(TraceMerge, ManyRanksLeaveLessRoomForProcesses) {
   std::vector<fs::path> files;
   for (int rank = 0; rank < 300; ++rank)
@@ -211,7 +229,7 @@ std::vector<std::tuple<std::string, std::int64_t, int>> rows_of(const Trace& tra
   return rows;
 }
 
-TEST_F(TraceMerge, OfDamagedFilesAllThatCanBeReadIsThere) {
+TEST_F(TraceMerge, OfDamagedFilesAllIsThereOrSaidToBeMissing) {
   const std::string whole = rank_text(1, 20, 5);
   const fs::path first = write("a.json", rank_text(0, 0, 0));
   std::mt19937 random(7);
@@ -221,8 +239,9 @@ TEST_F(TraceMerge, OfDamagedFilesAllThatCanBeReadIsThere) {
     for (int edit = 0; edit < 3; ++edit) text[random() % text.size()] = static_cast<char>(random() % 256);
     if (i % 5 == 0) text.resize(random() % text.size());
     const fs::path second = write("b.json", text);
+    MergedTrace merged;
     try {
-      merge({first, second}, 1);
+      merged = merge({first, second}, 1);
     } catch (const Error&) {
       continue;  // no trace, or a clock that no other can follow
     }
@@ -233,7 +252,12 @@ TEST_F(TraceMerge, OfDamagedFilesAllThatCanBeReadIsThere) {
     auto expected = rows_of(read(first));
     std::ranges::copy(rows_of(read(second)), std::back_inserter(expected));
     std::ranges::sort(expected);
-    ASSERT_EQ(rows_of(trace), expected);
+    // An argument that no analysis asks for may be what makes an event no JSON.
+    const auto rows = rows_of(trace);
+    std::uint64_t left_out = 0;
+    for (const MergedRank& rank : merged.ranks) left_out += rank.facts.problems.events_skipped;
+    ASSERT_TRUE(std::ranges::includes(expected, rows));
+    ASSERT_LE(expected.size() - rows.size(), left_out);
   }
   EXPECT_GT(merged_files, 100);
 }

@@ -102,13 +102,16 @@ MergedRank write_rank(const RankClock& clock, const readers::RankMark& mark, Rea
   return rank;
 }
 
-/// A thread id as JSON: the reader does not tell numbers from text.
+/// A thread id as JSON, as the rewriter has it: the reader does not tell numbers from text.
 std::string thread_json(const std::string& tid) {
   std::int64_t number = 0;
   const auto [end, error] = std::from_chars(tid.data(), tid.data() + tid.size(), number);
-  if (error == std::errc{} && end == tid.data() + tid.size()) return tid;
   std::string json;
-  readers::append_json_string(tid, json);
+  if (error == std::errc{} && end == tid.data() + tid.size()) {
+    readers::append_clean_scalar(tid, json);
+  } else {
+    readers::append_json_string(tid, json);
+  }
   return json;
 }
 

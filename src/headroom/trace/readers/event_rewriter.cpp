@@ -109,7 +109,12 @@ Walk EventRewriter::copy_marked(Raw key, Walk walk) {
   if (key == "pid") return take_value(walk, fields_.pid);
   if (key == "cat") take_value(walk, fields_.category);
   if (key == "name") take_value(walk, fields_.name);
-  if ((key != "id" && key != "bind_id") || !is_scalar(walk)) return copy_member(key, walk);
+  if (key == "id2" && walk.token() == '{') return copy_object(key, walk, &EventRewriter::copy_id);
+  return key == "id" || key == "bind_id" ? copy_id(key, walk) : copy_member(key, walk);
+}
+
+Walk EventRewriter::copy_id(Raw key, Walk walk) {
+  if (!is_scalar(walk)) return copy_member(key, walk);
   const Walk after = take_value(walk, fields_.id);
   if (after.at == nullptr) return after;
   append_key(key, members_);
@@ -117,21 +122,27 @@ Walk EventRewriter::copy_marked(Raw key, Walk walk) {
   return after;
 }
 
-/// False where they are broken.
-bool EventRewriter::copy_arguments() {
-  if (arguments_.at == nullptr) return true;
-  members_ += ",\"args\":";
-  if (arguments_.token() != '{') return append_clean_value(arguments_, members_).at != nullptr;
+/// The object as the value of the key, each of its members by `copy`.
+Walk EventRewriter::copy_object(Raw key, Walk walk, Walk (EventRewriter::*copy)(Raw, Walk)) {
+  append_key(key, members_);
   members_ += '{';
-  has_device_ = false;
   const std::size_t before = members_.size();
   const Walk after =
-      walk_object(arguments_, [this](Raw key, Walk at) -> AfterMember { return {copy_argument(key, at)}; });
-  append_device();
+      walk_object(walk, [&](Raw name, Walk at) -> AfterMember { return {(this->*copy)(name, at)}; });
   // Each has a comma before it.
   if (members_.size() > before) members_.erase(before, 1);
   members_ += '}';
-  return after.at != nullptr;
+  return after;
+}
+
+/// False where they are broken.
+bool EventRewriter::copy_arguments() {
+  if (arguments_.at == nullptr) return true;
+  if (arguments_.token() != '{') return copy_member("args", arguments_).at != nullptr;
+  has_device_ = false;
+  if (copy_object("args", arguments_, &EventRewriter::copy_argument).at == nullptr) return false;
+  append_device();
+  return true;
 }
 
 Walk EventRewriter::copy_argument(Raw key, Walk walk) {
@@ -152,18 +163,29 @@ Walk EventRewriter::copy_argument(Raw key, Walk walk) {
     process_.is_sorted = true;
     number = marked_sort_index(*mark_, parse_whole(value));
   }
-  has_device_ |= number && key == "device";
+  if (key == "device") {
+    // One that stands for none is told by the process.
+    if (!number && is_of_device()) return after;
+    has_device_ = true;
+  }
   if (!number) return copy_member(key, walk);
   append_key(key, members_);
   fmt::format_to(std::back_inserter(members_), "{}", *number);
   return after;
 }
 
+bool EventRewriter::is_of_device() const {
+  return is_gpu_work(category_of(without_quotes(fields_.category)));
+}
+
 /// Work that does not say its device is of the one in whose process it is drawn, whose number is another now.
 void EventRewriter::append_device() {
-  if (has_device_ || !is_gpu_work(category_of(without_quotes(fields_.category)))) return;
+  if (has_device_ || !is_of_device()) return;
   const auto device = marked_argument(*mark_, "device", without_quotes(fields_.pid));
-  if (device) fmt::format_to(std::back_inserter(members_), ",\"device\":{}", *device);
+  if (!device) return;
+  members_.pop_back();  // the end of the arguments
+  const char* const comma = members_.back() == '{' ? "" : ",";
+  fmt::format_to(std::back_inserter(members_), "{}\"device\":{}}}", comma, *device);
 }
 
 void EventRewriter::append_process_to(Batch& batch) {

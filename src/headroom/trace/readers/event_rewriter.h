@@ -41,8 +41,11 @@ class EventRewriter {
   Walk copy_members(Walk walk);
   Walk copy_member(Raw key, Walk walk);
   Walk copy_marked(Raw key, Walk walk);
+  Walk copy_id(Raw key, Walk walk);
+  Walk copy_object(Raw key, Walk walk, Walk (EventRewriter::*copy)(Raw, Walk));
   bool copy_arguments();
   Walk copy_argument(Raw key, Walk walk);
+  bool is_of_device() const;
   void append_device();
   void append_process_to(Batch& batch);
   void append_event(bool has_time, std::uint64_t offset, Batch& batch);
