@@ -64,8 +64,10 @@ class TraceOfAJob(CommandLineTest):
         self.assertEqual((row["latency_ns"], row["skew_ns"], row["last_rank"]), (400_000, 300_000, 1))
         self.assertAlmostEqual(row["bus_bandwidth_gb_s"], 1.75)  # 700,000 bytes in 400 us, 2 (2 - 1) / 2
         self.assertEqual(tables["unmatched"], [])
-        late = self.tables("stragglers", *ranks)["ranks"][0]
-        self.assertEqual((late["rank"], late["late_ns"], late["last"]), (1, 300_000, 2))
+        tables = self.tables("stragglers", *ranks)
+        late, first = tables["ranks"][0], tables["lateness"][0]
+        self.assertEqual((late["rank"], late["imposed_ns"], late["last"]), (1, 300_000, 2))
+        self.assertEqual((first["rank"], first["late_ns"], first["last"]), (1, 300_000, 2))
 
     def test_raw_rows_are_not_printed(self):
         result = headroom("trace", "collectives", self.write("a.json"), "--no-store")

@@ -76,7 +76,7 @@ TEST_F(CollectivesRealFiles, TheStraggler) {
   const Analysis& analysis = *find_analysis("stragglers");
   const AnalysisResult result = analysis.combine(two_ranks(analysis), {});
   EXPECT_EQ(std::get<std::int64_t>(result.tables[0].rows[0][0]), 1);
-  const DataTable& starts = result.tables[2];
+  const DataTable& starts = result.tables[3];
   ASSERT_EQ(starts.rows.size(), 4U);
   EXPECT_EQ(std::get<std::int64_t>(starts.rows[0][0]), 551);
   EXPECT_EQ(std::get<std::int64_t>(starts.rows[0][3]), 47'652'000);
