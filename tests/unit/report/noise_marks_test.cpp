@@ -15,7 +15,8 @@ Record with_limit(double fraction, std::optional<Interval> interval) {
 TEST(NoiseMarks, ACleanRecordHasNone) {
   Record record = with_limit(0.9, Interval{0.89, 0.91, 0.95});
   record.stop = StopReason::kPrecision;
-  record.samples = {{1, 1, 0, {1, 2}, {0, 1}, {{}, {}}}};
+  record.samples = {{1, 1, 0, {1, 2}, {0, 1}, {}}};
+  record.samples[0].noise.resize(2);
   EXPECT_EQ(noise_marks(record), "");
   EXPECT_EQ(marks_legend(""), "");
 }

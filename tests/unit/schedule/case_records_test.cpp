@@ -109,7 +109,7 @@ TEST(CaseRecords, EverySampleIsKeptWithItsProcess) {
   EXPECT_EQ(latency.samples[1].pid, 12);
   EXPECT_EQ(latency.samples[1].iterations, 10U);
   EXPECT_THAT(latency.samples[1].values, SizeIs(20));
-  EXPECT_THAT(latency.samples[1].noise, SizeIs(20));
+  EXPECT_EQ(latency.samples[1].noise.size(), 20U);
   EXPECT_EQ(latency.samples[1].rounds.front(), 20U);
   EXPECT_NEAR(latency.samples[0].values[0], 998, 1e-9);
 }
