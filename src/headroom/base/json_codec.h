@@ -182,7 +182,10 @@ struct JsonCodec<std::optional<T>> {
     return json.is_null() ? std::nullopt : std::optional<T>(json_to<T>(json, path));
   }
   static bool take(JsonCursor& cursor, std::optional<T>& value) {
-    return cursor.take_null() || json_take(cursor, value.emplace());
+    if (cursor.take_null()) return true;
+    // No emplace(): clang 14 takes a structure within another that has initial values for one that it cannot make.
+    value = std::optional<T>(T{});
+    return json_take(cursor, *value);
   }
 };
 
