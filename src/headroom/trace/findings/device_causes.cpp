@@ -11,6 +11,7 @@
 #include "headroom/trace/collectives/collective_calls.h"
 #include "headroom/trace/columns/kernel_type.h"
 #include "headroom/trace/findings/finding_search.h"
+#include "headroom/trace/tables/duration_stats.h"
 #include "headroom/trace/work/host_activity.h"
 #include "headroom/trace/work/stream_order.h"
 
@@ -71,14 +72,16 @@ Exposed exposed_rows(const FindingSearch& search, bool is_communication, Wanted 
     exposed.what_if.duration_ns[row] = hidden == 0 ? WhatIf::kGone : hidden;
     exposed.times.push_back(span);
     const NameId name = trace.events.name[event];
-    exposed.by_name[name] += open;
-    exposed.total_ns += open;
+    std::int64_t& of_name = exposed.by_name[name];
+    of_name = saturating_add(of_name, open);
+    exposed.total_ns = saturating_add(exposed.total_ns, open);
     const auto [longest, is_new] = exposed.longest_row.try_emplace(name, row);
     if (!is_new &&
         trace.events.duration_ns[event] > trace.events.duration_ns[trace.gpu[longest->second].event])
       longest->second = row;
     exposed.bytes += std::max(0.0, trace.gpu[row].bytes);
-    if (contains(trace.names[name], "Pageable")) exposed.pageable_ns += open;
+    if (contains(trace.names[name], "Pageable"))
+      exposed.pageable_ns = saturating_add(exposed.pageable_ns, open);
   }
   return exposed;
 }
@@ -207,7 +210,7 @@ void find_exposed_copies(FindingSearch& search) {
   if (exposed.bytes > 0)
     suspicion.evidence += fmt::format(", {} in all, {:.1f} GB/s", format_bytes(exposed.bytes),
                                       exposed.bytes / static_cast<double>(length(suspicion.time)));
-  suspicion.fix = exposed.pageable_ns * 2 > exposed.total_ns
+  suspicion.fix = exposed.pageable_ns > exposed.total_ns / 2
                       ? "pin the host's memory (pin_memory=True) and copy with non_blocking=True, on a "
                         "stream of its own, "
                         "while the step before computes"

@@ -15,6 +15,7 @@
 #include "headroom/trace/findings/finding_search.h"
 #include "headroom/trace/findings/without.h"
 #include "headroom/trace/tables/cells.h"
+#include "headroom/trace/tables/duration_stats.h"
 #include "headroom/trace/tables/stored_rows.h"
 
 namespace headroom::trace {
@@ -198,7 +199,7 @@ std::string unexplained(const FindingSearch& search) {
   constexpr double kMuchIdle = 0.2;
   std::int64_t idle = 0;
   for (const DeviceGap& gap : search.culprits().gaps) {
-    if (gap.next != kNone && gap.call == kNone) idle += gap.time.end - gap.time.start;
+    if (gap.next != kNone && gap.call == kNone) idle = saturating_add(idle, gap.time.end - gap.time.start);
   }
   const std::int64_t window = search.window().end - search.window().start;
   const double share = Breakdown::share_of(idle, window);

@@ -7,6 +7,7 @@
 
 #include "headroom/base/units.h"
 #include "headroom/trace/findings/finding_search.h"
+#include "headroom/trace/tables/duration_stats.h"
 
 // Causes in what the host does itself while a device has nothing to do.
 
@@ -59,7 +60,7 @@ std::vector<Site> sites_of_long_gaps(const FindingSearch& search) {
     const std::uint32_t at = site_of(search.trace(), search.parent(), part.event);
     Site& site = sites[name_of(search, at)];
     site.times.push_back(part.time);
-    site.total_ns += part.length_ns();
+    site.total_ns = saturating_add(site.total_ns, part.length_ns());
     if (part.length_ns() > site.longest_ns) {
       site.longest_ns = part.length_ns();
       site.event = part.event;
@@ -140,7 +141,7 @@ void find_host_bound(FindingSearch& search) {
       all.longest_ns = site.longest_ns;
       all.event = site.event;
     }
-    all.total_ns += site.total_ns;
+    all.total_ns = saturating_add(all.total_ns, site.total_ns);
     std::ranges::move(site.times, std::back_inserter(all.times));
   }
   if (all.total_ns > 0) search.take(host_suspicion(search, all));

@@ -8,6 +8,7 @@
 
 #include "headroom/base/units.h"
 #include "headroom/trace/findings/finding_search.h"
+#include "headroom/trace/tables/duration_stats.h"
 
 // Causes in calls that make the host wait for the device: afterwards the device waits for the host.
 
@@ -95,7 +96,7 @@ std::vector<WaitSite> wait_sites(const FindingSearch& search, const AllocationCa
     const DeviceGap& gap = **std::prev(next);
     if (gap.time.end < returned || gap.host_until_ns < returned) continue;
     const std::int64_t idle = gap.time.end - gap.time.start;
-    site.idle_ns += idle;
+    site.idle_ns = saturating_add(site.idle_ns, idle);
     site.idle.push_back(gap.time);
     if (site.event == kNone || idle > site.longest_ns) {
       site.event = call;
