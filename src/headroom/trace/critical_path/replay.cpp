@@ -60,6 +60,13 @@ std::vector<bool> either(const T& a, const T& b) {
 
 }  // namespace
 
+std::vector<std::int64_t> recorded_durations(const Trace& trace) {
+  std::vector<std::int64_t> durations;
+  durations.reserve(trace.gpu.size());
+  for (const GpuDetail& work : trace.gpu) durations.push_back(trace.events.duration_ns[work.event]);
+  return durations;
+}
+
 WhatIf operator+(const WhatIf& a, const WhatIf& b) {
   WhatIf both{unite(a.host_gone, b.host_gone), either(a.waits_gone, b.waits_gone), a.duration_ns,
               either(a.launched_ahead, b.launched_ahead)};

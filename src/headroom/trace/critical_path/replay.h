@@ -21,6 +21,9 @@ struct WhatIf {
   static constexpr std::int64_t kGone = -1;
 };
 
+/// WhatIf::duration_ns as it was, to be shortened here and there.
+std::vector<std::int64_t> recorded_durations(const Trace& trace);
+
 /// Both at once; of two durations the shorter one.
 WhatIf operator+(const WhatIf& a, const WhatIf& b);
 

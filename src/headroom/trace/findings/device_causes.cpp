@@ -65,10 +65,7 @@ Exposed exposed_rows(const FindingSearch& search, bool is_communication, Wanted 
     const std::int64_t hidden = length_within(hiding[device_of(trace, trace.gpu[row])], span);
     const std::int64_t open = span.end - span.start - hidden;
     if (open <= 0) continue;
-    if (exposed.what_if.duration_ns.empty()) {
-      for (const GpuDetail& work : trace.gpu)
-        exposed.what_if.duration_ns.push_back(trace.events.duration_ns[work.event]);
-    }
+    if (exposed.what_if.duration_ns.empty()) exposed.what_if.duration_ns = recorded_durations(trace);
     exposed.what_if.duration_ns[row] = hidden == 0 ? WhatIf::kGone : hidden;
     exposed.times.push_back(span);
     const NameId name = trace.events.name[event];
@@ -232,8 +229,7 @@ void find_fusions(FindingSearch& search) {
   Suspicion suspicion;
   suspicion.kind = FindingKind::kLaunchBound;
   suspicion.least_gain = 0.02;
-  for (const GpuDetail& work : trace.gpu)
-    suspicion.what_if.duration_ns.push_back(trace.events.duration_ns[work.event]);
+  suspicion.what_if.duration_ns = recorded_durations(trace);
   std::vector<Span> host, device;
   std::size_t kernels = 0;
   std::int64_t fused_ns = 0;

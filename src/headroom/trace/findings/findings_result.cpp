@@ -10,6 +10,7 @@
 #include "headroom/base/units.h"
 #include "headroom/trace/collectives/collective_calls.h"
 #include "headroom/trace/collectives/collective_matching.h"
+#include "headroom/trace/collectives/collective_tables.h"
 #include "headroom/trace/collectives/rank_waits.h"
 #include "headroom/trace/findings/finding.h"
 #include "headroom/trace/findings/finding_search.h"
@@ -231,7 +232,7 @@ void combine_findings(std::span<const RankResult> results, std::size_t most, Ana
   double step_ns = 0, steps = 1;
   bool has_steps = true;
   for (const RankResult& rank : results) {
-    calls.push_back(collective_calls(stored_table(rank.result, kCollectiveTable)));
+    calls.push_back(stored_calls(rank.result));
     ranks.push_back(rank_findings(rank));
     step_ns += ranks.back().steps.step_ns / static_cast<double>(results.size());
     steps = std::max(steps, static_cast<double>(ranks.back().steps.count));

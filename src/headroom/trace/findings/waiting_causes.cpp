@@ -122,10 +122,7 @@ WhatIf without(const FindingSearch& search, const WaitSite& site) {
       if (trace.events.category[event] != Category::kGpuMemcpy ||
           trace.events.duration_ns[event] > kSmallCopyNs)
         continue;
-      if (what_if.duration_ns.empty()) {
-        for (const GpuDetail& work : trace.gpu)
-          what_if.duration_ns.push_back(trace.events.duration_ns[work.event]);
-      }
+      if (what_if.duration_ns.empty()) what_if.duration_ns = recorded_durations(trace);
       what_if.duration_ns[row] = WhatIf::kGone;
     }
   }
