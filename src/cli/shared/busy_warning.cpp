@@ -61,18 +61,20 @@ void note_busy(std::vector<Record>& records, const std::optional<LoadWarning>& w
 }
 
 std::optional<LoadWarning> load_beside(const std::function<void()>& measure) {
-  // The kernel counts ticks of up to 10 ms.
-  constexpr double kTooShort_s = 0.5;
+  // The kernel counts ticks of up to 10 ms: what is shorter is looked at together with the time after it.
+  constexpr double kLeast_s = 0.2;
   double seconds = 0, own = 0;
   CpuLoad load = measure_cpu_load(allowed_cpus(), [&] {
     const double own_before = own_cpu_seconds();
     const auto start = Clock::now();
     measure();
     own = own_cpu_seconds() - own_before;
+    std::this_thread::sleep_until(
+        start + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(kLeast_s)));
     return seconds = seconds_since(start);
   });
-  if (seconds < kTooShort_s) return std::nullopt;
-  load.busy = std::max(0.0, load.busy - own / seconds);
+  load.own = std::min(load.busy, own / seconds);
+  load.busy -= load.own;
   load.waited = 0;  // what is measured waits for itself, too
   return load_warning(load, 1, "while");
 }

@@ -20,7 +20,7 @@ std::optional<LoadWarning> warn_when_busy(int threads);
 void note_busy(std::vector<Record>& records, const std::optional<LoadWarning>& warning);
 
 /// What other programs did on the CPUs of this process while `measure` ran, which waits for all that it
-/// starts and takes less time for itself. Nothing where it was quiet, or `measure` was too short to tell.
+/// starts. Nothing where it was quiet. Takes a fifth of a second at least, the shortest that can be told.
 std::optional<LoadWarning> load_beside(const std::function<void()>& measure);
 
 /// Whether the control group's quota of CPU time holds this process up, from the making on.

@@ -94,7 +94,8 @@ std::optional<LoadWarning> load_warning(const CpuLoad& load, int threads, std::s
   if (load.cpus == 0) return std::nullopt;
   const double wanted = std::min(std::max(1, threads), load.cpus);
   const double free = load.cpus - load.busy;
-  if (free >= wanted - kAlwaysBusy) return std::nullopt;
+  const bool has_room = load.busy < kAlwaysBusy || free - load.own >= kAlwaysBusy;
+  if (free >= wanted - kAlwaysBusy && has_room) return std::nullopt;
   LoadWarning warning;
   warning.busy_cpus = load.busy;
   warning.what = fmt::format("busy: {:.1f} of {} CPUs were at work for other programs {} measuring",

@@ -11,10 +11,11 @@
 
 namespace headroom {
 
-/// What some CPUs did over a short time in which this program slept.
+/// What some CPUs did over a short time.
 struct CpuLoad {
   int cpus = 0;       ///< that were looked at; 0 where the kernel tells nothing
   double busy = 0;    ///< how many of them were at work for others, on average: 1.5 of 2
+  double own = 0;     ///< how many worked for what is measured meanwhile, beside those
   double stolen = 0;  ///< how many of them the hypervisor gave to others
   double waited = 0;  ///< share of the time in which some task waited for a CPU; 0 where it is not told
 };
@@ -37,9 +38,10 @@ CpuLoad measure_cpu_load(std::span<const int> cpus, const std::function<double()
                          const std::filesystem::path& proc = "/proc");
 
 /// What to tell the user before `threads` threads are measured, one sentence of what is the matter and one of
-/// what to do; empty where enough CPUs are free. `when` it was, seen from measuring: "before", "while". A
-/// thread that shares its CPU waits for whole time slices of the scheduler, and all others wait for that
-/// thread: a program of 20 us was read as 7.6 ms.
+/// what to do; empty where enough CPUs are free: enough are not at work for others, nor, where others are at work,
+/// does what is measured have to share the last one with them. `when` it was, seen from measuring: "before",
+/// "while". A thread that shares its CPU waits for whole time slices of the scheduler, and all others wait
+/// for that thread: a program of 20 us was read as 7.6 ms.
 struct LoadWarning {
   std::string what, advice;
   double busy_cpus = 0;

@@ -106,6 +106,14 @@ TEST(LoadWarning, ComesWhereTheThreadsDoNotFitBesideTheOthers) {
   EXPECT_TRUE(load_warning(half, 64)) << "more threads than CPUs want them all";
 }
 
+TEST(LoadWarning, ComesWhereWhatIsMeasuredHasToShareTheLastCpu) {
+  // Two programs beside a third on two CPUs: each gets two thirds of one.
+  const CpuLoad shared{.cpus = 2, .busy = 1.33, .own = 0.67};
+  ASSERT_TRUE(load_warning(shared, 1, "while"));
+  EXPECT_FALSE(load_warning({.cpus = 2, .busy = 0.1, .own = 1.9}, 1, "while")) << "it takes them itself";
+  EXPECT_FALSE(load_warning({.cpus = 4, .busy = 2, .own = 1}, 1, "while")) << "one is free";
+}
+
 TEST(LoadWarning, DoesNotComeForWhatAQuietMachineDoes) {
   EXPECT_FALSE(load_warning(load_of(stat_of(0, 0, 0, 0), stat_of(1, 1, 0, 9)), 2));
 }
