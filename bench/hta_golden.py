@@ -97,8 +97,8 @@ def main():
     files = {}
     for path in arguments.traces:
         print(path, file=sys.stderr)
-        files[os.path.basename(path)] = {"without_last_step": figures_of(path, False),
-                                         "with_last_step": figures_of(path, True)}
+        files[os.path.basename(path)] = {"without_last_step": figures_of(os.path.abspath(path), False),
+                                         "with_last_step": figures_of(os.path.abspath(path), True)}
     print(as_lines({"made_by": "bench/hta_golden.py", "made_with": versions(), "files": files}))
 
 

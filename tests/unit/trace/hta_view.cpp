@@ -18,12 +18,13 @@ bool starts_with_any(std::string_view name, std::initializer_list<std::string_vi
   return std::ranges::any_of(starts, [&](std::string_view start) { return name.starts_with(start); });
 }
 
-bool is_communication(std::string_view name) {
+/// By HTA's names.
+bool is_named_communication(std::string_view name) {
   return starts_with_any(name, {"nccl", "hip", "hccl"}) || name.find("ncclKernel") != std::string_view::npos;
 }
 
-bool is_compute(std::string_view name) {
-  if (is_communication(name) || starts_with_any(name, {"runFunction", "job_exe", "packet", "pe_exe"}))
+bool is_named_compute(std::string_view name) {
+  if (is_named_communication(name) || starts_with_any(name, {"runFunction", "job_exe", "packet", "pe_exe"}))
     return false;
   for (const std::string_view part : {"Memcpy", "Memset", "dma", "Sync", "Stream Wait Event"}) {
     if (name.find(part) != std::string_view::npos) return false;
@@ -40,6 +41,16 @@ std::int64_t total_of(const Intervals& intervals) {
 
 }  // namespace
 
+bool HtaView::is_communication(const HtaEvent& event) const {
+  if (ways_.knows_few_communications || !is_gpu_work(trace_.events.category[event.event]))
+    return is_named_communication(name_of(event));
+  return types_[trace_.events.detail[event.event]] == KernelType::kCommunication;
+}
+
+bool HtaView::is_compute(const HtaEvent& event) const {
+  return is_named_compute(name_of(event)) && !is_communication(event);
+}
+
 HtaEvent HtaView::seen(std::uint32_t event) const {
   const Events& events = trace_.events;
   HtaEvent one{event, events.start_ns[event] - trace_.base_time_ns, 0, -1, kNone};
@@ -55,6 +66,10 @@ HtaEvent HtaView::seen(std::uint32_t event) const {
   if (detail != kNone && is_gpu_work(events.category[event])) one.stream = trace_.gpu[detail].stream;
   if (detail != kNone && ways_.counts_syncs && events.category[event] == Category::kGpuSync)
     one.stream = std::max<std::int64_t>(-1, trace_.syncs[detail].stream);
+  // Which stream does not matter: it has no correlation, and only what has one is an interval of a stream.
+  if (ways_.counts_triton_operators && events.category[event] == Category::kCpuOp &&
+      trace_.names[events.name[event]].starts_with("triton_"))
+    one.stream = 0;
   return one;
 }
 
@@ -64,7 +79,8 @@ bool HtaView::is_on_gpu(const HtaEvent& event) const {
          name == "Context Sync";
 }
 
-HtaView::HtaView(const Trace& trace, const HtaWays& ways) : trace_(trace), ways_(ways) {
+HtaView::HtaView(const Trace& trace, const HtaWays& ways)
+    : trace_(trace), ways_(ways), types_(kernel_types(trace)) {
   std::vector<HtaEvent> gpu, cpu;
   std::unordered_map<std::int64_t, std::uint32_t> launch;
   std::set<std::string_view> steps;
@@ -75,9 +91,9 @@ HtaView::HtaView(const Trace& trace, const HtaWays& ways) : trace_(trace), ways_
       gpu.push_back(one);
       continue;
     }
-    // Of what is on the CPU only launches and the first event matter to any figure.
+    // Of what is on the CPU only launches, operators with a stream and the first event matter to any figure.
     const std::int64_t correlation = trace.events.correlation[event];
-    if (correlation != kNoCorrelation || event == 0) cpu.push_back(one);
+    if (correlation != kNoCorrelation || one.stream != -1 || event == 0) cpu.push_back(one);
     if (correlation != kNoCorrelation) launch[correlation] = event;
     if (!name_of(one).starts_with("ProfilerStep#")) continue;
     steps.insert(name_of(one));
@@ -135,7 +151,7 @@ template <typename Wanted>
 std::vector<HtaView::Interval> HtaView::merged_intervals(Wanted wanted) const {
   std::vector<Interval> all;
   for (const HtaEvent& event : events_) {
-    if (event.stream != -1 && wanted(name_of(event))) all.emplace_back(event.start_ns, event.end_ns);
+    if (event.stream != -1 && wanted(event)) all.emplace_back(event.start_ns, event.end_ns);
   }
   std::ranges::stable_sort(all, {}, &Interval::first);
   std::vector<Interval> merged;
@@ -152,12 +168,12 @@ std::vector<HtaView::Interval> HtaView::merged_intervals(Wanted wanted) const {
 }
 
 std::optional<HtaView::Temporal> HtaView::temporal() const {
-  const std::vector<Interval> all = merged_intervals([](std::string_view) { return true; });
+  const std::vector<Interval> all = merged_intervals([](const HtaEvent&) { return true; });
   Temporal times;
   if (all.empty()) return times;
   times.span_ns = all.back().second - all.front().first;
   times.idle_ns = times.span_ns - total_of(all);
-  times.compute_ns = total_of(merged_intervals(is_compute));
+  times.compute_ns = total_of(merged_intervals([&](const HtaEvent& event) { return is_compute(event); }));
   times.non_compute_ns = times.span_ns - times.compute_ns - times.idle_ns;
   if (times.non_compute_ns < 0) return std::nullopt;
   return times;
@@ -170,7 +186,8 @@ std::optional<double> HtaView::Overlap::percent() const {
 }
 
 HtaView::Overlap HtaView::overlap() const {
-  const std::vector<Interval> communication = merged_intervals(is_communication);
+  const std::vector<Interval> communication =
+      merged_intervals([&](const HtaEvent& event) { return is_communication(event); });
   std::vector<std::pair<std::int64_t, int>> changes;
   const auto add = [&](const std::vector<Interval>& intervals, int step) {
     for (const auto& [start, end] : intervals) {
@@ -179,7 +196,7 @@ HtaView::Overlap HtaView::overlap() const {
     }
   };
   add(communication, 1);
-  add(merged_intervals(is_compute), 2);
+  add(merged_intervals([&](const HtaEvent& event) { return is_compute(event); }), 2);
   std::ranges::stable_sort(changes, {}, [](const auto& change) { return change.first; });
   Overlap overlap{0, total_of(communication)};
   int running = 0;

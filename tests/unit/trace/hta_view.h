@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "headroom/trace/columns/kernel_type.h"
 #include "headroom/trace/columns/trace.h"
 
 namespace headroom::trace {
@@ -30,6 +31,10 @@ struct HtaWays {
   bool idles_from_work_before = true;
   /// Work whose launch is not in the file was launched by the file's first event.
   bool missing_launch_is_first_event = true;
+  /// Communication is what NCCL and its likes call so; symmetric memory's multimem_all_reduce is computing.
+  bool knows_few_communications = true;
+  /// The operators of torch.compile's Triton kernels, which carry their stream, are work of that stream.
+  bool counts_triton_operators = true;
 };
 
 struct HtaEvent {
@@ -83,6 +88,8 @@ class HtaView {
   template <typename Wanted>
   std::vector<Interval> merged_intervals(Wanted wanted) const;
   HtaEvent seen(std::uint32_t event) const;
+  bool is_communication(const HtaEvent& event) const;
+  bool is_compute(const HtaEvent& event) const;
   bool is_on_gpu(const HtaEvent& event) const;
   void keep_launched(std::vector<HtaEvent> gpu, std::vector<HtaEvent> cpu, std::int64_t last_step_ns);
   std::string_view name_of(const HtaEvent& event) const {
@@ -91,6 +98,7 @@ class HtaView {
 
   const Trace& trace_;
   HtaWays ways_;
+  std::vector<KernelType> types_;
   std::vector<HtaEvent> events_;
 };
 
