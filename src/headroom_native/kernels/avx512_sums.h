@@ -12,19 +12,9 @@
 
 HEADROOM_BEGIN_TARGET("avx512f,avx512bw,avx512vl,avx512dq,fma")
 
-/// What the AVX-512 kernels share: sums over the lanes of several vectors at once, prefetches, and the lines
-/// of a row's last, partial vector.
+/// What the AVX-512 kernels share: sums over the lanes of several vectors at once, and the lines of a row's
+/// last, partial vector.
 namespace headroom::native::avx512 {
-
-/// What a kernel prefetches into: nothing, all caches, the first alone, or all but the first.
-enum class Ahead { kNone, kAllCaches, kAroundCaches, kLargerCaches };
-
-template <Ahead kAhead>
-[[gnu::always_inline]] inline void prefetch(const void* line) {
-  if constexpr (kAhead == Ahead::kAllCaches) _mm_prefetch(static_cast<const char*>(line), _MM_HINT_T0);
-  if constexpr (kAhead == Ahead::kAroundCaches) _mm_prefetch(static_cast<const char*>(line), _MM_HINT_NTA);
-  if constexpr (kAhead == Ahead::kLargerCaches) _mm_prefetch(static_cast<const char*>(line), _MM_HINT_T1);
-}
 
 /// Sums of the lanes of each: 4 shuffles a vector less than one after the other.
 [[gnu::always_inline]] inline __m128 sums_of(__m512 a, __m512 b, __m512 c, __m512 d) {
@@ -47,30 +37,6 @@ template <Ahead kAhead>
 /// One bit for each of the first `count` <= 64 bytes.
 [[gnu::always_inline]] inline __mmask64 first_bytes(std::size_t count) {
   return count >= 64 ? ~__mmask64{0} : (__mmask64{1} << count) - 1;
-}
-
-/// Four rows that are read at once, and where their results go: `stride` rows from one to the next, the last
-/// row once more where there are fewer.
-struct FourRows {
-  std::size_t row[4];
-
-  [[gnu::always_inline]] FourRows(std::size_t first, std::size_t stride, std::size_t rows) {
-    HEADROOM_UNROLL(4)
-    for (std::size_t i = 0; i < 4; ++i) row[i] = first + i * stride < rows ? first + i * stride : rows - 1;
-  }
-  [[gnu::always_inline]] void store(__m128 sums, float* y) const {
-    HEADROOM_UNROLL(4)
-    for (int i = 0; i < 4; ++i) y[row[i]] = sums[i];
-  }
-};
-
-/// Calls `visit` with the rows of each group of four: neighbours, or a quarter of all rows apart and then the
-/// neighbours that are left.
-template <typename Visit>
-[[gnu::always_inline]] inline void for_four_rows(std::size_t rows, bool apart, Visit&& visit) {
-  const std::size_t quarter = apart ? rows / 4 : 0;
-  for (std::size_t row = 0; row < quarter; ++row) visit(FourRows(row, quarter, rows));
-  for (std::size_t row = 4 * quarter; row < rows; row += 4) visit(FourRows(row, 1, rows));
 }
 
 }  // namespace headroom::native::avx512

@@ -8,9 +8,6 @@
 namespace headroom::native {
 
 #if defined(__x86_64__)
-/// Four streams, each long, which the CPU follows by itself too, and x left in the first-level cache.
-constexpr GemvWalk kFourStreams = GemvWalk(4, 2048, Into::kLargerCaches).with_rows_apart();
-
 /// Weights of bf16, products of bf16 in pairs (AVX512-BF16).
 GemvKernel gemv_avx512_bf16();
 /// Weights of int8, x as fixed point of 16 bits, or of 24 where `strict` (AVX512-VNNI).

@@ -6,6 +6,8 @@
 
 #include "headroom_native/kernels/avx512_sums.h"
 #include "headroom_native/kernels/avx512_target.h"
+#include "headroom_native/kernels/prefetch.h"
+#include "headroom_native/kernels/row_groups.h"
 #include "headroom_native/kernels/unroll.h"
 
 namespace headroom::native {
@@ -13,7 +15,6 @@ namespace {
 
 HEADROOM_BEGIN_TARGET("avx512f,avx512bw,avx512vl,avx512dq,fma,avx512bf16")
 
-using avx512::Ahead;
 constexpr std::size_t kColumns = 32;  // bf16 of one register
 
 void prepare(const Bf16* x, std::size_t columns, std::byte* prepared) {
@@ -49,7 +50,7 @@ template <int kRows, Ahead kAhead>
       HEADROOM_UNROLL(4)
       for (int i = 0; i < kRows; ++i) {
         const Bf16* from = rows[i] + at;
-        avx512::prefetch<kAhead>(reinterpret_cast<const std::byte*>(from) + ahead);
+        prefetch<kAhead>(reinterpret_cast<const std::byte*>(from) + ahead);
         parts[i][u] = _mm512_dpbf16_ps(parts[i][u], load(from), part);
       }
     }
@@ -84,7 +85,9 @@ template <int kRows, Ahead kAhead>
 template <int kRows, Ahead kAhead>
 void multiply_as(const Bf16* weights, std::size_t rows, std::size_t columns, const Bf16* x, GemvWalk walk,
                  float* y) {
-  avx512::for_four_rows(rows, walk.apart, [&](const avx512::FourRows& four) {
+  const RowGroups groups(rows, walk.apart);
+  for (std::size_t group = 0; group < groups.count(); ++group) {
+    const FourRows four = groups.at(group);
     const Bf16* lines[4];
     HEADROOM_UNROLL(4)
     for (int i = 0; i < 4; ++i) lines[i] = weights + four.row[i] * columns;
@@ -92,7 +95,7 @@ void multiply_as(const Bf16* weights, std::size_t rows, std::size_t columns, con
     HEADROOM_UNROLL(4)
     for (int i = 0; i < 4; i += kRows) dot<kRows, kAhead>(lines + i, columns, x, walk.ahead, sums + i);
     four.store(avx512::sums_of(sums[0], sums[1], sums[2], sums[3]), y);
-  });
+  }
 }
 
 /// The walks that tuning.cpp knows; any other takes the nearest.

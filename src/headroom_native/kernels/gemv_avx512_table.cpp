@@ -9,6 +9,8 @@
 
 #include "headroom_native/kernels/avx512_sums.h"
 #include "headroom_native/kernels/avx512_target.h"
+#include "headroom_native/kernels/prefetch.h"
+#include "headroom_native/kernels/row_groups.h"
 #include "headroom_native/kernels/unroll.h"
 
 /// Weights of int8 become bf16, exactly, by looking up the upper and the lower byte of each: vpermi2b looks
@@ -18,8 +20,6 @@ namespace headroom::native {
 namespace {
 
 HEADROOM_BEGIN_TARGET("avx512f,avx512bw,avx512vl,avx512dq,fma,avx512vbmi,avx512bf16")
-
-using avx512::Ahead;
 
 constexpr std::size_t kLine = 64;
 
@@ -111,7 +111,7 @@ template <int kRows, Ahead kAhead>
   for (; k + kLine <= columns; k += kLine) {
     HEADROOM_UNROLL(4)
     for (int i = 0; i < kRows; ++i) {
-      avx512::prefetch<kAhead>(rows[i] + k + ahead);
+      prefetch<kAhead>(rows[i] + k + ahead);
       add(i, _mm512_loadu_si512(rows[i] + k), k);
     }
   }
@@ -129,7 +129,9 @@ void multiply_as(const std::byte* weights, std::size_t rows, std::size_t columns
                  GemvWalk walk, float* y) {
   const Lookup upper(kTables.upper), lower(kTables.lower);
   const auto* x = reinterpret_cast<const Bf16*>(prepared);
-  avx512::for_four_rows(rows, walk.apart, [&](const avx512::FourRows& four) {
+  const RowGroups groups(rows, walk.apart);
+  for (std::size_t group = 0; group < groups.count(); ++group) {
+    const FourRows four = groups.at(group);
     const std::byte* lines[4];
     HEADROOM_UNROLL(4)
     for (int i = 0; i < 4; ++i) lines[i] = weights + four.row[i] * columns;
@@ -139,7 +141,7 @@ void multiply_as(const std::byte* weights, std::size_t rows, std::size_t columns
       dot<kRows, kAhead>(lines + i, columns, x, upper, lower, walk.ahead, sums + i);
     }
     four.store(avx512::sums_of(sums[0], sums[1], sums[2], sums[3]), y);
-  });
+  }
 }
 
 /// The walks that tuning.cpp knows; any other takes the nearest.

@@ -9,6 +9,8 @@
 
 #include "headroom_native/kernels/avx512_sums.h"
 #include "headroom_native/kernels/avx512_target.h"
+#include "headroom_native/kernels/prefetch.h"
+#include "headroom_native/kernels/row_groups.h"
 #include "headroom_native/kernels/unroll.h"
 
 /// Weights of int8 and x as fixed point: x is rounded once to q / scale, q an integer of 16 (24) bits, and q
@@ -20,8 +22,6 @@ namespace headroom::native {
 namespace {
 
 HEADROOM_BEGIN_TARGET("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni,fma")
-
-using avx512::Ahead;
 
 constexpr std::size_t kLine = 64;
 /// The sum over a row of |w| <= 128 times a byte of |.| <= 128 stays below 2^31.
@@ -162,7 +162,7 @@ template <int kPlanes, int kRows, Ahead kAhead>
       }
       HEADROOM_UNROLL(4)
       for (int i = 0; i < kRows; ++i) {
-        avx512::prefetch<kAhead>(rows[i] + at + ahead);
+        prefetch<kAhead>(rows[i] + at + ahead);
         const __m512i shifted = _mm512_xor_si512(_mm512_loadu_si512(rows[i] + at), offset);  // w + 128
         HEADROOM_UNROLL(3)
         for (int plane = 0; plane < kPlanes; ++plane) add_products(parts[i][u][plane], shifted, x[plane]);
@@ -215,7 +215,9 @@ template <int kPlanes, int kRows, Ahead kAhead>
 void multiply_as(const std::byte* weights, std::size_t rows, std::size_t columns, const std::byte* start,
                  float step, GemvWalk walk, float* y) {
   const __m256d steps = _mm256_set1_pd(static_cast<double>(step));
-  avx512::for_four_rows(rows, walk.apart, [&](const avx512::FourRows& four) {
+  const RowGroups groups(rows, walk.apart);
+  for (std::size_t group = 0; group < groups.count(); ++group) {
+    const FourRows four = groups.at(group);
     const std::byte* lines[4];
     HEADROOM_UNROLL(4)
     for (int i = 0; i < 4; ++i) lines[i] = weights + four.row[i] * columns;
@@ -225,7 +227,7 @@ void multiply_as(const std::byte* weights, std::size_t rows, std::size_t columns
       dot<kPlanes, kRows, kAhead>(lines + i, columns, start, walk.ahead, sums + i);
     }
     four.store(results<kPlanes>(sums, steps), y);
-  });
+  }
 }
 
 /// The walks that tuning.cpp knows; any other takes the nearest. Nobody chooses one for the strict form.

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom_native/kernels/gemv_kernel.h"
 
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <stdexcept>
 
 #include "headroom_native/kernels/gemv_avx512.h"
+#include "headroom_native/kernels/prefetch.h"
+#include "headroom_native/kernels/row_groups.h"
+#include "headroom_native/kernels/unroll.h"
 
 #include "headroom_native/kernels/highway_targets.h"
 
@@ -29,6 +33,8 @@ namespace hn = compiler_vectors;
 using F32 = hn::ScalableTag<float>;
 using Words = hn::Repartition<std::uint32_t, F32>;
 using Vector = hn::Vec<F32>;
+constexpr std::size_t kLine = 64;
+constexpr std::size_t kLanes = sizeof(Vector) / sizeof(float);
 
 /// Two neighbouring bf16 lie in each word: the lower half is the even column. A bf16 is the upper half of a
 /// float.
@@ -45,6 +51,49 @@ HWY_INLINE float sum_of(Vector vector) {
   return hn::GetLane(hn::SumOfLanes(F32(), vector));
 }
 
+/// A kernel is a type: Weight, one of its weights, and dot<kRows, kAhead>, the sums of kRows rows times what
+/// its `prepare` made of x. Each step is whole lines of a row, each prefetched once, and adds to enough sums
+/// to hide the latency of adding.
+template <typename Kernel, int kRows, Ahead kAhead>
+void multiply_as(const std::byte* weights, std::size_t rows, std::size_t columns, const std::byte* prepared,
+                 GemvWalk walk, float* y) {
+  using Weight = typename Kernel::Weight;
+  const auto* first = reinterpret_cast<const Weight*>(weights);
+  const RowGroups groups(rows, walk.apart);
+  for (std::size_t group = 0; group < groups.count(); ++group) {
+    const FourRows four = groups.at(group);
+    const Weight* lines[4];
+    HEADROOM_UNROLL(4)
+    for (int i = 0; i < 4; ++i) lines[i] = first + four.row[i] * columns;
+    float sums[4];
+    HEADROOM_UNROLL(4)
+    for (int i = 0; i < 4; i += kRows) {
+      Kernel::template dot<kRows, kAhead>(lines + i, columns, prepared, walk.ahead, sums + i);
+    }
+    four.store(sums, y);
+  }
+}
+
+template <typename Kernel, int kRows>
+void multiply_rows(const std::byte* weights, std::size_t rows, std::size_t columns, const std::byte* prepared,
+                   GemvWalk walk, float* y) {
+  if (walk.ahead == 0) {
+    multiply_as<Kernel, kRows, Ahead::kNone>(weights, rows, columns, prepared, walk, y);
+  } else if (walk.into == Into::kLargerCaches) {
+    multiply_as<Kernel, kRows, Ahead::kLargerCaches>(weights, rows, columns, prepared, walk, y);
+  } else {
+    multiply_as<Kernel, kRows, Ahead::kAllCaches>(weights, rows, columns, prepared, walk, y);
+  }
+}
+
+template <typename Kernel>
+void multiply(const std::byte* weights, std::size_t rows, std::size_t columns, const std::byte* prepared,
+              GemvWalk walk, float* y) {
+  if (walk.rows >= 4) return multiply_rows<Kernel, 4>(weights, rows, columns, prepared, walk, y);
+  if (walk.rows >= 2) return multiply_rows<Kernel, 2>(weights, rows, columns, prepared, walk, y);
+  multiply_rows<Kernel, 1>(weights, rows, columns, prepared, walk, y);
+}
+
 /// Even columns of x as floats, then the odd ones from a multiple of 64 bytes on.
 struct SplitX {
   const float* even;
@@ -56,12 +105,11 @@ HWY_INLINE SplitX split(const std::byte* prepared, std::size_t columns) {
 }
 
 void prepare_bf16(const Bf16* x, std::size_t columns, std::byte* prepared) {
-  const std::size_t lanes = hn::Lanes(F32());
   const SplitX parts = split(prepared, columns);
   auto* even = const_cast<float*>(parts.even);
   auto* odd = const_cast<float*>(parts.odd);
   std::size_t k = 0;
-  for (; k + 2 * lanes <= columns; k += 2 * lanes) {
+  for (; k + 2 * kLanes <= columns; k += 2 * kLanes) {
     const auto words = load_words(x + k);
     hn::StoreU(even_columns(words), F32(), even + k / 2);
     hn::StoreU(odd_columns(words), F32(), odd + k / 2);
@@ -69,115 +117,262 @@ void prepare_bf16(const Bf16* x, std::size_t columns, std::byte* prepared) {
   for (; k < columns; ++k) (k % 2 == 0 ? even : odd)[k / 2] = to_float(x[k]);
 }
 
-HWY_INLINE float tail_bf16(const Bf16* row, std::size_t from, std::size_t columns, SplitX x) {
-  float sum = 0;
-  for (std::size_t k = from; k < columns; ++k) {
-    sum += to_float(row[k]) * (k % 2 == 0 ? x.even : x.odd)[k / 2];
-  }
-  return sum;
-}
+/// Weights of bf16, products in f32.
+struct Bf16Kernel {
+  using Weight = Bf16;
 
-template <bool kPrefetch>
-HWY_INLINE float dot_bf16(const Bf16* row, std::size_t columns, SplitX x, std::size_t ahead) {
-  const F32 tag;
-  const std::size_t lanes = hn::Lanes(tag);
-  Vector e0 = hn::Zero(tag), o0 = e0, e1 = e0, o1 = e0, e2 = e0, o2 = e0, e3 = e0, o3 = e0;
-  const auto step = [&](std::size_t k, Vector& even, Vector& odd) HWY_ATTR {
-    if (kPrefetch) hwy::Prefetch(reinterpret_cast<const std::byte*>(row + k) + ahead);
-    const auto words = load_words(row + k);
-    even = hn::MulAdd(even_columns(words), hn::LoadU(tag, x.even + k / 2), even);
-    odd = hn::MulAdd(odd_columns(words), hn::LoadU(tag, x.odd + k / 2), odd);
-  };
-  std::size_t k = 0;
-  for (; k + 8 * lanes <= columns; k += 8 * lanes) {
-    step(k, e0, o0);
-    step(k + 2 * lanes, e1, o1);
-    step(k + 4 * lanes, e2, o2);
-    step(k + 6 * lanes, e3, o3);
+  template <int kRows, Ahead kAhead>
+  HWY_INLINE static void dot(const Bf16* const* rows, std::size_t columns, const std::byte* prepared,
+                             std::size_t ahead, float* y) {
+    constexpr std::size_t kStep = 2 * kLanes;  // columns of a vector
+    constexpr std::size_t kSums = 4 / kRows;   // for each row, of even and of odd columns
+    constexpr std::size_t kVectors = kSums * kStep * sizeof(Bf16) > kLine ? kSums : kLine / sizeof(Vector);
+    const F32 tag;
+    const SplitX x = split(prepared, columns);
+    Vector even[kRows][kSums], odd[kRows][kSums];
+    HEADROOM_UNROLL(4)
+    for (int i = 0; i < kRows; ++i) {
+      HEADROOM_UNROLL(4)
+      for (std::size_t u = 0; u < kSums; ++u) even[i][u] = odd[i][u] = hn::Zero(tag);
+    }
+    std::size_t k = 0;
+    for (; k + kVectors * kStep <= columns; k += kVectors * kStep) {
+      HEADROOM_UNROLL(4)
+      for (std::size_t v = 0; v < kVectors; ++v) {
+        const std::size_t at = k + v * kStep;
+        const Vector x_even = hn::LoadU(tag, x.even + at / 2), x_odd = hn::LoadU(tag, x.odd + at / 2);
+        HEADROOM_UNROLL(4)
+        for (int i = 0; i < kRows; ++i) {
+          if (v * sizeof(Vector) % kLine == 0) {
+            prefetch<kAhead>(reinterpret_cast<const std::byte*>(rows[i] + at) + ahead);
+          }
+          const auto words = load_words(rows[i] + at);
+          even[i][v % kSums] = hn::MulAdd(even_columns(words), x_even, even[i][v % kSums]);
+          odd[i][v % kSums] = hn::MulAdd(odd_columns(words), x_odd, odd[i][v % kSums]);
+        }
+      }
+    }
+    for (; k + kStep <= columns; k += kStep) {
+      const Vector x_even = hn::LoadU(tag, x.even + k / 2), x_odd = hn::LoadU(tag, x.odd + k / 2);
+      HEADROOM_UNROLL(4)
+      for (int i = 0; i < kRows; ++i) {
+        const auto words = load_words(rows[i] + k);
+        even[i][0] = hn::MulAdd(even_columns(words), x_even, even[i][0]);
+        odd[i][0] = hn::MulAdd(odd_columns(words), x_odd, odd[i][0]);
+      }
+    }
+    HEADROOM_UNROLL(4)
+    for (int i = 0; i < kRows; ++i) {
+      Vector sum = hn::Add(even[i][0], odd[i][0]);
+      HEADROOM_UNROLL(4)
+      for (std::size_t u = 1; u < kSums; ++u) sum = hn::Add(sum, hn::Add(even[i][u], odd[i][u]));
+      y[i] = sum_of(sum);
+      for (std::size_t rest = k; rest < columns; ++rest) {
+        y[i] += to_float(rows[i][rest]) * (rest % 2 == 0 ? x.even : x.odd)[rest / 2];
+      }
+    }
   }
-  for (; k + 2 * lanes <= columns; k += 2 * lanes) step(k, e0, o0);
-  const Vector evens = hn::Add(hn::Add(e0, e1), hn::Add(e2, e3));
-  const Vector odds = hn::Add(hn::Add(o0, o1), hn::Add(o2, o3));
-  return sum_of(hn::Add(evens, odds)) + tail_bf16(row, k, columns, x);
-}
-
-HWY_INLINE void dot4_bf16(const Bf16* row, std::size_t columns, SplitX x, float* y) {
-  const F32 tag;
-  const std::size_t lanes = hn::Lanes(tag);
-  Vector e0 = hn::Zero(tag), o0 = e0, e1 = e0, o1 = e0, e2 = e0, o2 = e0, e3 = e0, o3 = e0;
-  std::size_t k = 0;
-  for (; k + 2 * lanes <= columns; k += 2 * lanes) {
-    const Vector even = hn::LoadU(tag, x.even + k / 2);
-    const Vector odd = hn::LoadU(tag, x.odd + k / 2);
-    const auto step = [&](const Bf16* from, Vector& evens, Vector& odds) HWY_ATTR {
-      const auto words = load_words(from);
-      evens = hn::MulAdd(even_columns(words), even, evens);
-      odds = hn::MulAdd(odd_columns(words), odd, odds);
-    };
-    step(row + k, e0, o0);
-    step(row + columns + k, e1, o1);
-    step(row + 2 * columns + k, e2, o2);
-    step(row + 3 * columns + k, e3, o3);
-  }
-  y[0] = sum_of(hn::Add(e0, o0)) + tail_bf16(row, k, columns, x);
-  y[1] = sum_of(hn::Add(e1, o1)) + tail_bf16(row + columns, k, columns, x);
-  y[2] = sum_of(hn::Add(e2, o2)) + tail_bf16(row + 2 * columns, k, columns, x);
-  y[3] = sum_of(hn::Add(e3, o3)) + tail_bf16(row + 3 * columns, k, columns, x);
-}
+};
 
 void multiply_bf16(const std::byte* weights, std::size_t rows, std::size_t columns, const std::byte* prepared,
                    GemvWalk walk, float* y) {
-  const auto* first = reinterpret_cast<const Bf16*>(weights);
-  const SplitX x = split(prepared, columns);
-  std::size_t row = 0;
-  if (walk.rows > 1) {
-    for (; row + 4 <= rows; row += 4) dot4_bf16(first + row * columns, columns, x, y + row);
-  }
-  for (; row < rows; ++row) {
-    y[row] = walk.ahead > 0 ? dot_bf16<true>(first + row * columns, columns, x, walk.ahead)
-                            : dot_bf16<false>(first + row * columns, columns, x, 0);
-  }
+  multiply<Bf16Kernel>(weights, rows, columns, prepared, walk, y);
 }
 
-void prepare_int8(const Bf16* x, std::size_t columns, std::byte* prepared) {
+void prepare_floats(const Bf16* x, std::size_t columns, std::byte* prepared) {
   auto* plain = reinterpret_cast<float*>(prepared);
   for (std::size_t k = 0; k < columns; ++k) plain[k] = to_float(x[k]);
 }
 
-template <bool kPrefetch>
-HWY_INLINE float dot_int8(const std::int8_t* row, std::size_t columns, const float* x, std::size_t ahead) {
-  const F32 tag;
-  const hn::Rebind<std::int32_t, F32> integers;
-  const hn::Rebind<std::int8_t, F32> bytes;
-  const std::size_t lanes = hn::Lanes(tag);
-  Vector s0 = hn::Zero(tag), s1 = s0, s2 = s0, s3 = s0;
-  const auto step = [&](std::size_t k, Vector& sum) HWY_ATTR {
-    const auto weights = hn::ConvertTo(tag, hn::PromoteTo(integers, hn::LoadU(bytes, row + k)));
-    sum = hn::MulAdd(weights, hn::LoadU(tag, x + k), sum);
-  };
-  std::size_t k = 0;
-  for (; k + 4 * lanes <= columns; k += 4 * lanes) {
-    if (kPrefetch) hwy::Prefetch(row + k + ahead);  // four vectors are a line at most
-    step(k, s0);
-    step(k + lanes, s1);
-    step(k + 2 * lanes, s2);
-    step(k + 3 * lanes, s3);
+/// Weights of int8, products in f32: as exact as that.
+struct Int8Kernel {
+  using Weight = std::int8_t;
+
+  template <int kRows, Ahead kAhead>
+  HWY_INLINE static void dot(const std::int8_t* const* rows, std::size_t columns, const std::byte* prepared,
+                             std::size_t ahead, float* y) {
+    constexpr std::size_t kSums = kRows == 1 ? 4 : 2;
+    const F32 tag;
+    const hn::Rebind<std::int32_t, F32> integers;
+    const hn::Rebind<std::int8_t, F32> bytes;
+    const auto* x = reinterpret_cast<const float*>(prepared);
+    Vector sums[kRows][kSums];
+    HEADROOM_UNROLL(4)
+    for (int i = 0; i < kRows; ++i) {
+      HEADROOM_UNROLL(4)
+      for (std::size_t u = 0; u < kSums; ++u) sums[i][u] = hn::Zero(tag);
+    }
+    std::size_t k = 0;
+    for (; k + kLine <= columns; k += kLine) {
+      HEADROOM_UNROLL(4)
+      for (int i = 0; i < kRows; ++i) prefetch<kAhead>(rows[i] + k + ahead);
+      HEADROOM_UNROLL(16)
+      for (std::size_t v = 0; v < kLine / kLanes; ++v) {
+        const std::size_t at = k + v * kLanes;
+        const Vector part = hn::LoadU(tag, x + at);
+        HEADROOM_UNROLL(4)
+        for (int i = 0; i < kRows; ++i) {
+          const auto weights = hn::ConvertTo(tag, hn::PromoteTo(integers, hn::LoadU(bytes, rows[i] + at)));
+          sums[i][v % kSums] = hn::MulAdd(weights, part, sums[i][v % kSums]);
+        }
+      }
+    }
+    HEADROOM_UNROLL(4)
+    for (int i = 0; i < kRows; ++i) {
+      Vector sum = sums[i][0];
+      HEADROOM_UNROLL(4)
+      for (std::size_t u = 1; u < kSums; ++u) sum = hn::Add(sum, sums[i][u]);
+      y[i] = sum_of(sum);
+      for (std::size_t rest = k; rest < columns; ++rest) y[i] += static_cast<float>(rows[i][rest]) * x[rest];
+    }
   }
-  for (; k + lanes <= columns; k += lanes) step(k, s0);
-  float sum = sum_of(hn::Add(hn::Add(s0, s1), hn::Add(s2, s3)));
-  for (; k < columns; ++k) sum += static_cast<float>(row[k]) * x[k];
-  return sum;
-}
+};
 
 void multiply_int8(const std::byte* weights, std::size_t rows, std::size_t columns, const std::byte* prepared,
                    GemvWalk walk, float* y) {
-  const auto* first = reinterpret_cast<const std::int8_t*>(weights);
-  const auto* x = reinterpret_cast<const float*>(prepared);
-  for (std::size_t row = 0; row < rows; ++row) {
-    y[row] = walk.ahead > 0 ? dot_int8<true>(first + row * columns, columns, x, walk.ahead)
-                            : dot_int8<false>(first + row * columns, columns, x, 0);
+  multiply<Int8Kernel>(weights, rows, columns, prepared, walk, y);
+}
+
+#if HEADROOM_HIGHWAY_HAS_VECTORS(HWY_TARGET)
+/// x as fixed point: rounded once to q * step, q an integer of 16 bits, from the second line of the prepared
+/// memory on. Products of 16 bits are summed in pairs of 32 (vpmaddwd, smlal), exactly.
+struct FixedHeader {
+  float step;
+  bool is_fixed;  ///< false: x is there as floats, for it has NaN, infinities, or is too small for a step
+};
+
+using I32 = hn::Repartition<std::int32_t, F32>;
+using I16 = hn::Repartition<std::int16_t, F32>;
+using HalfI16 = hn::Rebind<std::int16_t, F32>;
+using HalfI8 = hn::Rebind<std::int8_t, I16>;
+
+/// The bits of the largest |x|: those of bf16 order as their values do, NaN and infinity last.
+HWY_INLINE std::uint32_t largest_bits(const Bf16* x, std::size_t columns) {
+  const I16 tag;
+  const auto magnitude = hn::Set(tag, std::int16_t{0x7fff});
+  auto most = hn::Zero(tag);
+  std::size_t k = 0;
+  for (; k + 2 * kLanes <= columns; k += 2 * kLanes) {
+    const auto bits = hn::LoadU(tag, reinterpret_cast<const std::int16_t*>(x + k));
+    most = hn::Max(most, hn::And(bits, magnitude));
+  }
+  std::int16_t each[2 * kLanes];
+  hn::StoreU(most, tag, each);
+  std::int16_t largest = 0;
+  for (const std::int16_t one : each) largest = one > largest ? one : largest;
+  for (; k < columns; ++k) {
+    const auto bits = static_cast<std::int16_t>(x[k].bits & 0x7fff);
+    largest = bits > largest ? bits : largest;
+  }
+  return static_cast<std::uint32_t>(largest);
+}
+
+void prepare_fixed(const Bf16* x, std::size_t columns, std::byte* prepared) {
+  constexpr float kLargest = 32767;
+  constexpr float kLeast = 1e-25F;  // below, 1 / step would not be a float
+  const std::uint32_t bits = largest_bits(x, columns);
+  const float largest = to_float(Bf16{static_cast<std::uint16_t>(bits)});
+  FixedHeader header{0, bits < 0x7f80 && (bits == 0 || largest >= kLeast)};
+  if (!header.is_fixed) {
+    std::memcpy(prepared, &header, sizeof header);
+    return prepare_floats(x, columns, prepared + kLine);
+  }
+  const float scale = bits == 0 ? 1.0F : kLargest / largest;
+  header.step = static_cast<float>(1 / static_cast<double>(scale));
+  std::memcpy(prepared, &header, sizeof header);
+  auto* fixed = reinterpret_cast<std::int16_t*>(prepared + kLine);
+  const F32 tag;
+  const hn::Rebind<std::uint16_t, F32> halves;
+  // scale is rounded: its product with the largest x may lie beyond 16 bits, to which DemoteTo holds it.
+  const auto scales = hn::Set(tag, scale);
+  std::size_t k = 0;
+  for (; k + kLanes <= columns; k += kLanes) {
+    const auto words = hn::ShiftLeft<16>(hn::PromoteTo(Words(), hn::LoadU(halves, &x[k].bits)));
+    const auto scaled = hn::NearestInt(hn::Mul(hn::BitCast(tag, words), scales));
+    hn::StoreU(hn::DemoteTo(HalfI16(), scaled), HalfI16(), fixed + k);
+  }
+  for (; k < columns; ++k) {
+    const float scaled = std::nearbyint(to_float(x[k]) * scale);
+    fixed[k] = static_cast<std::int16_t>(std::fmin(std::fmax(scaled, -kLargest), kLargest));
   }
 }
+
+struct FixedKernel {
+  using Weight = std::int8_t;
+
+  template <int kRows, Ahead kAhead>
+  HWY_INLINE static void dot(const std::int8_t* const* rows, std::size_t columns, const std::byte* prepared,
+                             std::size_t ahead, float* y) {
+    constexpr std::size_t kStep = 2 * kLanes;  // columns of a vector of x
+    // Two products of at most 128 * 32767 in each lane and step: 256 steps fit 32 bits.
+    constexpr std::size_t kBlock = 256 * kStep;
+    static_assert(kBlock % kLine == 0 && kLine % kStep == 0);
+    const auto* fixed = reinterpret_cast<const std::int16_t*>(prepared);
+    const I16 tag;
+    Vector total[kRows];
+    HEADROOM_UNROLL(4)
+    for (int i = 0; i < kRows; ++i) total[i] = hn::Zero(F32());
+    std::size_t k = 0;
+    while (k + kStep <= columns) {
+      const std::size_t left = (columns - k) / kStep * kStep;
+      const std::size_t end = k + (left < kBlock ? left : kBlock);
+      hn::Vec<I32> sum[kRows], other[kRows];
+      HEADROOM_UNROLL(4)
+      for (int i = 0; i < kRows; ++i) sum[i] = other[i] = hn::Zero(I32());
+      for (; k + kLine <= end; k += kLine) {
+        HEADROOM_UNROLL(4)
+        for (int i = 0; i < kRows; ++i) prefetch<kAhead>(rows[i] + k + ahead);
+        HEADROOM_UNROLL(8)
+        for (std::size_t v = 0; v < kLine / kStep; ++v) {
+          const std::size_t at = k + v * kStep;
+          const auto part = hn::LoadU(tag, fixed + at);
+          HEADROOM_UNROLL(4)
+          for (int i = 0; i < kRows; ++i) {
+            const auto weights = hn::PromoteTo(tag, hn::LoadU(HalfI8(), rows[i] + at));
+            sum[i] = hn::ReorderWidenMulAccumulate(I32(), weights, part, sum[i], other[i]);
+          }
+        }
+      }
+      for (; k < end; k += kStep) {
+        const auto part = hn::LoadU(tag, fixed + k);
+        HEADROOM_UNROLL(4)
+        for (int i = 0; i < kRows; ++i) {
+          const auto weights = hn::PromoteTo(tag, hn::LoadU(HalfI8(), rows[i] + k));
+          sum[i] = hn::ReorderWidenMulAccumulate(I32(), weights, part, sum[i], other[i]);
+        }
+      }
+      HEADROOM_UNROLL(4)
+      for (int i = 0; i < kRows; ++i) {
+        total[i] = hn::Add(total[i], hn::Add(hn::ConvertTo(F32(), sum[i]), hn::ConvertTo(F32(), other[i])));
+      }
+    }
+    HEADROOM_UNROLL(4)
+    for (int i = 0; i < kRows; ++i) {
+      std::int32_t rest = 0;
+      for (std::size_t at = k; at < columns; ++at) rest += rows[i][at] * fixed[at];
+      y[i] = sum_of(total[i]) + static_cast<float>(rest);
+    }
+  }
+};
+
+void multiply_fixed(const std::byte* weights, std::size_t rows, std::size_t columns,
+                    const std::byte* prepared, GemvWalk walk, float* y) {
+  FixedHeader header;
+  std::memcpy(&header, prepared, sizeof header);
+  if (!header.is_fixed) return multiply<Int8Kernel>(weights, rows, columns, prepared + kLine, walk, y);
+  multiply<FixedKernel>(weights, rows, columns, prepared + kLine, walk, y);
+  for (std::size_t row = 0; row < rows; ++row) y[row] *= header.step;
+}
+#else
+// Vectors of the compiler have no products of 16 bits: f32 there, too.
+void prepare_fixed(const Bf16* x, std::size_t columns, std::byte* prepared) {
+  prepare_floats(x, columns, prepared);
+}
+void multiply_fixed(const std::byte* weights, std::size_t rows, std::size_t columns,
+                    const std::byte* prepared, GemvWalk walk, float* y) {
+  multiply<Int8Kernel>(weights, rows, columns, prepared, walk, y);
+}
+#endif
 
 /// As to_bf16 does: to nearest even, a NaN stays a quiet one.
 void round_to_bf16(const float* x, std::size_t count, Bf16* y) {
@@ -205,18 +400,20 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace headroom::native {
-GemvKernel portable_gemv_kernel(std::string_view dtype, Isa isa) {
-  const std::string target = vectors_of(isa);
+GemvKernel portable_gemv_kernel(std::string_view dtype, Isa isa, GemvForm form) {
+  const std::string vectors = vectors_of(isa);
   const auto round = HEADROOM_HIGHWAY_FUNCTION(round_to_bf16, isa);
   if (dtype == "bf16") {
-    return {HEADROOM_HIGHWAY_FUNCTION(prepare_bf16, isa), HEADROOM_HIGHWAY_FUNCTION(multiply_bf16, isa),
-            round, target, Reach::kFar};
+    return {HEADROOM_HIGHWAY_FUNCTION(prepare_bf16, isa),
+            HEADROOM_HIGHWAY_FUNCTION(multiply_bf16, isa), round, vectors, kFourStreams};
   }
-  if (dtype == "int8") {
-    return {HEADROOM_HIGHWAY_FUNCTION(prepare_int8, isa), HEADROOM_HIGHWAY_FUNCTION(multiply_int8, isa),
-            round, target, Reach::kFar};
+  if (dtype != "int8") throw std::logic_error("no gemv kernel for weights of " + std::string(dtype));
+  if (form == GemvForm::kStrict || !has_highway_vectors(isa)) {
+    return {HEADROOM_HIGHWAY_FUNCTION(prepare_floats, isa),
+            HEADROOM_HIGHWAY_FUNCTION(multiply_int8, isa), round, vectors, kFourStreams};
   }
-  throw std::logic_error("no gemv kernel for weights of " + std::string(dtype));
+  return {HEADROOM_HIGHWAY_FUNCTION(prepare_fixed, isa), HEADROOM_HIGHWAY_FUNCTION(multiply_fixed, isa),
+          round, vectors + ", x in 16 bits", kFourStreams};
 }
 
 bool has_gemv_form(std::string_view dtype, Isa isa, GemvForm form) {
@@ -233,7 +430,7 @@ GemvKernel gemv_kernel(std::string_view dtype, Isa isa, GemvForm form) {
   if (dtype == "int8" && isa >= Isa::kAvx512Vnni) return gemv_avx512_vnni(form == GemvForm::kStrict);
   if (dtype == "bf16" && isa >= Isa::kAvx512Bf16 && form == GemvForm::kBest) return gemv_avx512_bf16();
 #endif
-  return portable_gemv_kernel(dtype, isa);
+  return portable_gemv_kernel(dtype, isa, form);
 }
 
 Reach reach_of(std::size_t bytes_per_thread, bool hot) {

@@ -45,10 +45,13 @@ struct GemvWalk {
       : rows(reach == Reach::kNear ? 4 : 1), ahead(reach == Reach::kNear ? 0 : 8192) {}
 };
 
+/// Four streams, each long, which the CPU follows by itself too, and x left in the first-level cache.
+constexpr GemvWalk kFourStreams = GemvWalk(4, 2048, Into::kLargerCaches).with_rows_apart();
+
 /// How weights of int8 and x meet. Weights of bf16 have the forms kBest and kStrict.
 enum class GemvForm {
-  kBest,   ///< x as 16-bit fixed point (error 3e-5 of the largest |x|) where the CPU multiplies bytes, else
-           ///< kStrict
+  kBest,   ///< x as 16-bit fixed point (error 3e-5 of the largest |x|), but on the baseline of x86, where it
+           ///< is kStrict
   kTable,  ///< weights to bf16 by a table in registers, exact; only where the CPU has AVX512-BF16 and -VBMI
   kStrict  ///< as exact as f32: x as 24-bit fixed point, or weights to f32
 };
@@ -65,7 +68,7 @@ struct GemvKernel {
   void (*round)(const float* x, std::size_t count, Bf16* y) = nullptr;
   std::string isa;  ///< "AVX3", "avx512_bf16"
   /// For weights behind the caches where nobody chose a walk for their shape.
-  GemvWalk far_walk = Reach::kFar;
+  GemvWalk far_walk = kFourStreams;
 };
 
 /// Bytes of room that every kernel's `prepare` needs, aligned to 64.
@@ -80,8 +83,8 @@ GemvKernel gemv_kernel(std::string_view dtype, Isa isa, GemvForm form = GemvForm
 /// Those of `dtype` that `isa` and this CPU have.
 bool has_gemv_form(std::string_view dtype, Isa isa, GemvForm form);
 
-/// The kernel that Highway makes of plain vectors, products and sums in f32: there on every CPU.
-GemvKernel portable_gemv_kernel(std::string_view dtype, Isa isa);
+/// The kernel that Highway makes of plain vectors: there on every CPU. `form`: kBest or kStrict.
+GemvKernel portable_gemv_kernel(std::string_view dtype, Isa isa, GemvForm form = GemvForm::kStrict);
 
 /// Near where a thread's share of the weights fits half of a second-level cache of ordinary size, and stays
 /// there.

@@ -40,6 +40,12 @@ Version version_for(Isa isa, Version baseline, Version avx2, Version avx512) {
   return isa >= Isa::kAvx2 ? avx2 : baseline;
 }
 
+/// Whether Highway has vectors for `isa` (not on the baseline of x86).
+constexpr bool has_highway_vectors(Isa isa) {
+  return HEADROOM_HIGHWAY_HAS_VECTORS(HWY_STATIC_TARGET) ||
+         ((HWY_TARGETS & HWY_AVX2) != 0 && isa >= Isa::kAvx2);
+}
+
 /// What the versions of `isa` compute with: "SSE2", "AVX2", "AVX3", "NEON".
 inline const char* vectors_of(Isa isa) {
   constexpr std::int64_t kBaseline = HWY_STATIC_TARGET;

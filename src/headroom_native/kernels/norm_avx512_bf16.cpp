@@ -8,6 +8,7 @@
 #include "headroom_native/kernels/avx512_sums.h"
 #include "headroom_native/kernels/avx512_target.h"
 #include "headroom_native/kernels/norm_avx512_parameters.h"
+#include "headroom_native/kernels/prefetch.h"
 #include "headroom_native/kernels/unroll.h"
 
 /// Sums and sums of squares by one pass of vpdpbf16ps, two instructions for 32 columns; then several rows at
@@ -56,7 +57,7 @@ template <bool kAhead>
     for (int u = 0; u < 4; ++u) {
       const Bf16* from = row + k + static_cast<std::size_t>(u) * kColumns;
       if constexpr (kAhead) {
-        avx512::prefetch<avx512::Ahead::kLargerCaches>(reinterpret_cast<const std::byte*>(from) + ahead);
+        prefetch<Ahead::kLargerCaches>(reinterpret_cast<const std::byte*>(from) + ahead);
       }
       add(u, _mm512_loadu_si512(from));
     }
@@ -109,7 +110,7 @@ template <int kRows, bool kStream, bool kNextBlock, typename Parameters>
     for (int i = 0; i < kRows; ++i) {
       const std::size_t at = static_cast<std::size_t>(i) * columns + k;
       if constexpr (kNextBlock) {
-        avx512::prefetch<avx512::Ahead::kLargerCaches>(x + at + static_cast<std::size_t>(kRows) * columns);
+        prefetch<Ahead::kLargerCaches>(x + at + static_cast<std::size_t>(kRows) * columns);
       }
       lines[i] = result(i, _mm512_loadu_si512(x + at), with);
     }
