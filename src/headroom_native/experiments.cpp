@@ -41,6 +41,11 @@ void add_limits(Registry& registry) {
       .axis("pattern", {"plain", "nontemporal"})
       .metric(kBandwidth)
       .limit();
+  registry.add("limit.zero_fill", limit_zero_fill)
+      .summary("bandwidth of clearing a working set by the instruction for that")
+      .axis(working_sets())
+      .metric(kBandwidth)
+      .limit();
   registry.add("limit.copy", limit_copy)
       .summary("bandwidth of copying one half of a working set to the other, read and written bytes")
       .axis(working_sets())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernels compile for aarch64, where NEON is the baseline and the only level.
+"""The kernels for aarch64: they compile, and their answers are right, by qemu, on each level.
 
 Usage: aarch64_test.py SOURCE_FOLDER. Skipped, exit code 77, where there is no compiler for it.
 """
@@ -14,10 +14,15 @@ from pathlib import Path
 
 FOLDER = Path(sys.argv[1]) / "src/headroom_native"
 COMPILER = shutil.which("aarch64-linux-gnu-g++")
+QEMU = shutil.which("qemu-aarch64")
 OPTIONS = ["-std=c++20", "-O1", "-DNDEBUG", f"-I{FOLDER.parent}", "-Wall", "-Wextra", "-Werror"]
 VECTORS = ("kernels/gemv_kernel.cpp", "kernels/norm_kernel.cpp", "llm/token_kernels.cpp")
-FILES = VECTORS + ("kernels/gemv_avx512_bf16.cpp", "kernels/isa.cpp", "kernels/thread_pool.cpp", "limits/amx_peak.cpp",
+FILES = VECTORS + ("kernels/gemv_avx512_bf16.cpp", "kernels/gemv_neon.cpp", "kernels/isa.cpp", "kernels/thread_pool.cpp", "limits/amx_peak.cpp",
                    "limits/copy_kernels.cpp", "limits/peak_kernels.cpp", "limits/read_kernels.cpp", "limits/write_kernels.cpp")
+
+# What the driver calls.
+ANSWERING = ("kernels/gemv_kernel.cpp", "kernels/gemv_neon.cpp", "kernels/norm_kernel.cpp", "kernels/isa.cpp", "limits/amx_peak.cpp",
+             "limits/copy_kernels.cpp", "limits/peak_kernels.cpp", "limits/read_kernels.cpp", "limits/write_kernels.cpp")
 
 
 class Aarch64(unittest.TestCase):
@@ -30,6 +35,18 @@ class Aarch64(unittest.TestCase):
                 self.assertEqual((result.returncode, result.stderr), (0, ""))
                 if name in VECTORS:
                     self.assertRegex(assembly.read_text(), r"\tfmla\tv\d+\.4s")
+
+    @unittest.skipIf(QEMU is None, "there is no qemu-aarch64 (tools/setup.sh machines)")
+    def test_their_answers(self):
+        driver = Path(__file__).resolve().parent / "aarch64_kernels.cpp"
+        with tempfile.TemporaryDirectory() as folder:
+            program = Path(folder) / "kernels"
+            subprocess.run([COMPILER, *OPTIONS, "-static", driver, *(FOLDER / name for name in ANSWERING), "-o", program], check=True)
+            for cpu, level in (("cortex-a57", "baseline"), ("neoverse-n1", "neon_dot"), ("max", "neon_bf16")):
+                with self.subTest(cpu):
+                    result = subprocess.run([QEMU, "-cpu", cpu, program], capture_output=True, text=True)
+                    self.assertEqual(result.returncode, 0, result.stdout[-2000:] + result.stderr)
+                    self.assertRegex(result.stdout, rf"{level}: [1-9]\d{{4,}} answers checked, 0 wrong")
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "headroom/base/table.h"
@@ -13,7 +14,12 @@
 namespace headroom::cli {
 namespace {
 
-constexpr const char* kBandwidths[] = {"read", "write", "copy"};
+struct Bandwidth {
+  const char* limit;
+  const char* title;
+};
+constexpr Bandwidth kBandwidths[] = {
+    {"read", "read"}, {"write", "write"}, {"zero_fill", "zero fill"}, {"copy", "copy"}};
 
 std::string cell(const std::vector<SweepPoint>& points, const std::string& limit, int threads,
                  std::int64_t bytes, const std::string& dtype) {
@@ -52,17 +58,23 @@ SweepAxes axes_of(const std::vector<SweepPoint>& points) {
 std::string tables(const std::vector<SweepPoint>& points, const std::string& gpu, std::size_t width) {
   const SweepAxes axes = axes_of(points);
   const bool on_cpu = gpu.empty();
+  std::vector<Bandwidth> measured;
+  std::ranges::copy_if(kBandwidths, std::back_inserter(measured), [&](const Bandwidth& bandwidth) {
+    return std::ranges::find(points, bandwidth.limit, &SweepPoint::limit) != points.end();
+  });
   std::vector<Table::Column> columns{{"working set", Align::kRight}};
   std::vector<Table::Column> peak_columns{{"peak", Align::kLeft}};
   for (const int count : axes.threads) {
-    for (const char* limit : kBandwidths) columns.push_back({threads_title(limit, count, on_cpu)});
+    for (const Bandwidth& bandwidth : measured)
+      columns.push_back({threads_title(bandwidth.title, count, on_cpu)});
     peak_columns.push_back({threads_title("", count, on_cpu)});
   }
   Table bandwidth(columns), peaks(peak_columns);
   for (const std::int64_t bytes : axes.sizes) {
     std::vector<std::string> row{format_bytes(static_cast<double>(bytes))};
     for (const int count : axes.threads) {
-      for (const char* limit : kBandwidths) row.push_back(cell(points, limit, count, bytes, ""));
+      for (const Bandwidth& one : measured)
+        row.push_back(cell(points, one.limit, count, bytes, ""));
     }
     bandwidth.row(row);
   }

@@ -48,7 +48,7 @@ std::vector<std::string> devices_of(const std::vector<RunnerOffer>& offers) {
 /// The limits of a sweep that the offers have.
 std::vector<std::string> limit_names(const std::vector<RunnerOffer>& offers) {
   std::vector<std::string> names;
-  for (const char* name : {"limit.read", "limit.write", "limit.copy", "limit.peak"}) {
+  for (const char* name : {"limit.read", "limit.write", "limit.zero_fill", "limit.copy", "limit.peak"}) {
     const bool is_offered = std::ranges::any_of(offers, [&](const RunnerOffer& offer) {
       return std::ranges::find(offer.experiments, name, &ExperimentDescription::name) !=
              offer.experiments.end();

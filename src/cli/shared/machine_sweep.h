@@ -23,7 +23,7 @@ std::filesystem::path stored_sweep(const std::string& fingerprint);
 /// The best pattern's rate at one point of the sweep.
 struct SweepPoint {
   std::string device;  ///< "cpu", "cuda"
-  std::string limit;   ///< "read", "write", "copy", "peak"
+  std::string limit;   ///< "read", "write", "zero_fill", "copy", "peak"
   int threads = 1;
   std::int64_t bytes = 0;  ///< working set; 0 for peaks
   std::string dtype;       ///< of a peak

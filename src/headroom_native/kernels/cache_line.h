@@ -106,6 +106,45 @@ struct Avx2Line {
 
 #endif
 
+#if defined(__aarch64__)
+
+/// Pairs of 16-byte registers.
+struct BaselineLine {
+  [[gnu::always_inline]] static void load(const std::byte* from) {
+    asm volatile("ldp q0, q1, %0\n\tldp q2, q3, %1"
+                 :
+                 : "Ump"(half_line_at(from)), "Ump"(half_line_at(from + kHalfLine))
+                 : "v0", "v1", "v2", "v3");
+  }
+  [[gnu::always_inline]] static void store(std::byte* to) {
+    asm volatile("movi v0.16b, #255\n\tstp q0, q0, %0\n\tstp q0, q0, %1"
+                 : "=Ump"(half_line_at(to)), "=Ump"(half_line_at(to + kHalfLine))
+                 :
+                 : "v0");
+  }
+  [[gnu::always_inline]] static void stream(std::byte* to) {
+    asm volatile("movi v0.16b, #255\n\tstnp q0, q0, %0\n\tstnp q0, q0, %1"
+                 : "=Ump"(half_line_at(to)), "=Ump"(half_line_at(to + kHalfLine))
+                 :
+                 : "v0");
+  }
+  [[gnu::always_inline]] static void copy(std::byte* to, const std::byte* from) {
+    asm volatile("ldp q0, q1, %2\n\tldp q2, q3, %3\n\tstp q0, q1, %0\n\tstp q2, q3, %1"
+                 : "=Ump"(half_line_at(to)), "=Ump"(half_line_at(to + kHalfLine))
+                 : "Ump"(half_line_at(from)), "Ump"(half_line_at(from + kHalfLine))
+                 : "v0", "v1", "v2", "v3");
+  }
+  [[gnu::always_inline]] static void stream_copy(std::byte* to, const std::byte* from) {
+    asm volatile("ldp q0, q1, %2\n\tldp q2, q3, %3\n\tstnp q0, q1, %0\n\tstnp q2, q3, %1"
+                 : "=Ump"(half_line_at(to)), "=Ump"(half_line_at(to + kHalfLine))
+                 : "Ump"(half_line_at(from)), "Ump"(half_line_at(from + kHalfLine))
+                 : "v0", "v1", "v2", "v3");
+  }
+  [[gnu::always_inline]] static void finish() {}
+};
+
+#else
+
 /// The widest moves that the compiler may assume of every CPU of this architecture.
 struct BaselineLine {
 #if defined(__x86_64__)
@@ -161,8 +200,10 @@ struct BaselineLine {
   }
 };
 
+#endif
+
 /// Whether stores can go around the caches on this architecture.
-#if defined(__x86_64__)
+#if defined(__x86_64__) || defined(__aarch64__)
 constexpr bool kHasNontemporalStores = true;
 #else
 constexpr bool kHasNontemporalStores = false;

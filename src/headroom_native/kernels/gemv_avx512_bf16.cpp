@@ -136,7 +136,7 @@ HEADROOM_END_TARGET
 }  // namespace
 
 GemvKernel gemv_avx512_bf16() {
-  return {prepare, multiply, round, "avx512_bf16", kFourStreams};
+  return {prepare, multiply, round, "avx512_bf16", kFourStreams, true};
 }
 
 }  // namespace headroom::native

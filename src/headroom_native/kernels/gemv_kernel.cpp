@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "headroom_native/kernels/gemv_avx512.h"
+#include "headroom_native/kernels/gemv_neon.h"
 #include "headroom_native/kernels/prefetch.h"
 #include "headroom_native/kernels/row_groups.h"
 #include "headroom_native/kernels/unroll.h"
@@ -51,48 +52,7 @@ HWY_INLINE float sum_of(Vector vector) {
   return hn::GetLane(hn::SumOfLanes(F32(), vector));
 }
 
-/// A kernel is a type: Weight, one of its weights, and dot<kRows, kAhead>, the sums of kRows rows times what
-/// its `prepare` made of x. Each step is whole lines of a row, each prefetched once, and adds to enough sums
-/// to hide the latency of adding.
-template <typename Kernel, int kRows, Ahead kAhead>
-void multiply_as(const std::byte* weights, std::size_t rows, std::size_t columns, const std::byte* prepared,
-                 GemvWalk walk, float* y) {
-  using Weight = typename Kernel::Weight;
-  const auto* first = reinterpret_cast<const Weight*>(weights);
-  const RowGroups groups(rows, walk.apart);
-  for (std::size_t group = 0; group < groups.count(); ++group) {
-    const FourRows four = groups.at(group);
-    const Weight* lines[4];
-    HEADROOM_UNROLL(4)
-    for (int i = 0; i < 4; ++i) lines[i] = first + four.row[i] * columns;
-    float sums[4];
-    HEADROOM_UNROLL(4)
-    for (int i = 0; i < 4; i += kRows) {
-      Kernel::template dot<kRows, kAhead>(lines + i, columns, prepared, walk.ahead, sums + i);
-    }
-    four.store(sums, y);
-  }
-}
-
-template <typename Kernel, int kRows>
-void multiply_rows(const std::byte* weights, std::size_t rows, std::size_t columns, const std::byte* prepared,
-                   GemvWalk walk, float* y) {
-  if (walk.ahead == 0) {
-    multiply_as<Kernel, kRows, Ahead::kNone>(weights, rows, columns, prepared, walk, y);
-  } else if (walk.into == Into::kLargerCaches) {
-    multiply_as<Kernel, kRows, Ahead::kLargerCaches>(weights, rows, columns, prepared, walk, y);
-  } else {
-    multiply_as<Kernel, kRows, Ahead::kAllCaches>(weights, rows, columns, prepared, walk, y);
-  }
-}
-
-template <typename Kernel>
-void multiply(const std::byte* weights, std::size_t rows, std::size_t columns, const std::byte* prepared,
-              GemvWalk walk, float* y) {
-  if (walk.rows >= 4) return multiply_rows<Kernel, 4>(weights, rows, columns, prepared, walk, y);
-  if (walk.rows >= 2) return multiply_rows<Kernel, 2>(weights, rows, columns, prepared, walk, y);
-  multiply_rows<Kernel, 1>(weights, rows, columns, prepared, walk, y);
-}
+#include "headroom_native/kernels/gemv_walks.h"
 
 /// Even columns of x as floats, then the odd ones from a multiple of 64 bytes on.
 struct SplitX {
@@ -404,13 +364,13 @@ GemvKernel portable_gemv_kernel(std::string_view dtype, Isa isa, GemvForm form) 
   const std::string vectors = vectors_of(isa);
   const auto round = HEADROOM_HIGHWAY_FUNCTION(round_to_bf16, isa);
   if (dtype == "bf16") {
-    return {HEADROOM_HIGHWAY_FUNCTION(prepare_bf16, isa),
-            HEADROOM_HIGHWAY_FUNCTION(multiply_bf16, isa), round, vectors, kFourStreams};
+    return {HEADROOM_HIGHWAY_FUNCTION(prepare_bf16, isa), HEADROOM_HIGHWAY_FUNCTION(multiply_bf16, isa),
+            round, vectors, kFourStreams};
   }
   if (dtype != "int8") throw std::logic_error("no gemv kernel for weights of " + std::string(dtype));
   if (form == GemvForm::kStrict || !has_highway_vectors(isa)) {
-    return {HEADROOM_HIGHWAY_FUNCTION(prepare_floats, isa),
-            HEADROOM_HIGHWAY_FUNCTION(multiply_int8, isa), round, vectors, kFourStreams};
+    return {HEADROOM_HIGHWAY_FUNCTION(prepare_floats, isa), HEADROOM_HIGHWAY_FUNCTION(multiply_int8, isa),
+            round, vectors, kFourStreams};
   }
   return {HEADROOM_HIGHWAY_FUNCTION(prepare_fixed, isa), HEADROOM_HIGHWAY_FUNCTION(multiply_fixed, isa),
           round, vectors + ", x in 16 bits", kFourStreams};
@@ -429,6 +389,10 @@ GemvKernel gemv_kernel(std::string_view dtype, Isa isa, GemvForm form) {
   if (form == GemvForm::kTable) return gemv_avx512_table();
   if (dtype == "int8" && isa >= Isa::kAvx512Vnni) return gemv_avx512_vnni(form == GemvForm::kStrict);
   if (dtype == "bf16" && isa >= Isa::kAvx512Bf16 && form == GemvForm::kBest) return gemv_avx512_bf16();
+#endif
+#if defined(__aarch64__)
+  if (dtype == "int8" && isa >= Isa::kNeonDot && form == GemvForm::kBest) return gemv_neon_dot();
+  if (dtype == "bf16" && isa >= Isa::kNeonBf16 && form == GemvForm::kBest) return gemv_neon_bf16();
 #endif
   return portable_gemv_kernel(dtype, isa, form);
 }

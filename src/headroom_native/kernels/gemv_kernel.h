@@ -24,7 +24,7 @@ enum class Into {
 };
 
 /// How a kernel walks over its weights. No walk wins at all sizes (src/headroom_native/kernels/tuning.h
-/// chooses). A kernel that does not have one takes the nearest.
+/// chooses). A kernel that does not have one takes the nearest, and says which it has.
 struct GemvWalk {
   int rows = 1;              ///< that are read at once: 1, 2 or 4
   std::size_t ahead = 8192;  ///< bytes ahead of its reads that a row is prefetched; 0: it is not
@@ -69,6 +69,8 @@ struct GemvKernel {
   std::string isa;  ///< "AVX3", "avx512_bf16"
   /// For weights behind the caches where nobody chose a walk for their shape.
   GemvWalk far_walk = kFourStreams;
+  /// Whether Into::kFirstCache is code of its own; without, it is that of Into::kAllCaches.
+  bool has_first_cache = false;
 };
 
 /// Bytes of room that every kernel's `prepare` needs, aligned to 64.

@@ -3,6 +3,9 @@
 
 #if defined(__x86_64__)
 #include <hwy/targets.h>
+#elif defined(__aarch64__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
 #endif
 
 #include <algorithm>
@@ -13,7 +16,8 @@
 namespace headroom::native {
 namespace {
 
-constexpr Isa kAll[] = {Isa::kBaseline, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Vnni, Isa::kAvx512Bf16};
+constexpr Isa kAll[] = {Isa::kBaseline,   Isa::kAvx2,    Isa::kAvx512,  Isa::kAvx512Vnni,
+                        Isa::kAvx512Bf16, Isa::kNeonDot, Isa::kNeonBf16};
 
 bool cpu_has([[maybe_unused]] Isa isa) {
 #if defined(__x86_64__)
@@ -29,8 +33,13 @@ bool cpu_has([[maybe_unused]] Isa isa) {
       return cpu_has(Isa::kAvx512) && __builtin_cpu_supports("avx512vnni");
     case Isa::kAvx512Bf16:
       return cpu_has(Isa::kAvx512Vnni) && __builtin_cpu_supports("avx512bf16");
+    default:
+      return false;
   }
-  return false;
+#elif defined(__aarch64__)
+  if (isa == Isa::kNeonDot) return (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
+  if (isa == Isa::kNeonBf16) return cpu_has(Isa::kNeonDot) && (getauxval(AT_HWCAP2) & HWCAP2_BF16) != 0;
+  return isa == Isa::kBaseline;
 #else
   return isa == Isa::kBaseline;
 #endif
@@ -50,6 +59,10 @@ const char* name_of(Isa isa) {
       return "avx512_vnni";
     case Isa::kAvx512Bf16:
       return "avx512_bf16";
+    case Isa::kNeonDot:
+      return "neon_dot";
+    case Isa::kNeonBf16:
+      return "neon_bf16";
   }
   return "?";
 }
@@ -79,7 +92,8 @@ Isa chosen_isa() {
                                 [&](Isa candidate) { return std::string(wanted) == name_of(candidate); });
   if (isa == std::end(kAll)) {
     throw Error("HEADROOM_ISA is '" + std::string(wanted) +
-                "'; it must be baseline, avx2, avx512, avx512_vnni or avx512_bf16, or not be set");
+                "'; it must be baseline, avx2, avx512, avx512_vnni, avx512_bf16, neon_dot or neon_bf16, or "
+                "not be set");
   }
   if (!cpu_has(*isa)) {
     throw Error("HEADROOM_ISA asks for " + std::string(wanted) +

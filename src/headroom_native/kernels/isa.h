@@ -12,13 +12,15 @@ enum class Isa {
   kAvx2,        ///< AVX2 and FMA
   kAvx512,      ///< AVX-512 F, BW, CD, DQ, VL
   kAvx512Vnni,  ///< AVX512-VNNI too: products of bytes
-  kAvx512Bf16   ///< AVX512-BF16 too: products of bf16
+  kAvx512Bf16,  ///< AVX512-BF16 too: products of bf16
+  kNeonDot,     ///< on aarch64, FEAT_DotProd: products of bytes
+  kNeonBf16     ///< FEAT_BF16 too: products of bf16
 };
 
-/// "baseline", "avx2", "avx512", "avx512_vnni", "avx512_bf16".
+/// "baseline", "avx2", "avx512", "avx512_vnni", "avx512_bf16", "neon_dot", "neon_bf16".
 const char* name_of(Isa isa);
 
-/// All of them, worst first, and those that this CPU has.
+/// All of them, worst first of each architecture, and those that this CPU has.
 std::vector<Isa> all_isas();
 std::vector<Isa> available_isas();
 

@@ -6,6 +6,8 @@
 #include <cstring>
 
 #include "headroom_native/kernels/norm_avx512.h"
+#include "headroom_native/kernels/prefetch.h"
+#include "headroom_native/kernels/unroll.h"
 
 #include "headroom_native/kernels/highway_targets.h"
 
@@ -60,45 +62,78 @@ HWY_INLINE WordVector rounded(Vector value) {
 
 struct Moments {
   float mean;
-  float scale;  ///< 1 / sqrt(variance + epsilon)
+  float scale;      ///< 1 / sqrt(variance + epsilon)
+  bool is_centred;  ///< x * scale - mean * scale loses no more than rounding does: the mean is small enough
 };
 
 HWY_INLINE Moments moments(float mean, float squares, std::size_t columns) {
-  return {mean, 1.0F / std::sqrt(squares / static_cast<float>(columns) + kNormEpsilon)};
+  const float variance = squares / static_cast<float>(columns);
+  return {mean, 1.0F / std::sqrt(variance + kNormEpsilon), mean * mean <= 64 * variance};
 }
 
-HWY_INLINE Moments moments_of(const Bf16* row, std::size_t columns, std::size_t ahead) {
+/// By two passes: the mean, then squares of what is centred.
+Moments moments_by_centring(const Bf16* row, std::size_t columns) {
   const F32 tag;
   const std::size_t step = 2 * hn::Lanes(tag);
-  Vector e0 = hn::Zero(tag), o0 = e0, e1 = e0, o1 = e0;
+  Vector even = hn::Zero(tag), odd = even;
   std::size_t k = 0;
-  for (; k + 2 * step <= columns; k += 2 * step) {
-    hwy::Prefetch(reinterpret_cast<const std::byte*>(row + k) + ahead);
-    hwy::Prefetch(reinterpret_cast<const std::byte*>(row + k + step) + ahead);
-    const auto first = load_words(row + k), second = load_words(row + k + step);
-    e0 = hn::Add(e0, even_columns(first));
-    o0 = hn::Add(o0, odd_columns(first));
-    e1 = hn::Add(e1, even_columns(second));
-    o1 = hn::Add(o1, odd_columns(second));
+  for (; k + step <= columns; k += step) {
+    const auto words = load_words(row + k);
+    even = hn::Add(even, even_columns(words));
+    odd = hn::Add(odd, odd_columns(words));
   }
-  float sum = sum_of(hn::Add(hn::Add(e0, o0), hn::Add(e1, o1)));
+  float sum = sum_of(hn::Add(even, odd));
   for (; k < columns; ++k) sum += to_float(row[k]);
 
   const float mean = sum / static_cast<float>(columns);
   const Vector means = hn::Set(tag, mean);
-  e0 = hn::Zero(tag), o0 = e0, e1 = e0, o1 = e0;
-  for (k = 0; k + 2 * step <= columns; k += 2 * step) {
-    const auto first = load_words(row + k), second = load_words(row + k + step);
-    const Vector a = hn::Sub(even_columns(first), means), b = hn::Sub(odd_columns(first), means);
-    const Vector c = hn::Sub(even_columns(second), means), d = hn::Sub(odd_columns(second), means);
-    e0 = hn::MulAdd(a, a, e0);
-    o0 = hn::MulAdd(b, b, o0);
-    e1 = hn::MulAdd(c, c, e1);
-    o1 = hn::MulAdd(d, d, o1);
+  even = odd = hn::Zero(tag);
+  for (k = 0; k + step <= columns; k += step) {
+    const auto words = load_words(row + k);
+    const Vector a = hn::Sub(even_columns(words), means), b = hn::Sub(odd_columns(words), means);
+    even = hn::MulAdd(a, a, even);
+    odd = hn::MulAdd(b, b, odd);
   }
-  float squares = sum_of(hn::Add(hn::Add(e0, o0), hn::Add(e1, o1)));
+  float squares = sum_of(hn::Add(even, odd));
   for (; k < columns; ++k) squares += (to_float(row[k]) - mean) * (to_float(row[k]) - mean);
   return moments(mean, squares, columns);
+}
+
+/// By one pass over x less its first value; where the variance is small beside what that leaves of the mean,
+/// it would be lost to rounding: by two then.
+template <Ahead kAhead>
+HWY_INLINE Moments moments_of(const Bf16* row, std::size_t columns, std::size_t ahead) {
+  constexpr std::size_t kStep = 2 * sizeof(Vector) / sizeof(float);
+  constexpr std::size_t kVectors = sizeof(Vector) > 32 ? 2 : 64 / sizeof(Vector);
+  const F32 tag;
+  const float first = to_float(row[0]);
+  const Vector shift = hn::Set(tag, first);
+  Vector sums[2] = {hn::Zero(tag), hn::Zero(tag)}, squares[4] = {sums[0], sums[0], sums[0], sums[0]};
+  std::size_t k = 0;
+  for (; k + kVectors * kStep <= columns; k += kVectors * kStep) {
+    HEADROOM_UNROLL(4)
+    for (std::size_t v = 0; v < kVectors; ++v) {
+      const Bf16* from = row + k + v * kStep;
+      if (v * sizeof(Vector) % 64 == 0) prefetch<kAhead>(reinterpret_cast<const std::byte*>(from) + ahead);
+      const auto words = load_words(from);
+      const Vector even = hn::Sub(even_columns(words), shift), odd = hn::Sub(odd_columns(words), shift);
+      sums[v % 2] = hn::Add(sums[v % 2], hn::Add(even, odd));
+      squares[2 * (v % 2)] = hn::MulAdd(even, even, squares[2 * (v % 2)]);
+      squares[2 * (v % 2) + 1] = hn::MulAdd(odd, odd, squares[2 * (v % 2) + 1]);
+    }
+  }
+  float sum = sum_of(hn::Add(sums[0], sums[1]));
+  float square = sum_of(hn::Add(hn::Add(squares[0], squares[1]), hn::Add(squares[2], squares[3])));
+  for (; k < columns; ++k) {
+    const float x = to_float(row[k]) - first;
+    sum += x;
+    square += x * x;
+  }
+  const float mean = sum / static_cast<float>(columns);
+  const float left = square - sum * mean;  // of the squares, about the mean
+  const float variance = left / static_cast<float>(columns);
+  const bool is_trusted = mean * mean <= 64 * variance && variance > 1e-30F && variance < 1e30F;
+  return is_trusted ? moments(mean + first, left, columns) : moments_by_centring(row, columns);
 }
 
 struct Parameters {
@@ -120,34 +155,88 @@ void prepare(const float* gamma, const float* beta, std::size_t columns, float* 
   }
 }
 
-template <bool kStream>
-HWY_INLINE void normalise(const Bf16* row, std::size_t columns, Moments of, Parameters with, Bf16* y) {
+/// kRows neighbouring rows, for which gamma and beta are loaded once.
+template <int kRows, bool kStream, bool kNextBlock, bool kCentred>
+HWY_INLINE void normalise(const Bf16* x, std::size_t columns, const Moments* of, Parameters with, Bf16* y) {
   const F32 tag;
   const std::size_t step = 2 * hn::Lanes(tag);
-  const Vector mean = hn::Set(tag, of.mean), scale = hn::Set(tag, of.scale);
   const auto upper = hn::Set(Words(), 0xffff0000U);
+  Vector scale[kRows], mean[kRows];  // where centred, minus the mean times the scale
+  HEADROOM_UNROLL(4)
+  for (int i = 0; i < kRows; ++i) {
+    scale[i] = hn::Set(tag, of[i].scale);
+    mean[i] = hn::Set(tag, kCentred ? -of[i].mean * of[i].scale : of[i].mean);
+  }
   std::size_t k = 0;
   for (; k + step <= columns; k += step) {
-    const auto words = load_words(row + k);
     const std::size_t half = k / 2;
-    const Vector even = hn::Mul(hn::Sub(even_columns(words), mean), scale);
-    const Vector odd = hn::Mul(hn::Sub(odd_columns(words), mean), scale);
-    const Vector even_y =
-        hn::MulAdd(even, hn::LoadU(tag, with.gamma_even + half), hn::LoadU(tag, with.beta_even + half));
-    const Vector odd_y =
-        hn::MulAdd(odd, hn::LoadU(tag, with.gamma_odd + half), hn::LoadU(tag, with.beta_odd + half));
-    const auto result = hn::Or(hn::ShiftRight<16>(rounded(even_y)), hn::And(rounded(odd_y), upper));
-    if (kStream) {
-      hn::Stream(result, Words(), reinterpret_cast<std::uint32_t*>(y + k));
-    } else {
-      store_words(result, y + k);
+    // Loaded once for all rows: no store may come in between, it could change them.
+    const Vector gamma_even = hn::LoadU(tag, with.gamma_even + half);
+    const Vector gamma_odd = hn::LoadU(tag, with.gamma_odd + half);
+    const Vector beta_even = hn::LoadU(tag, with.beta_even + half);
+    const Vector beta_odd = hn::LoadU(tag, with.beta_odd + half);
+    WordVector results[kRows];
+    HEADROOM_UNROLL(4)
+    for (int i = 0; i < kRows; ++i) {
+      const Bf16* from = x + static_cast<std::size_t>(i) * columns + k;
+      if (kNextBlock && k * sizeof(Bf16) % 64 == 0) {
+        prefetch<Ahead::kLargerCaches>(from + static_cast<std::size_t>(kRows) * columns);
+      }
+      const auto words = load_words(from);
+      Vector even = even_columns(words), odd = odd_columns(words);
+      if constexpr (kCentred) {
+        even = hn::MulAdd(even, scale[i], mean[i]);
+        odd = hn::MulAdd(odd, scale[i], mean[i]);
+      } else {
+        even = hn::Mul(hn::Sub(even, mean[i]), scale[i]);
+        odd = hn::Mul(hn::Sub(odd, mean[i]), scale[i]);
+      }
+      results[i] = hn::Or(hn::ShiftRight<16>(rounded(hn::MulAdd(even, gamma_even, beta_even))),
+                          hn::And(rounded(hn::MulAdd(odd, gamma_odd, beta_odd)), upper));
+    }
+    HEADROOM_UNROLL(4)
+    for (int i = 0; i < kRows; ++i) {
+      Bf16* to = y + static_cast<std::size_t>(i) * columns + k;
+      if constexpr (kStream) {
+        hn::Stream(results[i], Words(), reinterpret_cast<std::uint32_t*>(to));
+      } else {
+        store_words(results[i], to);
+      }
     }
   }
   for (; k < columns; ++k) {
     const float gamma = (k % 2 == 0 ? with.gamma_even : with.gamma_odd)[k / 2];
     const float beta = (k % 2 == 0 ? with.beta_even : with.beta_odd)[k / 2];
-    y[k] = to_bf16((to_float(row[k]) - of.mean) * of.scale * gamma + beta);
+    for (int i = 0; i < kRows; ++i) {
+      const std::size_t at = static_cast<std::size_t>(i) * columns + k;
+      y[at] = to_bf16((to_float(x[at]) - of[i].mean) * of[i].scale * gamma + beta);
+    }
   }
+}
+
+template <int kRows, bool kStream>
+HWY_INLINE void block(const Bf16* x, std::size_t columns, Parameters with, NormWalk walk, Bf16* y) {
+  Moments of[kRows];
+  bool is_centred = true;
+  for (int i = 0; i < kRows; ++i) {
+    const Bf16* row = x + static_cast<std::size_t>(i) * columns;
+    of[i] = walk.ahead > 0 ? moments_of<Ahead::kLargerCaches>(row, columns, walk.ahead)
+                           : moments_of<Ahead::kNone>(row, columns, 0);
+    is_centred = is_centred && of[i].is_centred;
+  }
+  if (!is_centred) return normalise<kRows, kStream, false, false>(x, columns, of, with, y);
+  if (walk.next_block) return normalise<kRows, kStream, true, true>(x, columns, of, with, y);
+  normalise<kRows, kStream, false, true>(x, columns, of, with, y);
+}
+
+template <int kRows, bool kStream>
+void blocks(const Bf16* x, std::size_t rows, std::size_t columns, Parameters with, NormWalk walk, Bf16* y) {
+  std::size_t row = 0;
+  for (; row + kRows <= rows; row += kRows) {
+    block<kRows, kStream>(x + row * columns, columns, with, walk, y + row * columns);
+  }
+  for (; row < rows; ++row) block<1, kStream>(x + row * columns, columns, with, walk, y + row * columns);
+  if (kStream) hwy::FlushStream();
 }
 
 void norm_rows(const Bf16* x, std::size_t rows, std::size_t columns, const float* prepared, NormWalk walk,
@@ -157,16 +246,16 @@ void norm_rows(const Bf16* x, std::size_t rows, std::size_t columns, const float
   const bool aligned =
       reinterpret_cast<std::uintptr_t>(y) % kLine == 0 && columns * sizeof(Bf16) % kLine == 0;
   const bool stream = walk.stores == Stores::kAroundCaches && aligned;
-  for (std::size_t row = 0; row < rows; ++row) {
-    const Bf16* from = x + row * columns;
-    const Moments of = moments_of(from, columns, walk.ahead);
-    if (stream) {
-      normalise<true>(from, columns, of, with, y + row * columns);
-    } else {
-      normalise<false>(from, columns, of, with, y + row * columns);
-    }
+  if (walk.rows >= 4) {
+    return stream ? blocks<4, true>(x, rows, columns, with, walk, y)
+                  : blocks<4, false>(x, rows, columns, with, walk, y);
   }
-  if (stream) hwy::FlushStream();
+  if (walk.rows >= 2) {
+    return stream ? blocks<2, true>(x, rows, columns, with, walk, y)
+                  : blocks<2, false>(x, rows, columns, with, walk, y);
+  }
+  return stream ? blocks<1, true>(x, rows, columns, with, walk, y)
+                : blocks<1, false>(x, rows, columns, with, walk, y);
 }
 
 HWY_INLINE Moments moments_of(const float* x, std::size_t columns) {

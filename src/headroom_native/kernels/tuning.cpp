@@ -86,6 +86,10 @@ GemvChoice gemv_choice(State& state, std::size_t bytes_per_thread, std::string_v
   if (!has_gemv_form(dtype, isa, choice.form)) {
     state.skip("the variant " + in_quotes(name) + " is for weights of int8 and a CPU with AVX512-VBMI");
   }
+  if (choice.walk.into == Into::kFirstCache && !gemv_kernel(dtype, isa, choice.form).has_first_cache) {
+    state.skip("the variant " + in_quotes(name) +
+               " would be another one here: this kernel prefetches into all caches");
+  }
   state.note("variant", name);
   return choice;
 }

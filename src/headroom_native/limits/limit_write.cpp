@@ -9,15 +9,12 @@
 
 namespace headroom::native {
 
-void limit_write(State& state) {
-  const std::string pattern = state.text("pattern");
-  if (pattern != "plain" && !kHasNontemporalStores) state.skip("this CPU has no non-temporal stores");
+namespace {
+
+void measure_writes(State& state, WriteKernel kernel) {
   const LimitPlan plan = plan_limit(state, kLineBytes);
-  const Isa isa = chosen_isa();
-  const WriteKernel kernel = write_kernel(pattern, isa);
   const auto pool = shared_pool(state);
   state.work({.bytes = plan.bytes_per_iteration(), .bytes_written = plan.bytes_per_iteration()});
-  state.note("isa", name_of(isa));
   state.measure([&](std::size_t index) {
     pool->run([&](int worker, int workers) {
       const Slice lines = slice_of(plan.bytes / kLineBytes, worker, workers);
@@ -28,6 +25,22 @@ void limit_write(State& state) {
       store_fence();
     });
   });
+}
+
+}  // namespace
+
+void limit_write(State& state) {
+  const std::string pattern = state.text("pattern");
+  if (pattern != "plain" && !kHasNontemporalStores) state.skip("this CPU has no non-temporal stores");
+  const Isa isa = chosen_isa();
+  state.note("isa", name_of(isa));
+  measure_writes(state, write_kernel(pattern, isa));
+}
+
+void limit_zero_fill(State& state) {
+  const WriteKernel kernel = zero_kernel();
+  if (kernel == nullptr) state.skip("this CPU has no instruction that clears a line of 64 bytes");
+  measure_writes(state, kernel);
 }
 
 }  // namespace headroom::native

@@ -9,4 +9,7 @@ namespace headroom::native {
 /// not counted. The limit is the best of the patterns.
 void limit_write(State& state);
 
+/// Bandwidth of clearing a working set by the instruction for that. Skipped where the CPU has none.
+void limit_zero_fill(State& state);
+
 }  // namespace headroom::native

@@ -3,6 +3,10 @@
 
 #include "headroom_native/limits/amx_peak.h"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 namespace headroom::native {
 namespace {
 
@@ -21,7 +25,7 @@ constexpr double kResults = 12;
                  : "+r"(rounds)                                                                             \
                  :                                                                                          \
                  : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", \
-                   "xmm11", "xmm14", "xmm15", "cc"); \
+                   "xmm11", "xmm13", "xmm14", "xmm15", "cc"); \
   }
 
 #define HEADROOM_F64_ZMM(i) "vfmadd231pd %%zmm14, %%zmm15, %%zmm" #i "\n\t"
@@ -36,6 +40,22 @@ HEADROOM_PEAK_LOOP(f64_ymm, HEADROOM_F64_YMM)
 HEADROOM_PEAK_LOOP(f32_ymm, HEADROOM_F32_YMM)
 HEADROOM_PEAK_LOOP(bf16_zmm, HEADROOM_BF16_ZMM)
 HEADROOM_PEAK_LOOP(int8_zmm, HEADROOM_INT8_ZMM)
+// Where no instruction sums products of bytes in 32 bits: unsigned by signed bytes, summed in pairs, and
+// added in 16.
+#define HEADROOM_INT8_PAIRS_ZMM(i) \
+  "vpmaddubsw %%zmm14, %%zmm15, %%zmm13\n\tvpaddw %%zmm13, %%zmm" #i ", %%zmm" #i "\n\t"
+#define HEADROOM_INT8_PAIRS_YMM(i) \
+  "vpmaddubsw %%ymm14, %%ymm15, %%ymm13\n\tvpaddw %%ymm13, %%ymm" #i ", %%ymm" #i "\n\t"
+#define HEADROOM_INT8_YMM(i) "%{vex%} vpdpbusd %%ymm14, %%ymm15, %%ymm" #i "\n\t"
+HEADROOM_PEAK_LOOP(int8_pairs_zmm, HEADROOM_INT8_PAIRS_ZMM)
+HEADROOM_PEAK_LOOP(int8_pairs_ymm, HEADROOM_INT8_PAIRS_YMM)
+HEADROOM_PEAK_LOOP(int8_ymm, HEADROOM_INT8_YMM)
+
+/// AVX-VNNI: vpdpbusd on 32 bytes without AVX-512.
+bool cpu_has_avx_vnni() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a >> 4 & 1) != 0;
+}
 
 PeakKernel wide_kernel(std::string_view dtype, std::string_view pattern, Isa isa) {
   if (pattern == "fma" && dtype == "f64") return {f64_zmm, kResults * 16, "vfmadd231pd zmm", {}};
@@ -45,7 +65,7 @@ PeakKernel wide_kernel(std::string_view dtype, std::string_view pattern, Isa isa
     return {bf16_zmm, kResults * 64, "vdpbf16ps zmm", {}};
   }
   if (pattern == "dot" && dtype == "int8") {
-    if (!__builtin_cpu_supports("avx512vnni")) return {nullptr, 0, {}, "no AVX512-VNNI"};
+    if (isa < Isa::kAvx512Vnni) return {int8_pairs_zmm, kResults * 128, "vpmaddubsw + vpaddw zmm", {}};
     return {int8_zmm, kResults * 128, "vpdpbusd zmm", {}};
   }
   return {};
@@ -55,7 +75,10 @@ PeakKernel narrow_kernel(std::string_view dtype, std::string_view pattern) {
   if (pattern == "fma" && dtype == "f64") return {f64_ymm, kResults * 8, "vfmadd231pd ymm", {}};
   if (pattern == "fma" && dtype == "f32") return {f32_ymm, kResults * 16, "vfmadd231ps ymm", {}};
   if (pattern == "dot" && dtype == "bf16") return {nullptr, 0, {}, "no AVX512-BF16"};
-  if (pattern == "dot" && dtype == "int8") return {nullptr, 0, {}, "no AVX512-VNNI"};
+  if (pattern == "dot" && dtype == "int8") {
+    if (cpu_has_avx_vnni()) return {int8_ymm, kResults * 64, "vpdpbusd ymm", {}};
+    return {int8_pairs_ymm, kResults * 64, "vpmaddubsw + vpaddw ymm", {}};
+  }
   return {};
 }
 
@@ -85,6 +108,48 @@ void portable_fma(std::uint64_t rounds) {
   }
 }
 
+#if defined(__aarch64__)
+
+// Sixteen results: four pipes with a latency of four (Neoverse V).
+#define HEADROOM_SIXTEEN(X) \
+  X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(16) X(17) X(18) X(19) X(20) X(21) X(22) X(23)
+#define HEADROOM_CLEAR_NEON(i) "movi v" #i ".16b, #0\n\t"
+#define HEADROOM_NEON_LOOP(function, extension, step)                                                        \
+  void function(std::uint64_t rounds) {                                                                      \
+    asm volatile(extension HEADROOM_SIXTEEN(HEADROOM_CLEAR_NEON) HEADROOM_CLEAR_NEON(30)                     \
+                     HEADROOM_CLEAR_NEON(31) ".p2align 6\n\t1:\n\t" HEADROOM_SIXTEEN(                        \
+                         step) "subs %0, %0, #1\n\tb.ne 1b"                                                  \
+                 : "+r"(rounds)                                                                              \
+                 :                                                                                           \
+                 : "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v16", "v17", "v18", "v19", "v20", "v21", \
+                   "v22", "v23", "v30", "v31", "cc");                                                        \
+  }
+#define HEADROOM_F64_NEON(i) "fmla v" #i ".2d, v30.2d, v31.2d\n\t"
+#define HEADROOM_F32_NEON(i) "fmla v" #i ".4s, v30.4s, v31.4s\n\t"
+#define HEADROOM_INT8_NEON(i) "sdot v" #i ".4s, v30.16b, v31.16b\n\t"
+#define HEADROOM_BF16_NEON(i) "bfdot v" #i ".4s, v30.8h, v31.8h\n\t"
+HEADROOM_NEON_LOOP(f64_neon, "", HEADROOM_F64_NEON)
+HEADROOM_NEON_LOOP(f32_neon, "", HEADROOM_F32_NEON)
+HEADROOM_NEON_LOOP(int8_neon, ".arch armv8.6-a\n\t", HEADROOM_INT8_NEON)
+HEADROOM_NEON_LOOP(bf16_neon, ".arch armv8.6-a\n\t", HEADROOM_BF16_NEON)
+
+PeakKernel neon_kernel(std::string_view dtype, std::string_view pattern, Isa isa) {
+  constexpr double kNeonResults = 16;
+  if (pattern == "fma" && dtype == "f64") return {f64_neon, kNeonResults * 4, "fmla 2d", {}};
+  if (pattern == "fma" && dtype == "f32") return {f32_neon, kNeonResults * 8, "fmla 4s", {}};
+  if (pattern == "dot" && dtype == "int8") {
+    if (isa < Isa::kNeonDot) return {nullptr, 0, {}, "no FEAT_DotProd"};
+    return {int8_neon, kNeonResults * 32, "sdot 4s", {}};
+  }
+  if (pattern == "dot" && dtype == "bf16") {
+    if (isa < Isa::kNeonBf16) return {nullptr, 0, {}, "no FEAT_BF16"};
+    return {bf16_neon, kNeonResults * 16, "bfdot 4s", {}};
+  }
+  return {};
+}
+
+#endif
+
 PeakKernel portable_kernel(std::string_view dtype, std::string_view pattern) {
   constexpr double kPortableResults = 8;
   if (pattern == "fma" && dtype == "f64")
@@ -99,6 +164,9 @@ PeakKernel vector_kernel(std::string_view dtype, std::string_view pattern, [[may
 #if defined(__x86_64__)
   if (isa >= Isa::kAvx512) return wide_kernel(dtype, pattern, isa);
   if (isa >= Isa::kAvx2) return narrow_kernel(dtype, pattern);
+#elif defined(__aarch64__)
+  if (PeakKernel kernel = neon_kernel(dtype, pattern, isa); kernel.run != nullptr || !kernel.why_not.empty())
+    return kernel;
 #endif
   return portable_kernel(dtype, pattern);
 }

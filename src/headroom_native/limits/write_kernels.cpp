@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom_native/limits/write_kernels.h"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 
@@ -40,7 +45,46 @@ WriteKernel kernel_of(std::string_view pattern) {
   throw std::logic_error("no write pattern " + std::string(pattern));
 }
 
+#if defined(__x86_64__)
+
+bool cpu_has_clzero() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid(0x80000008, &a, &b, &c, &d) != 0 && (b & 1) != 0;
+}
+
+void clear_lines(std::byte* data, std::size_t bytes) {
+  for (std::byte* const end = data + bytes; data != end; data += kLineBytes) {
+    asm volatile("clzero" : : "a"(data) : "memory");
+  }
+}
+
+#elif defined(__aarch64__)
+
+/// Bytes that dc zva clears; 0 where the kernel forbids it.
+std::size_t zero_block() {
+  std::uint64_t id = 0;
+  asm("mrs %0, dczid_el0" : "=r"(id));
+  return (id >> 4 & 1) != 0 ? 0 : std::size_t{4} << (id & 15);
+}
+
+void clear_lines(std::byte* data, std::size_t bytes) {
+  for (std::byte* const end = data + bytes; data != end; data += kLineBytes) {
+    asm volatile("dc zva, %0" : : "r"(data) : "memory");
+  }
+}
+
+#endif
+
 }  // namespace
+
+WriteKernel zero_kernel() {
+#if defined(__x86_64__)
+  if (cpu_has_clzero()) return clear_lines;
+#elif defined(__aarch64__)
+  if (zero_block() == kLineBytes) return clear_lines;
+#endif
+  return nullptr;
+}
 
 WriteKernel write_kernel(std::string_view pattern, [[maybe_unused]] Isa isa) {
 #if defined(__x86_64__)

@@ -15,4 +15,8 @@ using WriteKernel = void (*)(std::byte* data, std::size_t bytes);
 /// `pattern`: "plain" or "nontemporal" (around the caches). Throws std::logic_error for any other.
 WriteKernel write_kernel(std::string_view pattern, Isa isa);
 
+/// Clears whole lines by the instruction for that (clzero of AMD, dc zva of aarch64), which reads nothing and
+/// may be faster than any store: no bound of a kernel that writes values. Null where this CPU has none.
+WriteKernel zero_kernel();
+
 }  // namespace headroom::native

@@ -44,6 +44,21 @@ class GuardedPages {
   std::byte* memory_;
 };
 
+TEST(ZeroKernel, ClearsItsRangeAndNoMore) {
+  const WriteKernel kernel = zero_kernel();
+  if (kernel == nullptr) GTEST_SKIP() << "this CPU has no instruction that clears a line";
+  for (const std::size_t lines : kLineCounts) {
+    GuardedPages pages(2);
+    pages.forbid(2);
+    std::fill(pages.data(), pages.end(), std::byte{7});
+    std::byte* const start = pages.end() - lines * kLineBytes;
+    kernel(start, lines * kLineBytes);
+    store_fence();
+    EXPECT_TRUE(std::all_of(pages.data(), start, [](std::byte one) { return one == std::byte{7}; }));
+    EXPECT_TRUE(std::all_of(start, pages.end(), [](std::byte one) { return one == std::byte{0}; })) << lines;
+  }
+}
+
 TEST(ReadKernels, StayWithinTheirRange) {
   for (const Isa isa : available_isas()) {
     for (const char* pattern : {"linear", "streams", "prefetch", "streams_prefetch"}) {

@@ -33,6 +33,13 @@ TEST(PeakKernels, EveryDtypeHasOne) {
   }
 }
 
+TEST(PeakKernels, BytesHaveOneWhereVectorsOfTheInstructionSetMultiplyThem) {
+  for (const Isa isa : available_isas()) {
+    if (isa == Isa::kBaseline) continue;
+    EXPECT_NE(peak_kernel("int8", "dot", isa).run, nullptr) << name_of(isa);
+  }
+}
+
 TEST(PeakKernels, TimeGrowsWithTheRounds) {
   // A loop that the compiler drops would take no time however many its rounds.
   const PeakKernel kernel = peak_kernel("f32", "fma", available_isas().back());

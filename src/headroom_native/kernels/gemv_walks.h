@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// How kernels walk over the rows of their weights. Included within a namespace, once for each target that the
+// kernels there are compiled for: hence no guard, and no header of its own.
+
+/// A kernel is a type: Weight, one of its weights, and dot<kRows, kAhead>, the sums of kRows rows times what
+/// its `prepare` made of x. Each step is whole lines of a row, each prefetched once, and adds to enough sums
+/// to hide the latency of adding.
+template <typename Kernel, int kRows, Ahead kAhead>
+void multiply_as(const std::byte* weights, std::size_t rows, std::size_t columns, const std::byte* prepared,
+                 GemvWalk walk, float* y) {
+  using Weight = typename Kernel::Weight;
+  const auto* first = reinterpret_cast<const Weight*>(weights);
+  const RowGroups groups(rows, walk.apart);
+  for (std::size_t group = 0; group < groups.count(); ++group) {
+    const FourRows four = groups.at(group);
+    const Weight* lines[4];
+    HEADROOM_UNROLL(4)
+    for (int i = 0; i < 4; ++i) lines[i] = first + four.row[i] * columns;
+    float sums[4];
+    HEADROOM_UNROLL(4)
+    for (int i = 0; i < 4; i += kRows) {
+      Kernel::template dot<kRows, kAhead>(lines + i, columns, prepared, walk.ahead, sums + i);
+    }
+    four.store(sums, y);
+  }
+}
+
+template <typename Kernel, int kRows>
+void multiply_rows(const std::byte* weights, std::size_t rows, std::size_t columns, const std::byte* prepared,
+                   GemvWalk walk, float* y) {
+  if (walk.ahead == 0) {
+    multiply_as<Kernel, kRows, Ahead::kNone>(weights, rows, columns, prepared, walk, y);
+  } else if (walk.into == Into::kLargerCaches) {
+    multiply_as<Kernel, kRows, Ahead::kLargerCaches>(weights, rows, columns, prepared, walk, y);
+  } else {
+    multiply_as<Kernel, kRows, Ahead::kAllCaches>(weights, rows, columns, prepared, walk, y);
+  }
+}
+
+template <typename Kernel>
+void multiply(const std::byte* weights, std::size_t rows, std::size_t columns, const std::byte* prepared,
+              GemvWalk walk, float* y) {
+  if (walk.rows >= 4) return multiply_rows<Kernel, 4>(weights, rows, columns, prepared, walk, y);
+  if (walk.rows >= 2) return multiply_rows<Kernel, 2>(weights, rows, columns, prepared, walk, y);
+  multiply_rows<Kernel, 1>(weights, rows, columns, prepared, walk, y);
+}
