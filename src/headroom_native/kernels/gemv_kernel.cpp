@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "headroom_native/kernels/gemv_avx512.h"
+#include "headroom_native/kernels/gemv_avx_vnni.h"
 #include "headroom_native/kernels/gemv_neon.h"
 #include "headroom_native/kernels/prefetch.h"
 #include "headroom_native/kernels/row_groups.h"
@@ -387,6 +388,7 @@ GemvKernel gemv_kernel(std::string_view dtype, Isa isa, GemvForm form) {
   }
 #if defined(__x86_64__)
   if (form == GemvForm::kTable) return gemv_avx512_table();
+  if (dtype == "int8" && isa == Isa::kAvxVnni && form == GemvForm::kBest) return gemv_avx_vnni();
   if (dtype == "int8" && isa >= Isa::kAvx512Vnni) return gemv_avx512_vnni(form == GemvForm::kStrict);
   if (dtype == "bf16" && isa >= Isa::kAvx512Bf16 && form == GemvForm::kBest) return gemv_avx512_bf16();
 #endif

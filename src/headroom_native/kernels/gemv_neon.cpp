@@ -4,7 +4,6 @@
 #if defined(__aarch64__)
 #include <arm_neon.h>
 
-#include <cmath>
 #include <cstdint>
 #include <cstring>
 
@@ -45,13 +44,37 @@ const GemvKernel& exact_kernel() {
   return kernel;
 }
 
+/// The bits of the largest |x|: those of bf16 order as their values do, NaN and infinity last.
+std::uint16_t largest_bits(const Bf16* x, std::size_t columns) {
+  uint16x8_t most = vdupq_n_u16(0);
+  std::size_t k = 0;
+  for (; k + 8 <= columns; k += 8) {
+    const uint16x8_t bits = vld1q_u16(reinterpret_cast<const std::uint16_t*>(x + k));
+    most = vmaxq_u16(most, vandq_u16(bits, vdupq_n_u16(0x7fff)));
+  }
+  std::uint16_t largest = vmaxvq_u16(most);
+  for (; k < columns; ++k) {
+    const auto magnitude = static_cast<std::uint16_t>(x[k].bits & 0x7fff);
+    largest = magnitude > largest ? magnitude : largest;
+  }
+  return largest;
+}
+
+/// Eight columns of x as integers of 16 bits.
+[[gnu::always_inline]] inline int16x8_t fixed(const std::uint16_t* x, float32x4_t scale) {
+  const float32x4_t most = vdupq_n_f32(kLargest);
+  const uint16x8_t bits = vld1q_u16(x);
+  const auto half = [&](uint16x4_t part) {
+    const float32x4_t scaled = vmulq_f32(vreinterpretq_f32_u32(vshll_n_u16(part, 16)), scale);
+    // scale is rounded: its product with the largest x may lie beyond what the bytes hold.
+    return vmovn_s32(vcvtnq_s32_f32(vmaxq_f32(vminq_f32(scaled, most), vnegq_f32(most))));
+  };
+  return vcombine_s16(half(vget_low_u16(bits)), half(vget_high_u16(bits)));
+}
+
 void prepare_planes(const Bf16* x, std::size_t columns, std::byte* prepared) {
   constexpr float kLeast = 1e-25F;  // below, 1 / step would not be a float
-  std::uint16_t bits = 0;           // of the largest |x|: those of bf16 order as their values do
-  for (std::size_t k = 0; k < columns; ++k) {
-    const auto magnitude = static_cast<std::uint16_t>(x[k].bits & 0x7fff);
-    bits = magnitude > bits ? magnitude : bits;
-  }
+  const std::uint16_t bits = largest_bits(x, columns);
   const float largest = to_float(Bf16{bits});
   Header header{0, columns <= kMostColumns && bits < 0x7f80 && (bits == 0 || largest >= kLeast)};
   if (!header.is_planes) {
@@ -62,14 +85,18 @@ void prepare_planes(const Bf16* x, std::size_t columns, std::byte* prepared) {
   header.step = static_cast<float>(1 / static_cast<double>(scale));
   std::memcpy(prepared, &header, sizeof header);
   auto* planes = reinterpret_cast<std::int8_t*>(prepared + kLine);
-  for (std::size_t k = 0; k < (columns + kVector - 1) / kVector * kVector; ++k) {
-    // scale is rounded: its product with the largest x may lie beyond what the bytes hold.
-    const float scaled = k < columns ? std::fmin(std::fmax(to_float(x[k]) * scale, -kLargest), kLargest) : 0;
-    const auto q = static_cast<std::int32_t>(std::nearbyint(scaled));
-    const std::int32_t high = (q + 128) >> 8;
-    std::int8_t* at = planes + k / kVector * 2 * kVector + k % kVector;
-    at[0] = static_cast<std::int8_t>(high);
-    at[kVector] = static_cast<std::int8_t>(q - 256 * high);
+  for (std::size_t k = 0; k < columns; k += kVector, planes += 2 * kVector) {
+    const auto* from = reinterpret_cast<const std::uint16_t*>(x + k);
+    std::uint16_t last[kVector] = {};
+    if (columns - k < kVector) {
+      std::memcpy(last, from, (columns - k) * sizeof(Bf16));
+      from = last;
+    }
+    const int16x8_t q0 = fixed(from, vdupq_n_f32(scale)), q1 = fixed(from + 8, vdupq_n_f32(scale));
+    const int8x8_t high0 = vrshrn_n_s16(q0, 8), high1 = vrshrn_n_s16(q1, 8);
+    vst1q_s8(planes, vcombine_s8(high0, high1));
+    vst1q_s8(planes + kVector, vcombine_s8(vmovn_s16(vsubq_s16(q0, vshll_n_s8(high0, 8))),
+                                           vmovn_s16(vsubq_s16(q1, vshll_n_s8(high1, 8)))));
   }
 }
 

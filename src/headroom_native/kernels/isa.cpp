@@ -2,6 +2,7 @@
 #include "headroom_native/kernels/isa.h"
 
 #if defined(__x86_64__)
+#include <cpuid.h>
 #include <hwy/targets.h>
 #elif defined(__aarch64__)
 #include <asm/hwcap.h>
@@ -16,8 +17,8 @@
 namespace headroom::native {
 namespace {
 
-constexpr Isa kAll[] = {Isa::kBaseline,   Isa::kAvx2,    Isa::kAvx512,  Isa::kAvx512Vnni,
-                        Isa::kAvx512Bf16, Isa::kNeonDot, Isa::kNeonBf16};
+constexpr Isa kAll[] = {Isa::kBaseline,   Isa::kAvx2,       Isa::kAvxVnni, Isa::kAvx512,
+                        Isa::kAvx512Vnni, Isa::kAvx512Bf16, Isa::kNeonDot, Isa::kNeonBf16};
 
 bool cpu_has([[maybe_unused]] Isa isa) {
 #if defined(__x86_64__)
@@ -27,6 +28,8 @@ bool cpu_has([[maybe_unused]] Isa isa) {
     // All that the compiler may use in Highway's versions for these targets: BMI2 and F16C, too.
     case Isa::kAvx2:
       return (hwy::SupportedTargets() & HWY_AVX2) != 0;
+    case Isa::kAvxVnni:
+      return cpu_has(Isa::kAvx2) && (has_vex_vnni() || cpu_has(Isa::kAvx512Vnni));
     case Isa::kAvx512:
       return (hwy::SupportedTargets() & HWY_AVX3) != 0;
     case Isa::kAvx512Vnni:
@@ -53,6 +56,8 @@ const char* name_of(Isa isa) {
       return "baseline";
     case Isa::kAvx2:
       return "avx2";
+    case Isa::kAvxVnni:
+      return "avx_vnni";
     case Isa::kAvx512:
       return "avx512";
     case Isa::kAvx512Vnni:
@@ -77,6 +82,15 @@ std::vector<Isa> available_isas() {
   return found;
 }
 
+bool has_vex_vnni() {
+#if defined(__x86_64__)
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a >> 4 & 1) != 0;
+#else
+  return false;
+#endif
+}
+
 bool has_byte_permutation([[maybe_unused]] Isa isa) {
 #if defined(__x86_64__)
   return isa >= Isa::kAvx512Bf16 && __builtin_cpu_supports("avx512vbmi");
@@ -91,9 +105,10 @@ Isa chosen_isa() {
   const auto isa = std::find_if(std::begin(kAll), std::end(kAll),
                                 [&](Isa candidate) { return std::string(wanted) == name_of(candidate); });
   if (isa == std::end(kAll)) {
-    throw Error("HEADROOM_ISA is '" + std::string(wanted) +
-                "'; it must be baseline, avx2, avx512, avx512_vnni, avx512_bf16, neon_dot or neon_bf16, or "
-                "not be set");
+    throw Error(
+        "HEADROOM_ISA is '" + std::string(wanted) +
+        "'; it must be baseline, avx2, avx_vnni, avx512, avx512_vnni, avx512_bf16, neon_dot or neon_bf16, or "
+        "not be set");
   }
   if (!cpu_has(*isa)) {
     throw Error("HEADROOM_ISA asks for " + std::string(wanted) +

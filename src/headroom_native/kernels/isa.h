@@ -6,10 +6,12 @@
 
 namespace headroom::native {
 
-/// Instruction sets that kernels are written for, each a superset of the one before.
+/// Instruction sets that kernels are written for, each a superset of the one before but where it says what it
+/// has in place of that.
 enum class Isa {
   kBaseline,    ///< what the compiler may assume of every CPU of this architecture
   kAvx2,        ///< AVX2 and FMA
+  kAvxVnni,     ///< AVX-VNNI too, or what AVX-512 has of it: products of bytes in vectors of 32
   kAvx512,      ///< AVX-512 F, BW, CD, DQ, VL
   kAvx512Vnni,  ///< AVX512-VNNI too: products of bytes
   kAvx512Bf16,  ///< AVX512-BF16 too: products of bf16
@@ -17,12 +19,15 @@ enum class Isa {
   kNeonBf16     ///< FEAT_BF16 too: products of bf16
 };
 
-/// "baseline", "avx2", "avx512", "avx512_vnni", "avx512_bf16", "neon_dot", "neon_bf16".
+/// "baseline", "avx2", "avx_vnni", "avx512", "avx512_vnni", "avx512_bf16", "neon_dot", "neon_bf16".
 const char* name_of(Isa isa);
 
 /// All of them, worst first of each architecture, and those that this CPU has.
 std::vector<Isa> all_isas();
 std::vector<Isa> available_isas();
+
+/// Whether this CPU has AVX-VNNI itself, the encoding without AVX-512.
+bool has_vex_vnni();
 
 /// Whether this CPU has AVX512-VBMI (permutations of bytes), and `isa` allows for it: the CPUs that have it
 /// beside AVX512-BF16.

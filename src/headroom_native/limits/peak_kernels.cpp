@@ -3,10 +3,6 @@
 
 #include "headroom_native/limits/amx_peak.h"
 
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
-
 namespace headroom::native {
 namespace {
 
@@ -49,13 +45,9 @@ HEADROOM_PEAK_LOOP(int8_zmm, HEADROOM_INT8_ZMM)
 #define HEADROOM_INT8_YMM(i) "%{vex%} vpdpbusd %%ymm14, %%ymm15, %%ymm" #i "\n\t"
 HEADROOM_PEAK_LOOP(int8_pairs_zmm, HEADROOM_INT8_PAIRS_ZMM)
 HEADROOM_PEAK_LOOP(int8_pairs_ymm, HEADROOM_INT8_PAIRS_YMM)
+#define HEADROOM_INT8_EVEX_YMM(i) "%{evex%} vpdpbusd %%ymm14, %%ymm15, %%ymm" #i "\n\t"
 HEADROOM_PEAK_LOOP(int8_ymm, HEADROOM_INT8_YMM)
-
-/// AVX-VNNI: vpdpbusd on 32 bytes without AVX-512.
-bool cpu_has_avx_vnni() {
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  return __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a >> 4 & 1) != 0;
-}
+HEADROOM_PEAK_LOOP(int8_evex_ymm, HEADROOM_INT8_EVEX_YMM)
 
 PeakKernel wide_kernel(std::string_view dtype, std::string_view pattern, Isa isa) {
   if (pattern == "fma" && dtype == "f64") return {f64_zmm, kResults * 16, "vfmadd231pd zmm", {}};
@@ -71,12 +63,13 @@ PeakKernel wide_kernel(std::string_view dtype, std::string_view pattern, Isa isa
   return {};
 }
 
-PeakKernel narrow_kernel(std::string_view dtype, std::string_view pattern) {
+PeakKernel narrow_kernel(std::string_view dtype, std::string_view pattern, Isa isa) {
   if (pattern == "fma" && dtype == "f64") return {f64_ymm, kResults * 8, "vfmadd231pd ymm", {}};
   if (pattern == "fma" && dtype == "f32") return {f32_ymm, kResults * 16, "vfmadd231ps ymm", {}};
   if (pattern == "dot" && dtype == "bf16") return {nullptr, 0, {}, "no AVX512-BF16"};
   if (pattern == "dot" && dtype == "int8") {
-    if (cpu_has_avx_vnni()) return {int8_ymm, kResults * 64, "vpdpbusd ymm", {}};
+    if (isa == Isa::kAvxVnni)
+      return {has_vex_vnni() ? int8_ymm : int8_evex_ymm, kResults * 64, "vpdpbusd ymm", {}};
     return {int8_pairs_ymm, kResults * 64, "vpmaddubsw + vpaddw ymm", {}};
   }
   return {};
@@ -163,7 +156,7 @@ PeakKernel portable_kernel(std::string_view dtype, std::string_view pattern) {
 PeakKernel vector_kernel(std::string_view dtype, std::string_view pattern, [[maybe_unused]] Isa isa) {
 #if defined(__x86_64__)
   if (isa >= Isa::kAvx512) return wide_kernel(dtype, pattern, isa);
-  if (isa >= Isa::kAvx2) return narrow_kernel(dtype, pattern);
+  if (isa >= Isa::kAvx2) return narrow_kernel(dtype, pattern, isa);
 #elif defined(__aarch64__)
   if (PeakKernel kernel = neon_kernel(dtype, pattern, isa); kernel.run != nullptr || !kernel.why_not.empty())
     return kernel;
