@@ -4,6 +4,7 @@
 
 #include "format_files.h"
 #include "headroom/trace/readers/byte_source.h"
+#include "headroom/trace/readers/convert.h"
 #include "headroom/trace/readers/pickle.h"
 #include "headroom/trace/work/allocations.h"
 #include "result_view.h"
@@ -27,14 +28,16 @@ TEST(MemorySnapshot, TheHistoryGivesThePeakAndWhatWasReserved) {
     const DeviceMemory& memory = history.devices[0];
     EXPECT_EQ(memory.device_type, 1);
     EXPECT_EQ(memory.device, 0);
-    EXPECT_EQ(memory.allocations, 3U);
+    // The first is that from before the history, which is held in the end.
+    EXPECT_EQ(memory.allocations, 4U);
     EXPECT_EQ(memory.frees, 2U);
     // 2 MiB from before the history, then 6, 8 and 4 MiB, of which the first was freed before the last came.
     EXPECT_TRUE(memory.is_total_known);
     EXPECT_EQ(memory.peak_allocated_bytes, 16 * kMiB);
     EXPECT_EQ(memory.peak_allocated_at_ns, 1'700'000'000'000'002'000);
     EXPECT_EQ(memory.peak_reserved_bytes, 24 * kMiB);
-    EXPECT_EQ(trace.memory[0].total_allocated, 8 * kMiB);
+    EXPECT_EQ(trace.memory[0].total_allocated, 2 * kMiB);
+    EXPECT_EQ(trace.memory[1].total_allocated, 8 * kMiB);
     // Device 1 has no history: what it held in the end.
     EXPECT_EQ(history.devices[1].allocations, 1U);
     EXPECT_EQ(history.devices[1].peak_allocated_bytes, 3 * kMiB);
@@ -47,6 +50,70 @@ TEST(MemorySnapshot, MemoryShowsIt) {
   const ResultView view = view_analysis("memory", trace);
   EXPECT_EQ(view.integer("allocators", 0, "peak_allocated_bytes"), 16 * kMiB);
   EXPECT_EQ(view.integer("allocators", 0, "peak_reserved_bytes"), 24 * kMiB);
+}
+
+constexpr const char* kLinear = "/venv/site-packages/torch/nn/modules/linear.py(114): forward";
+
+TEST(MemorySnapshot, ThePeakIsHeldByLinesOfPython) {
+  for (const char* name : {"snapshot_protocol2.pickle", "snapshot_protocol5.pickle"}) {
+    const ResultView view = view_analysis("memory", read(format_path(name)));
+    // Of device 0 6 and 8 MiB of one line, and the weights from before the history; of device 1 what is held.
+    ASSERT_EQ(view.rows("peak_stacks"), 3U);
+    EXPECT_EQ(view.text("peak_stacks", 0, "line"), "train.py(12): forward");
+    EXPECT_EQ(view.integer("peak_stacks", 0, "bytes"), 14 * kMiB);
+    EXPECT_EQ(view.integer("peak_stacks", 0, "allocations"), 2);
+    EXPECT_DOUBLE_EQ(view.number("peak_stacks", 0, "share"), 14.0 / 16);
+    EXPECT_EQ(view.integer("peak_stacks", 0, "first_ns"), 1'700'000'000'000'000'000);
+    EXPECT_EQ(view.integer("peak_stacks", 0, "last_ns"), 1'700'000'000'000'002'000);
+    ASSERT_EQ(view.result.answer.size(), 1U);
+    EXPECT_EQ(view.result.answer[0], "of the 16 MiB at the peak 14 MiB (87.5 %): train.py(12): forward");
+    // The frames of C++ are left out, those of libraries stand in the stack.
+    EXPECT_EQ(view.text("peak_stacks", 0, "stack"),
+              std::string(kLinear) + ";train.py(12): forward;train.py(41): main");
+    EXPECT_EQ(view.text("peak_stacks", 1, "line"), "model.py(3): __init__");
+    EXPECT_EQ(view.integer("peak_stacks", 1, "bytes"), 2 * kMiB);
+    EXPECT_EQ(view.text("peak_stacks", 2, "device"), "1");
+    EXPECT_EQ(view.integer("peak_stacks", 2, "bytes"), 3 * kMiB);
+  }
+}
+
+TEST(MemorySnapshot, WhatIsNeverFreedIsSaidByItsLine) {
+  const ResultView view = view_analysis("memory", read(format_path("snapshot_protocol5.pickle")));
+  ASSERT_EQ(view.rows("leaks"), 3U);
+  EXPECT_EQ(view.text("leaks", 0, "line"), "train.py(20): loss");
+  EXPECT_EQ(view.integer("leaks", 0, "bytes"), 4 * kMiB);
+  EXPECT_EQ(view.integer("leaks", 0, "first_ns"), 1'700'000'000'000'005'000);
+  EXPECT_DOUBLE_EQ(view.number("leaks", 0, "share"), 4.0 / 6);
+  EXPECT_EQ(view.text("leaks", 1, "line"), "model.py(3): __init__");
+}
+
+TEST(MemorySnapshot, TheSegmentsSayHowTornTheRestIs) {
+  const Trace trace = read(format_path("snapshot_protocol5.pickle"));
+  const ResultView view = view_analysis("memory", trace);
+  ASSERT_EQ(view.rows("pools"), 2U);
+  // 6 and 4 MiB free between 2, 4 and (awaiting their free) 8 that are in use.
+  EXPECT_EQ(view.integer("pools", 0, "segments"), 2);
+  EXPECT_EQ(view.integer("pools", 0, "reserved_bytes"), 24 * kMiB);
+  EXPECT_EQ(view.integer("pools", 0, "active_bytes"), 14 * kMiB);
+  EXPECT_EQ(view.integer("pools", 0, "inactive_split_bytes"), 10 * kMiB);
+  EXPECT_EQ(view.integer("pools", 0, "free_whole_bytes"), 0);
+  EXPECT_EQ(view.integer("pools", 0, "largest_free_bytes"), 6 * kMiB);
+  EXPECT_DOUBLE_EQ(view.number("pools", 0, "fragmentation"), 0.4);
+  EXPECT_EQ(view.integer("pools", 1, "rounding_bytes"), 1 * kMiB);
+  EXPECT_TRUE(view.notes("CUDA 0: 10 MiB of 24 MiB reserved are free beside blocks in use"));
+}
+
+/// As a Chrome trace it says the same.
+TEST(MemorySnapshot, StacksAndSegmentsAreConverted) {
+  const Trace trace = read(format_path("snapshot_protocol5.pickle"));
+  std::string text;
+  convert_to_chrome_trace(format_path("snapshot_protocol5.pickle"),
+                          [&](std::string_view part) { text += part; });
+  const Trace again = read_text(text, "again.json");
+  for (const char* table : {"peak_stacks", "leaks", "pools"}) {
+    EXPECT_EQ(view_analysis("memory", trace).table(table).rows,
+              view_analysis("memory", again).table(table).rows);
+  }
 }
 
 template <std::size_t kSize>

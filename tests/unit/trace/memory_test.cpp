@@ -173,6 +173,42 @@ TEST(Allocations, WithoutAddressesLivesAreNotKnown) {
   EXPECT_TRUE(view_analysis("memory", builder.trace).is_nothing("allocations", 0, "life_ns"));
 }
 
+/// A free that the file lost: what comes to its address was free before.
+TEST(Allocations, WhatIsGivenOutAgainIsNoLeak) {
+  TraceBuilder builder;
+  allocate(builder, 10, 100, 0xa);
+  builder.trace.memory.back().stack = builder.trace.names.intern("train.py(1): first");
+  allocate(builder, 20, 60, 0xa);
+  builder.trace.memory.back().stack = builder.trace.names.intern("train.py(2): second");
+  const ResultView view = view_analysis("memory", builder.trace);
+  ASSERT_EQ(view.rows("leaks"), 1U);
+  EXPECT_EQ(view.text("leaks", 0, "line"), "train.py(2): second");
+  EXPECT_EQ(view.integer("allocations", 0, "life_ns"), 10);
+}
+
+/// The allocator's total knows more than the file; beyond --top stacks are summed.
+TEST(Allocations, StacksOfThePeakSumToIt) {
+  TraceBuilder builder;
+  for (int i = 0; i < 5; ++i) {
+    allocate(builder, 10 * i, 100 - i, 16 + i, 1000 + 100 * (i + 1), 5000);
+    builder.trace.memory.back().stack =
+        builder.trace.names.intern("lib.py(9): empty;train.py(" + std::to_string(i) + "): f");
+  }
+  allocate(builder, 60, -100, 16, 1400, 5000);
+  AnalysisOptions options;
+  options.top = 2;
+  const ResultView view = view_analysis("memory", builder.trace, options);
+  ASSERT_EQ(view.rows("peak_stacks"), 4U);
+  EXPECT_EQ(view.text("peak_stacks", 0, "line"), "lib.py(9): empty");
+  EXPECT_EQ(view.text("peak_stacks", 2, "line"), "3 other stacks");
+  EXPECT_EQ(view.text("peak_stacks", 3, "line"), "allocated before the file begins");
+  std::int64_t sum = 0;
+  for (std::size_t row = 0; row < 4; ++row) sum += view.integer("peak_stacks", row, "bytes");
+  EXPECT_EQ(sum, 1500);
+  ASSERT_EQ(view.rows("leaks"), 3U);
+  EXPECT_EQ(view.integer("leaks", 0, "bytes"), 99);
+}
+
 TEST(Memory, DeviceTypesOfTorch) {
   EXPECT_EQ(device_type_name(0), "CPU");
   EXPECT_EQ(device_type_name(1), "CUDA");

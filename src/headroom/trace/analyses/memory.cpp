@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 #include <tuple>
+#include <utility>
 
 #include "headroom/base/units.h"
 #include "headroom/trace/analysis.h"
@@ -13,6 +14,7 @@
 #include "headroom/trace/work/allocation_tables.h"
 #include "headroom/trace/work/allocations.h"
 #include "headroom/trace/work/device_work.h"
+#include "headroom/trace/work/stack_memory_tables.h"
 #include "headroom/trace/work/transfers.h"
 
 namespace headroom::trace {
@@ -155,6 +157,41 @@ void note_allocators(const Trace& trace, const MemoryHistory& history, AnalysisR
   }
 }
 
+void note_pools(const Trace& trace, AnalysisResult& result) {
+  constexpr std::int64_t kMuch = 10;  // one part in
+  for (const MemoryPool& pool : trace.memory_pools) {
+    if (pool.inactive_split_bytes <= pool.reserved_bytes / kMuch) continue;
+    result.notes.push_back(fmt::format(
+        "{} {}: {} of {} reserved are free beside blocks in use, so that they cannot be given back; what is "
+        "larger than the largest free block, {}, needs new memory "
+        "(PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True)",
+        device_type_name(pool.device_type), pool.device,
+        format_bytes(static_cast<double>(pool.inactive_split_bytes)),
+        format_bytes(static_cast<double>(pool.reserved_bytes)),
+        format_bytes(static_cast<double>(pool.largest_free_bytes))));
+  }
+}
+
+/// Of the fullest device: what holds most of its peak.
+void answer_peak(const MemoryHistory& history, const DataTable& peaks, AnalysisResult& result) {
+  if (peaks.rows.empty()) return;
+  const DeviceMemory& fullest =
+      *std::ranges::max_element(history.devices, {}, [](const DeviceMemory& memory) {
+        return std::pair(memory.device_type != 0, memory.peak_allocated_bytes);
+      });
+  for (const std::vector<Cell>& row : peaks.rows) {
+    if (row[0] != Cell{device_type_name(fullest.device_type)} || row[1] != memory_device_cell(fullest.device))
+      continue;
+    const auto bytes = static_cast<double>(std::get<std::int64_t>(row[3]));
+    const auto peak = static_cast<double>(fullest.peak_allocated_bytes);
+    if (peak <= 0) return;
+    result.answer.push_back(fmt::format("of the {} at the peak {} ({}): {}", format_bytes(peak),
+                                        format_bytes(bytes), format_percent(bytes / peak),
+                                        std::get<std::string>(row[2])));
+    return;
+  }
+}
+
 void add_headlines(const std::vector<Transfer>& transfers, const MemoryHistory& history,
                    AnalysisResult& result) {
   if (!transfers.empty()) {
@@ -193,6 +230,12 @@ AnalysisResult analyze(const Trace& trace, const AnalysisOptions& options) {
   AnalysisResult result;
   result.tables = {transfers_table(trace, found), bandwidth_table(series), allocator_table(trace, history),
                    allocations_table(history, options.top)};
+  if (!trace.memory_pools.empty()) result.tables.push_back(pools_table(trace));
+  if (has_memory_stacks(trace)) {
+    result.tables.push_back(peak_stacks_table(trace, history, options.top));
+    result.tables.push_back(leaks_table(trace, history, options.top));
+    answer_peak(history, *(result.tables.end() - 2), result);
+  }
   if (options.flag("series")) {
     result.tables.push_back(bandwidth_series_table(series));
     result.tables.push_back(allocated_series_table(trace));
@@ -203,6 +246,7 @@ AnalysisResult analyze(const Trace& trace, const AnalysisOptions& options) {
     result.notes.emplace_back("no allocations in this trace: record it with profile_memory=True");
   note_pageable(trace, found, result);
   note_allocators(trace, history, result);
+  note_pools(trace, result);
   return result;
 }
 

@@ -109,6 +109,20 @@ struct MemoryEvent {
   std::int64_t bytes = 0;  ///< negative: freed
   std::int64_t address = 0;
   std::int64_t total_allocated = -1, total_reserved = -1;
+  std::uint32_t thread = kNone;  ///< row of Trace::threads
+  NameId stack = kNoName;        ///< "Call stack": "file.py(41): func;...", the innermost first
+};
+
+/// What the allocator of a device held in the end, by the blocks of its segments: only memory snapshots say.
+struct MemoryPool {
+  std::int32_t device_type = -1, device = -1;
+  std::int64_t segments = 0;
+  std::int64_t reserved_bytes = 0;        ///< of all segments: active, free whole and inactive split
+  std::int64_t active_bytes = 0;          ///< of blocks in use, rounded up as the allocator does it
+  std::int64_t requested_bytes = 0;       ///< of these, what was asked for
+  std::int64_t free_whole_bytes = 0;      ///< of segments of which nothing is in use: can be given back
+  std::int64_t inactive_split_bytes = 0;  ///< free beside blocks in use: cannot
+  std::int64_t largest_free_bytes = 0;    ///< of one block: what is larger needs a new segment
 };
 
 /// One end of an arrow: ph s or f (t is dropped).
@@ -169,6 +183,7 @@ struct Trace {
   std::vector<SyncDetail> syncs;
   std::vector<Collective> collectives;
   std::vector<MemoryEvent> memory;
+  std::vector<MemoryPool> memory_pools;
   std::vector<Flow> flows;
   std::vector<DeviceProperties> devices;
   std::vector<PreciseTime> precise_times;

@@ -6,7 +6,6 @@
 #include <string_view>
 #include <utility>
 
-#include "headroom/base/text.h"
 #include "headroom/base/units.h"
 #include "headroom/trace/columns/attribution.h"
 #include "headroom/trace/work/host_activity.h"
@@ -23,12 +22,6 @@ Span window_of(const Trace& trace, const std::vector<Step>& steps) {
   Span window{steps.front().start_ns, steps.front().end_ns};
   for (const Step& step : steps) window.end = std::max(window.end, step.end_ns);
   return window;
-}
-
-/// A line of the user's own, not one of a library.
-bool is_own_line(std::string_view frame) {
-  return is_line_of_python(frame) && !contains(frame, "site-packages") && !contains(frame, "dist-packages") &&
-         !frame.starts_with("torch/");
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ inline constexpr std::size_t kCategories = static_cast<std::size_t>(Category::kO
 
 inline constexpr ArgumentMask kMemoryArguments =
     mask_of(Argument::kDeviceType, Argument::kDeviceId, Argument::kBytes, Argument::kAddress,
-            Argument::kTotalAllocated, Argument::kTotalReserved);
+            Argument::kTotalAllocated, Argument::kTotalReserved, Argument::kStack);
 
 /// Turns the tokens of events into rows of a batch. One for each reading thread.
 class EventReader {
@@ -26,6 +26,9 @@ class EventReader {
   /// Reads the event whose { the walk is on; `offset` is its place in the file. Gives the walk after it; a
   /// broken one, with nothing added to the batch, when its tokens make no object.
   Walk read(Walk walk, std::uint64_t offset, Batch& batch);
+
+  /// Gives the last allocation of the batch its stack, a JSON text.
+  void add_stack(Raw stack, Batch& batch) { batch.memory.back().stack = values_.text(stack, batch); }
 
   /// Before a batch is handed on: says what its numbers stand for.
   void explain(Batch& batch);

@@ -79,10 +79,14 @@ void EventWriter::add(const WrittenEvent& event) {
   if (!event.arguments.empty()) {
     text_ += ",\"args\":{";
     text_ += event.arguments;
+    if (sink_ != nullptr && !event.stack_json.empty()) {
+      text_ += ",\"Call stack\":";
+      text_ += event.stack_json;
+    }
     text_ += '}';
   }
   text_ += '}';
-  take_text(event.offset);
+  take_text(event.offset, event.stack_json);
 }
 
 void EventWriter::name_process(std::string_view pid, std::string_view name, std::string_view labels) {
@@ -111,18 +115,20 @@ void EventWriter::name_thread(Place place, std::string_view name) {
   take_text(0);
 }
 
-void EventWriter::take_text(std::uint64_t offset) {
+void EventWriter::take_text(std::uint64_t offset, std::string_view stack_json) {
   tokens_.clear();
   const std::size_t size = text_.size();
   text_.append(kPadding, '\0');
   const Scan scan = scan_value(std::string_view(text_).substr(0, size), 0, tokens_);
   Walk walk{text_.data(), tokens_.data()};
+  const std::size_t allocations = batch_.memory.size();
   if (scan.end == Scan::End::kComplete) {
     walk = sink_ != nullptr ? rewriter_.read(walk, offset, batch_) : reader_.read(walk, offset, batch_);
   } else {
     walk = {};
   }
   if (walk.at == nullptr) skip(offset, "an event whose arguments make no sense");
+  if (batch_.memory.size() > allocations && !stack_json.empty()) reader_.add_stack(stack_json, batch_);
   if (batch_.seen >= kBatch) flush();
 }
 

@@ -32,6 +32,7 @@ struct WrittenEvent {
   std::string_view arguments{};      ///< members of a JSON object by the names that Kineto gives them
   std::uint64_t offset = 0;          ///< byte of the (unpacked) file
   bool is_instant = false;           ///< an allocation: "[memory]"
+  std::string_view stack_json{};     ///< of an allocation, a JSON text: "Call stack", long and often the same
   std::string_view category_text{};  ///< of kOther, as the file has it
 };
 
@@ -72,7 +73,7 @@ class EventWriter {
   void finish(std::uint64_t bytes);
 
  private:
-  void take_text(std::uint64_t offset);
+  void take_text(std::uint64_t offset, std::string_view stack_json = {});
   void flush();
 
   Trace& trace_;

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <limits>
 #include <optional>
 
 #include "headroom/base/json.h"
@@ -47,6 +49,28 @@ void read_devices(const Json& list, Trace& trace) {
   }
 }
 
+/// What headroom writes of a memory snapshot.
+void read_pools(const Json& list, Trace& trace) {
+  constexpr std::size_t kMostPools = 4096;
+  for (const Json& entry : list) {
+    if (!entry.is_object() || trace.memory_pools.size() == kMostPools) continue;
+    const auto number = [&](const char* key, std::int64_t most = std::int64_t{1} << 56) {
+      return std::clamp<std::int64_t>(whole(entry, {key}).value_or(0), 0, most);
+    };
+    constexpr std::int64_t kMostDevice = std::numeric_limits<std::int32_t>::max();
+    MemoryPool& pool = trace.memory_pools.emplace_back();
+    pool.device_type = static_cast<std::int32_t>(number("device_type", kMostDevice));
+    pool.device = static_cast<std::int32_t>(number("device", kMostDevice));
+    pool.segments = number("segments");
+    pool.reserved_bytes = number("reserved_bytes");
+    pool.active_bytes = number("active_bytes");
+    pool.requested_bytes = number("requested_bytes");
+    pool.free_whole_bytes = number("free_whole_bytes");
+    pool.inactive_split_bytes = number("inactive_split_bytes");
+    pool.largest_free_bytes = number("largest_free_bytes");
+  }
+}
+
 void read_distributed(const Json& info, Trace& trace) {
   if (const auto rank = whole(info, {"rank"}); rank && *rank >= 0) trace.rank = rank;
   if (const auto size = whole(info, {"world_size"}); size && *size > 0) trace.world_size = size;
@@ -65,7 +89,8 @@ std::string dropped_records_text(std::int64_t dropped) {
 
 bool is_metadata_key(std::string_view key) {
   return key == "deviceProperties" || key == "computeProperties" || key == "distributedInfo" ||
-         key == "baseTimeNanoseconds" || key == "schemaVersion" || key == "dropped_records";
+         key == "baseTimeNanoseconds" || key == "schemaVersion" || key == "dropped_records" ||
+         key == "memory_pools";
 }
 
 void read_metadata(std::string_view key, std::string_view value, std::uint64_t offset, Trace& trace) {
@@ -86,6 +111,7 @@ void read_metadata(std::string_view key, std::string_view value, std::uint64_t o
     if (!is_json(value)) return amiss("not JSON, and left out");
     const Json json = parse_json(value, trace.source);
     if (key == "distributedInfo" && json.is_object()) return read_distributed(json, trace);
+    if (key == "memory_pools" && json.is_array()) return read_pools(json, trace);
     if (key != "distributedInfo" && json.is_array()) return read_devices(json, trace);
     amiss(key == "distributedInfo" ? "no object, and left out" : "no array, and left out");
   }

@@ -134,7 +134,11 @@ void TraceAssembly::append_details(const Batch& batch, Translations& known) {
 }
 
 void TraceAssembly::append_others(const Batch& batch, Translations& known) {
-  append_column(trace_.memory, batch.memory);
+  for (MemoryEvent event : batch.memory) {
+    event.thread = thread_row(event.thread, known);
+    event.stack = known.texts.translate(event.stack, trace_.names);
+    trace_.memory.push_back(event);
+  }
   for (Flow flow : batch.flows) {
     flow.thread = thread_row(flow.thread, known);
     flow.category = known.texts.translate(flow.category, trace_.names);

@@ -7,14 +7,10 @@
 #include "headroom/trace/tables/cells.h"
 
 namespace headroom::trace {
-namespace {
 
-/// The CPU's memory has no number.
 Cell memory_device_cell(std::int32_t device) {
   return device < 0 ? Cell{} : Cell{std::to_string(device)};
 }
-
-}  // namespace
 
 double capacity_bytes(const Trace& trace, const DeviceMemory& memory) {
   if (memory.device_type == 0) return 0;

@@ -11,6 +11,9 @@ namespace headroom::trace {
 /// Capacity of a device by the file's deviceProperties, bytes; 0 where it says nothing.
 double capacity_bytes(const Trace& trace, const DeviceMemory& memory);
 
+/// A device's number; nothing for the CPU's memory, which has none.
+Cell memory_device_cell(std::int32_t device);
+
 /// A row for each device's memory: what was allocated, and the peaks.
 DataTable allocator_table(const Trace& trace, const MemoryHistory& history);
 /// The largest allocations and how long each lived; the first `top` of them (0: all).

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <tuple>
 #include <utility>
+
 #include "headroom/trace/tables/duration_stats.h"
 
 namespace headroom::trace {
@@ -13,7 +15,7 @@ namespace {
 using DeviceKey = std::pair<std::int32_t, std::int32_t>;
 using AddressKey = std::tuple<std::int32_t, std::int32_t, std::int64_t>;
 
-void add_totals(DeviceMemory& memory, const MemoryEvent& event) {
+void add_totals(DeviceMemory& memory, const MemoryEvent& event, std::uint32_t place) {
   std::int64_t in_use = memory.allocated_bytes - memory.freed_bytes;
   if (event.total_allocated >= 0) {
     if (!memory.is_total_known) memory.peak_allocated_bytes = 0;
@@ -25,6 +27,7 @@ void add_totals(DeviceMemory& memory, const MemoryEvent& event) {
   if (in_use > memory.peak_allocated_bytes) {
     memory.peak_allocated_bytes = in_use;
     memory.peak_allocated_at_ns = event.at_ns;
+    memory.peak_place = place;
   }
   if (event.total_reserved > memory.peak_reserved_bytes && event.total_reserved > 0) {
     memory.peak_reserved_bytes = event.total_reserved;
@@ -36,32 +39,41 @@ void add_totals(DeviceMemory& memory, const MemoryEvent& event) {
 }  // namespace
 
 MemoryHistory memory_history(const Trace& trace) {
-  std::vector<const MemoryEvent*> events;
-  for (const MemoryEvent& event : trace.memory) events.push_back(&event);
-  std::ranges::stable_sort(events, {}, [](const MemoryEvent* event) { return event->at_ns; });
+  std::vector<std::uint32_t> order(trace.memory.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::ranges::stable_sort(order, {}, [&](std::uint32_t row) { return trace.memory[row].at_ns; });
   MemoryHistory history;
   std::map<DeviceKey, DeviceMemory> devices;
   std::map<AddressKey, std::size_t> open;
-  for (const MemoryEvent* event : events) {
-    DeviceMemory& memory = devices[{event->device_type, event->device}];
-    const AddressKey address{event->device_type, event->device, event->address};
-    if (event->bytes >= 0) {
+  const auto end = [&](std::map<AddressKey, std::size_t>::iterator found, std::uint32_t place) {
+    if (found == open.end()) return;
+    history.allocations[found->second].freed_ns = trace.memory[order[place]].at_ns;
+    history.allocations[found->second].until = place;
+    open.erase(found);
+  };
+  for (std::uint32_t place = 0; place < order.size(); ++place) {
+    const MemoryEvent& event = trace.memory[order[place]];
+    DeviceMemory& memory = devices[{event.device_type, event.device}];
+    const AddressKey address{event.device_type, event.device, event.address};
+    // What is given out again was free before, whether the file says so or not.
+    end(open.find(address), place);
+    if (event.bytes >= 0) {
       ++memory.allocations;
-      memory.allocated_bytes = saturating_add(memory.allocated_bytes, event->bytes);
-      if (event->address != 0) open[address] = history.allocations.size();
-      history.allocations.push_back(
-          {event->device_type, event->device, event->bytes, event->at_ns, Allocation::kNotFreed});
+      memory.allocated_bytes = saturating_add(memory.allocated_bytes, event.bytes);
+      if (event.address != 0) open[address] = history.allocations.size();
+      history.allocations.push_back({.device_type = event.device_type,
+                                     .device = event.device,
+                                     .bytes = event.bytes,
+                                     .at_ns = event.at_ns,
+                                     .event = order[place],
+                                     .from = place});
     } else {
       ++memory.frees;
       // The number without its sign: the least of 64 bits has none of the other sign.
       memory.freed_bytes = saturating_add(memory.freed_bytes,
-                                          -std::max(event->bytes, -std::numeric_limits<std::int64_t>::max()));
-      if (const auto found = open.find(address); found != open.end()) {
-        history.allocations[found->second].freed_ns = event->at_ns;
-        open.erase(found);
-      }
+                                          -std::max(event.bytes, -std::numeric_limits<std::int64_t>::max()));
     }
-    add_totals(memory, *event);
+    add_totals(memory, event, place);
   }
   for (auto& [key, memory] : devices) {
     std::tie(memory.device_type, memory.device) = key;

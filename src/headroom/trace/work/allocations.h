@@ -17,6 +17,10 @@ struct Allocation {
   std::int64_t at_ns = 0;
   static constexpr std::int64_t kNotFreed = std::numeric_limits<std::int64_t>::min();
   std::int64_t freed_ns = kNotFreed;  ///< kNotFreed: not in this file, or the file gives no addresses
+  std::uint32_t event = kNone;        ///< row of Trace::memory
+  /// Places in the order of all events: from the one on it is held, until the other; kNone: to the end.
+  std::uint32_t from = 0, until = kNone;
+  bool is_held_at(std::uint32_t place) const { return from <= place && place < until; }
 };
 
 /// The allocator of one device over the trace.
@@ -27,6 +31,7 @@ struct DeviceMemory {
   /// Most bytes in use, and when. From the allocator's own total where the file has it; else the running sum
   /// of the trace, which counts from its start.
   std::int64_t peak_allocated_bytes = 0, peak_allocated_at_ns = 0;
+  std::uint32_t peak_place = kNone;  ///< as Allocation::from: of the event that made the peak; kNone of none
   bool is_total_known = false;
   /// Most bytes held from the driver, when, and how many of them were in use then; -1 where not in the file.
   std::int64_t peak_reserved_bytes = -1, peak_reserved_at_ns = 0, allocated_at_peak_reserved_bytes = -1;

@@ -232,14 +232,19 @@ NameId call_stack_above(const Trace& trace, std::uint32_t op, const std::vector<
   return kNoName;
 }
 
-/// Frames stand innermost first, with semicolons between.
+/// Takes the first of the frames away, which stand innermost first with semicolons between.
+std::string_view next_frame(std::string_view& stack) {
+  const std::size_t end = std::min(stack.find(';'), stack.size());
+  const std::string_view frame = trimmed(stack.substr(0, end));
+  stack.remove_prefix(std::min(end + 1, stack.size()));
+  return frame;
+}
+
 Stack stack_of_text(std::string_view text, Places& places) {
   Stack stack;
   std::vector<std::string_view> modules;
   while (!text.empty()) {
-    const std::size_t end = std::min(text.find(';'), text.size());
-    const std::string_view frame = trimmed(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
+    const std::string_view frame = next_frame(text);
     if (const std::string_view module = module_of_frame(frame); !module.empty()) {
       modules.push_back(module);
     } else if (is_line_of_python(frame)) {
@@ -286,6 +291,21 @@ bool is_line_of_python(std::string_view frame) {
   const std::size_t open = frame.rfind('(', end);
   if (open == std::string_view::npos || open == 0 || open + 1 == end) return false;
   return std::ranges::all_of(frame.substr(open + 1, end - open - 1), is_digit);
+}
+
+bool is_own_line(std::string_view frame) {
+  return is_line_of_python(frame) && !contains(frame, "site-packages") && !contains(frame, "dist-packages") &&
+         !contains(frame, "/lib/python3.") && !frame.starts_with("torch/");
+}
+
+std::string_view own_line_of(std::string_view stack) {
+  std::string_view innermost;
+  while (!stack.empty()) {
+    const std::string_view frame = next_frame(stack);
+    if (is_own_line(frame)) return frame;
+    if (innermost.empty()) innermost = frame;
+  }
+  return innermost;
 }
 
 std::string plain_frame(std::string_view frame) {

@@ -60,5 +60,10 @@ std::string_view module_of_frame(std::string_view frame);
 std::string plain_frame(std::string_view frame);
 /// Whether it is a place in a file: "file.py(41): func". Functions of C are none.
 bool is_line_of_python(std::string_view frame);
+/// Whether it is a line of the user's own, not one of a library.
+bool is_own_line(std::string_view frame);
+/// Of a stack whose frames stand innermost first, with semicolons between: the innermost line that is the
+/// user's own; without one the innermost frame.
+std::string_view own_line_of(std::string_view stack);
 
 }  // namespace headroom::trace

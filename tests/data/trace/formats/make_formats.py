@@ -221,12 +221,19 @@ MIB = 1 << 20
 
 
 def snapshot():
-    frames = [{"filename": "train.py", "line": 12, "name": "forward"}]
+    def stack(*lines):
+        return [{"filename": file, "line": line, "name": name} for file, line, name in lines]
 
-    def entry(action, address, size, time_us):
+    cpp = ("/build/c10/cuda/CUDACachingAllocator.cpp", 1234, "c10::cuda::CUDACachingAllocator::malloc")
+    linear = ("/venv/site-packages/torch/nn/modules/linear.py", 114, "forward")
+    weights = stack(cpp, linear, ("model.py", 3, "__init__"), ("train.py", 30, "main"))
+    forward = stack(cpp, linear, ("train.py", 12, "forward"), ("train.py", 41, "main"))
+    loss = stack(("train.py", 20, "loss"), ("train.py", 41, "main"))
+
+    def entry(action, address, size, time_us, frames=forward):
         return {"action": action, "addr": address, "size": size, "stream": 0, "time_us": time_us, "frames": frames}
 
-    def block(address, size, requested, state):
+    def block(address, size, requested, state, frames=forward):
         return {"address": address, "size": size, "requested_size": requested, "state": state, "frames": frames}
 
     def segment(device, address, size, blocks):
@@ -237,10 +244,11 @@ def snapshot():
     at, first = 0x7F0000000000, 1_700_000_000_000_000
     history = [entry("alloc", at + 2 * MIB, 6 * MIB, first), entry("segment_alloc", at + 32 * MIB, 8 * MIB, first + 1),
                entry("alloc", at + 32 * MIB, 8 * MIB, first + 2), entry("free_requested", at + 2 * MIB, 6 * MIB, first + 3),
-               entry("free_completed", at + 2 * MIB, 6 * MIB, first + 4), entry("alloc", at + 8 * MIB, 4 * MIB, first + 5),
+               entry("free_completed", at + 2 * MIB, 6 * MIB, first + 4), entry("alloc", at + 8 * MIB, 4 * MIB, first + 5, loss),
                entry("free_requested", at + 32 * MIB, 8 * MIB, first + 6), entry("snapshot", 0, 0, first + 7)]
-    blocks = [block(at, 2 * MIB, 2 * MIB, "active_allocated"), block(at + 2 * MIB, 6 * MIB, 0, "inactive"),
-              block(at + 8 * MIB, 4 * MIB, 4 * MIB, "active_allocated"), block(at + 12 * MIB, 4 * MIB, 0, "inactive")]
+    blocks = [block(at, 2 * MIB, 2 * MIB, "active_allocated", weights), block(at + 2 * MIB, 6 * MIB, 0, "inactive"),
+              block(at + 8 * MIB, 4 * MIB, 4 * MIB, "active_allocated", loss),
+              block(at + 12 * MIB, 4 * MIB, 0, "inactive")]
     return {"segments": [segment(0, at, 16 * MIB, blocks),
                          segment(0, at + 32 * MIB, 8 * MIB, [block(at + 32 * MIB, 8 * MIB, 8 * MIB, "active_awaiting_free")]),
                          segment(1, at, 20 * MIB, [block(at, 4 * MIB, 3 * MIB, "active_allocated"),

@@ -5,12 +5,16 @@
 
 #include <algorithm>
 #include <string>
+#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
 #include "headroom/trace/readers/formats.h"
+#include "headroom/trace/readers/formats/memory_snapshot_segments.h"
 #include "headroom/trace/readers/json_members.h"
+#include "headroom/trace/readers/json_repair.h"
 #include "headroom/trace/readers/json_text.h"
 #include "headroom/trace/readers/pickle.h"
 
@@ -20,15 +24,24 @@ namespace {
 using Id = Pickle::Id;
 using Kind = Pickle::Kind;
 
-/// Beyond this no memory has bytes; sums stay within 64 bits.
-constexpr std::int64_t kMostBytes = std::int64_t{1} << 56;
+constexpr std::int64_t kMostBytes = SnapshotSegments::kMostBytes;
+/// Of one stack: Python itself stops at 1000 calls, and the innermost say where it is.
+constexpr std::size_t kMostFrames = 200, kMostStackText = 16384;
+/// Of all stacks: lists of a broken file may share what they hold.
+constexpr std::size_t kMostStacksText = std::size_t{256} << 20;
+
+bool is_of_python(std::string_view file) {
+  return file.ends_with(".py") || file.starts_with('<');
+}
 
 class SnapshotReader {
  public:
-  SnapshotReader(const Pickle& pickle, EventWriter& events) : pickle_(pickle), events_(events) {}
+  SnapshotReader(const Pickle& pickle, EventWriter& events)
+      : pickle_(pickle), events_(events), segments_(pickle, kMostDevices) {}
   void read();
 
  private:
+  static constexpr std::int64_t kMostDevices = 4096;
   struct Totals {
     std::int64_t allocated = 0, reserved = 0;
   };
@@ -37,21 +50,35 @@ class SnapshotReader {
     bool is_event = false;  ///< an allocation or a free; else the pool's own
   };
 
-  std::int64_t bytes(Id object, std::string_view key) const {
-    return std::clamp<std::int64_t>(pickle_.whole(pickle_.at(object, key)), 0, kMostBytes);
-  }
   Change change_of(Id entry) const;
   Totals totals_at_end(std::int64_t device) const;
   void read_history(std::int64_t device, const std::vector<Id>& entries);
   void read_blocks(std::int64_t device);
+  void add_blocks(std::int64_t device, const std::vector<Id>& blocks, std::int64_t at_ns, Totals now);
   void add(std::int64_t device, Id entry, std::int64_t at_ns, std::int64_t change, const Totals& totals);
-  bool is_of_segment(Id segment, std::int64_t device) const {
-    return pickle_.whole(pickle_.at(segment, "device")) == device;
+  /// Snapshots before PyTorch 2.2 have no times: then their order is all there is.
+  std::int64_t time_of(Id entry, std::int64_t otherwise) const {
+    const std::int64_t us = pickle_.whole(pickle_.at(entry, "time_us"), -1);
+    return us >= 0 && us <= kMostNs / 1000 ? us * 1000 : otherwise;
   }
+  std::int64_t address_of(Id entry) const {
+    const bool is_block = pickle_.at(entry, "addr") == Pickle::kAbsent;
+    return pickle_.whole(pickle_.at(entry, is_block ? "address" : "addr"));
+  }
+  /// Blocks of PyTorch before 2.1 have theirs in a history of their own.
+  Id frames_of(Id entry) const {
+    const Id own = pickle_.at(entry, "frames");
+    const std::vector<Id>& history = pickle_.list(pickle_.at(entry, "history"));
+    return own != Pickle::kAbsent || history.empty() ? own : pickle_.at(history.front(), "frames");
+  }
+  const std::string& stack_json(Id frames);
 
   const Pickle& pickle_;
   EventWriter& events_;
+  SnapshotSegments segments_;
   std::uint64_t entry_ = 0;  ///< problems are located by its number: a value has no byte of its own
+  std::unordered_map<Id, std::string> stacks_;  ///< entries of one stack share the list of its frames
+  std::size_t stacks_text_ = 0;                 ///< bytes of them
 };
 
 void SnapshotReader::read() {
@@ -63,11 +90,8 @@ void SnapshotReader::read() {
         fmt::format("it is a pickle of another kind{}; give what torch.cuda.memory._dump_snapshot() wrote",
                     name.empty() ? "" : ", of " + in_quotes(name)));
   }
-  std::int64_t devices = static_cast<std::int64_t>(pickle_.list(traces).size());
-  constexpr std::int64_t kMostDevices = 4096;
-  for (const Id segment : pickle_.list(segments))
-    devices = std::max(devices, pickle_.whole(pickle_.at(segment, "device")) + 1);
-  devices = std::min(devices, kMostDevices);
+  const std::int64_t devices = std::min(
+      std::max(static_cast<std::int64_t>(pickle_.list(traces).size()), segments_.devices()), kMostDevices);
   for (std::int64_t device = 0; device < devices; ++device) {
     const auto& all = pickle_.list(traces);
     const auto index = static_cast<std::size_t>(device);
@@ -78,28 +102,20 @@ void SnapshotReader::read() {
       read_history(device, entries);
     }
   }
+  if (segments_.devices() > 0) events_.member("memory_pools", segments_.pools_json(), 0);
 }
 
 /// In requested bytes: what entries of the history have, and what blocks say of the end.
 SnapshotReader::Totals SnapshotReader::totals_at_end(std::int64_t device) const {
-  Totals totals;
-  for (const Id segment : pickle_.list(pickle_.at(pickle_.root(), "segments"))) {
-    if (!is_of_segment(segment, device)) continue;
-    totals.reserved += bytes(segment, "total_size");
-    for (const Id block : pickle_.list(pickle_.at(segment, "blocks"))) {
-      if (pickle_.text(pickle_.at(block, "state")) != "active_allocated") continue;
-      const bool has_requested = pickle_.at(block, "requested_size") != Pickle::kAbsent;
-      totals.allocated += bytes(block, has_requested ? "requested_size" : "size");
-    }
-    totals.allocated = std::min(totals.allocated, kMostBytes);
-    totals.reserved = std::min(totals.reserved, kMostBytes);
-  }
+  Totals totals{0, segments_.reserved_bytes(device)};
+  for (const Id block : segments_.allocated_blocks(device))
+    totals.allocated = std::min(totals.allocated + segments_.requested_bytes(block), kMostBytes);
   return totals;
 }
 
 SnapshotReader::Change SnapshotReader::change_of(Id entry) const {
   const std::string_view action = pickle_.text(pickle_.at(entry, "action"));
-  const std::int64_t size = bytes(entry, "size");
+  const std::int64_t size = segments_.bytes(entry, "size");
   if (action == "alloc") return {{size, 0}, true};
   if (action == "free_requested" || action == "free") return {{-size, 0}, true};
   if (action == "segment_alloc" || action == "segment_map") return {{0, size}, false};
@@ -117,6 +133,15 @@ void SnapshotReader::read_history(std::int64_t device, const std::vector<Id>& en
     now.allocated = saturated(now.allocated - change.by.allocated);
     now.reserved = saturated(now.reserved - change.by.reserved);
   }
+  // What is held in the end and was not allocated in the history was there before it.
+  std::unordered_set<std::int64_t> allocated;
+  for (const Id entry : entries) {
+    if (pickle_.text(pickle_.at(entry, "action")) == "alloc")
+      allocated.insert(pickle_.whole(pickle_.at(entry, "addr")));
+  }
+  std::vector<Id> before = segments_.allocated_blocks(device);
+  std::erase_if(before, [&](Id block) { return allocated.contains(address_of(block)); });
+  add_blocks(device, before, time_of(entries.front(), 0), now);
   std::int64_t order = 0;
   for (const Id entry : entries) {
     ++entry_;
@@ -127,9 +152,7 @@ void SnapshotReader::read_history(std::int64_t device, const std::vector<Id>& en
       events_.skip(entry_, "an entry of the history without an action");
       continue;
     }
-    // Snapshots before PyTorch 2.2 have no times: then their order is all there is.
-    const std::int64_t us = pickle_.whole(pickle_.at(entry, "time_us"), -1);
-    const std::int64_t at_ns = us >= 0 && us <= kMostNs / 1000 ? us * 1000 : order++;
+    const std::int64_t at_ns = time_of(entry, order++);
     if (change.is_event) {
       add(device, entry, at_ns, change.by.allocated, now);
     } else {
@@ -140,31 +163,28 @@ void SnapshotReader::read_history(std::int64_t device, const std::vector<Id>& en
 
 /// Without a history: what was held when it was written.
 void SnapshotReader::read_blocks(std::int64_t device) {
-  const Totals end = totals_at_end(device);
-  Totals now{0, end.reserved};
-  for (const Id segment : pickle_.list(pickle_.at(pickle_.root(), "segments"))) {
-    if (!is_of_segment(segment, device)) continue;
-    for (const Id block : pickle_.list(pickle_.at(segment, "blocks"))) {
-      ++entry_;
-      if (pickle_.text(pickle_.at(block, "state")) == "active_allocated") {
-        const bool has_requested = pickle_.at(block, "requested_size") != Pickle::kAbsent;
-        const std::int64_t wanted = has_requested ? bytes(block, "requested_size") : bytes(block, "size");
-        now.allocated = std::min(now.allocated + wanted, kMostBytes);
-        add(device, block, 0, wanted, now);
-      }
-    }
+  entry_ += segments_.block_count(device);
+  add_blocks(device, segments_.allocated_blocks(device), 0, totals_at_end(device));
+}
+
+/// Blocks as allocations one after the other; `now` is what was held when all of them were.
+void SnapshotReader::add_blocks(std::int64_t device, const std::vector<Id>& blocks, std::int64_t at_ns,
+                                Totals now) {
+  for (const Id block : blocks)
+    now.allocated = std::max(now.allocated - segments_.requested_bytes(block), -kMostBytes);
+  for (const Id block : blocks) {
+    now.allocated = std::min(now.allocated + segments_.requested_bytes(block), kMostBytes);
+    add(device, block, at_ns, segments_.requested_bytes(block), now);
   }
 }
 
 void SnapshotReader::add(std::int64_t device, Id entry, std::int64_t at_ns, std::int64_t change,
                          const Totals& totals) {
-  constexpr int kCuda = 1;  // as torch numbers devices
-  const bool is_block = pickle_.at(entry, "addr") == Pickle::kAbsent;
   JsonMembers arguments;
-  arguments.add("Device Type", kCuda);
+  arguments.add("Device Type", kSnapshotDeviceType);
   arguments.add("Device Id", device);
   arguments.add("Bytes", change);
-  arguments.add("Addr", pickle_.whole(pickle_.at(entry, is_block ? "address" : "addr")));
+  arguments.add("Addr", address_of(entry));
   arguments.add("Total Allocated", std::max<std::int64_t>(totals.allocated, 0));
   arguments.add("Total Reserved", std::max<std::int64_t>(totals.reserved, 0));
   const std::string number = std::to_string(device);
@@ -173,7 +193,33 @@ void SnapshotReader::add(std::int64_t device, Id entry, std::int64_t at_ns, std:
                .start_ns = at_ns,
                .arguments = arguments.text(),
                .offset = entry_,
-               .is_instant = true});
+               .is_instant = true,
+               .stack_json = stack_json(frames_of(entry))});
+}
+
+/// As Kineto writes the stacks of operators. Of a stack with Python in it the frames of C++ are left out.
+const std::string& SnapshotReader::stack_json(Id frames) {
+  const auto [place, is_new] = stacks_.try_emplace(frames);
+  std::string& json = place->second;
+  if (!is_new || stacks_text_ > kMostStacksText) return json;
+  std::string text;
+  const std::vector<Id>& all = pickle_.list(frames);
+  const auto file_of = [&](Id frame) { return pickle_.text(pickle_.at(frame, "filename")); };
+  const bool has_python = std::ranges::any_of(all, [&](Id frame) { return is_of_python(file_of(frame)); });
+  std::size_t count = 0;
+  for (const Id frame : all) {
+    if (has_python && !is_of_python(file_of(frame))) continue;
+    const std::string one = fmt::format("{}({}): {}", file_of(frame),
+                                        std::max<std::int64_t>(pickle_.whole(pickle_.at(frame, "line")), 0),
+                                        pickle_.text(pickle_.at(frame, "name")));
+    if (++count > kMostFrames || text.size() + one.size() > kMostStackText) break;
+    text += (text.empty() ? "" : ";") + one;
+  }
+  if (!text.empty()) append_json_string(text, json);
+  stacks_text_ += json.size();
+  if (stacks_text_ > kMostStacksText)
+    events_.problem(entry_, "more than 256 MiB of stacks: those from here on are left out");
+  return json;
 }
 
 bool is_snapshot(std::string_view first) {
