@@ -36,7 +36,7 @@ TRACE_ROOMS = {
     "readers": "columns",
     ".": "columns tables readers",
     "cost": "columns",
-    "work": ". columns tables",
+    "work": ". columns tables cost",
     "collectives": ". columns tables",
     "critical_path": ". columns tables work collectives",
     "findings": ". columns tables cost work collectives critical_path",

@@ -126,6 +126,85 @@ TEST(ModulesAnalysis, CallStacksWhereThereAreNoFunctions) {
   EXPECT_THAT(result.notes, Contains(HasSubstr("from the call stacks of the operators")));
 }
 
+TEST(ModulesAnalysis, FlopsStandWhereTheOperatorWasCalled) {
+  TraceBuilder builder = model();
+  OpDetail& mm = builder.op("aten::mm", 410, 50);  // in Linear_1, around its launch
+  mm.dims = builder.trace.names.intern("[[100, 200], [200, 300]]");
+  mm.types = builder.trace.names.intern("[\"float\", \"float\"]");
+  const AnalysisResult result = run_analysis("modules", builder.trace);
+  const DataTable& modules = table_of(result, "modules");
+  constexpr double kGflop = 2.0 * 100 * 200 * 300 / 1e9;
+  EXPECT_DOUBLE_EQ(number(modules, row_with(modules, "path", "Model_0 > Linear_1"), "gflop"), kGflop);
+  EXPECT_DOUBLE_EQ(number(modules, row_with(modules, "path", "Model_0"), "gflop"), kGflop);
+  EXPECT_DOUBLE_EQ(number(modules, row_with(modules, "path", "Model_0 > Block_0"), "gflop"), 0);
+  EXPECT_DOUBLE_EQ(number(table_of(result, "totals"), 2, "gflop"), kGflop);
+}
+
+/// A gap of the device from 11,000 to 12,000, in which a module is at work, then its caller, then nobody.
+TEST(ModulesAnalysis, IdleTimeIsThatOfWhatKeptTheDeviceWaiting) {
+  TraceBuilder builder;
+  builder.runtime("cudaLaunchKernel", 10'000, 10, 1);
+  builder.kernel("k", 10'020, 980, 1);
+  python(builder, "train.py(41): step", 10'900, 1000);
+  python(builder, "nn.Module: Linear_0", 11'100, 500);
+  builder.op("aten::randperm", 11'200, 300);
+  builder.runtime("cudaLaunchKernel", 11'950, 10, 2);
+  builder.kernel("k", 12'000, 1000, 2);
+  const AnalysisResult result = run_analysis("modules", builder.trace);
+  const DataTable& modules = table_of(result, "modules");
+  EXPECT_EQ(integer(modules, 0, "own_idle_ns"), 500);
+  EXPECT_EQ(integer(modules, 0, "idle_ns"), 500);
+  const DataTable& lines = table_of(result, "lines");
+  EXPECT_EQ(text(lines, 0, "line"), "train.py(41): step");
+  EXPECT_EQ(integer(lines, 0, "own_idle_ns"), 900);
+  const DataTable& totals = table_of(result, "totals");
+  EXPECT_EQ(integer(totals, 0, "idle_ns"), 900);
+  EXPECT_EQ(integer(totals, 1, "idle_ns"), 100);  // nothing recorded, and the launch
+  EXPECT_EQ(integer(totals, 2, "idle_ns"), 1000);
+  EXPECT_EQ(integer(table_of(run_analysis("idle", builder.trace), "devices"), 0, "idle_ns"), 1000);
+}
+
+TEST(ModulesAnalysis, MemoryIsThatOfWhoAllocatedIt) {
+  TraceBuilder builder = model();
+  const std::uint32_t thread = builder.thread(TraceBuilder::kHostPid, "1");
+  const auto memory = [&](std::int64_t at, std::int64_t bytes, std::int64_t address, std::int64_t total,
+                          std::int32_t type = 1) {
+    builder.trace.memory.push_back({at, type, 0, bytes, address, total, 10'000, thread});
+  };
+  memory(45, 100, 0xa, 1100);   // in the operator of Linear_0
+  memory(60, 50, 0xb, 1150);    // the same
+  memory(300, -50, 0xb, 1100);  // in its block
+  memory(410, 400, 0xc, 1500);  // in Linear_1
+  memory(420, 70, 0xd, 70, 0);  // of the CPU: devices have memory here
+  memory(990, -400, 0xc, 1100);
+  const AnalysisResult result = run_analysis("modules", builder.trace);
+  const DataTable& modules = table_of(result, "modules");
+  const std::size_t linear = row_with(modules, "path", "Model_0 > Block_0 > Linear_0"),
+                    block = row_with(modules, "path", "Model_0 > Block_0"),
+                    whole = row_with(modules, "path", "Model_0");
+  EXPECT_EQ(integer(modules, linear, "kept_bytes"), 150);
+  EXPECT_EQ(integer(modules, linear, "peak_bytes"), 100);
+  EXPECT_DOUBLE_EQ(number(modules, linear, "peak_share"), 100.0 / 1500);
+  EXPECT_EQ(integer(modules, block, "kept_bytes"), 100);
+  EXPECT_EQ(integer(modules, whole, "kept_bytes"), 500);
+  EXPECT_EQ(integer(modules, whole, "peak_bytes"), 500);
+  const DataTable& totals = table_of(result, "totals");
+  EXPECT_EQ(integer(totals, 1, "peak_bytes"), 1000);  // from before the trace
+  EXPECT_EQ(integer(totals, 2, "peak_bytes"), 1500);
+  EXPECT_EQ(integer(totals, 2, "kept_bytes"), 100);
+}
+
+TEST(ModulesAnalysis, StacksOfAllocationsAreEnough) {
+  TraceBuilder builder;
+  builder.trace.memory.push_back(
+      {10, 1, 0, 64, 0xa, 64, 64, 0, builder.trace.names.intern("lib.py(3): empty;train.py(41): step")});
+  builder.event(Category::kOther, "something", 0, 1, builder.thread("1", "1"));
+  const AnalysisResult result = run_analysis("modules", builder.trace);
+  const DataTable& lines = table_of(result, "lines");
+  ASSERT_EQ(lines.rows.size(), 2U);
+  EXPECT_EQ(integer(lines, row_with(lines, "line", "train.py(41): step"), "peak_bytes"), 64);
+}
+
 TEST(ModulesAnalysis, SaysWhatToRecordWhereThereIsNothing) {
   TraceBuilder builder;
   builder.kernel("k", 0, 1);

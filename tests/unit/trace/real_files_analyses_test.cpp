@@ -65,6 +65,42 @@ void check_kernels(const Trace& trace) {
   }
 }
 
+/// Python is to blame for what the other analyses say of all, no more and no less.
+void check_modules(const Trace& trace) {
+  const AnalysisResult result = run_analysis("modules", trace, {}, 0);
+  if (result.tables.empty()) return;
+  const DataTable& totals = table_of(result, "totals");
+  constexpr std::size_t kAll = 2;
+  const auto sum_of_placed = [&](const char* key) {
+    std::int64_t own = 0;
+    for (const char* table : {"modules", "lines"})
+      own = std::max(own, column_sum(table_of(result, table), key));
+    return own;
+  };
+  EXPECT_LE(sum_of_placed("own_device_ns"), integer(totals, 0, "device_ns"));
+  EXPECT_EQ(integer(totals, kAll, "device_ns"),
+            static_cast<std::int64_t>(headline(run_analysis("kernels", trace), "gpu_time_ns")));
+  if (!trace.gpu.empty()) {
+    EXPECT_LE(sum_of_placed("own_idle_ns"), integer(totals, 0, "idle_ns"));
+    const AnalysisResult of_idle = run_analysis("idle", trace, {}, 0);
+    const DataTable& culprits = table_of(of_idle, "culprits");
+    std::int64_t idle = 0;
+    for (std::size_t row = 0; row < culprits.rows.size(); ++row) {
+      if (integer(culprits, row, "depth") == 0) idle += integer(culprits, row, "idle_ns");
+    }
+    EXPECT_EQ(integer(totals, kAll, "idle_ns"), idle);
+  }
+  if (!trace.memory.empty()) {
+    const AnalysisResult memory = run_analysis("memory", trace);
+    const DataTable& devices = table_of(memory, "allocators");
+    std::int64_t peak = 0;
+    for (std::size_t row = 0; row < devices.rows.size(); ++row) {
+      if (text(devices, row, "memory") != "CPU") peak += integer(devices, row, "peak_allocated_bytes");
+    }
+    EXPECT_EQ(integer(totals, kAll, "peak_bytes"), peak);
+  }
+}
+
 void check_steps(const Trace& trace) {
   const AnalysisResult result = run_analysis("steps", trace, {}, 0);
   if (trace.events.size() == 0) return;
@@ -157,6 +193,7 @@ TEST(RealFiles, SumsAddUpAndAnalysesAgree) {
     }
     check_utilization(trace);
     check_kernels(trace);
+    check_modules(trace);
     check_steps(trace);
     check_ops(trace);
     check_efficiency(trace);

@@ -43,6 +43,7 @@ class RooflineBuilder {
   Roofline build() {
     assign();
     mark_outer();
+    roofline_.call_of.assign(trace_.gpu.size(), kNone);
     for (std::uint32_t row = 0; row < trace_.gpu.size(); ++row) settle(row);
     add_rows();
     return std::move(roofline_);
@@ -145,6 +146,7 @@ class RooflineBuilder {
       if (instance.has_own_work || !instance.is_around_known) {
         instance.device_ns += duration_of(row);
         kind_[row] = Coverage::kKnown;
+        roofline_.call_of[row] = instance.event;
       }
     }
     const auto kind = static_cast<std::size_t>(kind_[row]);
@@ -179,6 +181,7 @@ class RooflineBuilder {
       row.math = instance.cost.math;
       row.is_product = instance.cost.is_product;
       ++row.calls;
+      row.call_events.push_back(instance.event);
       row.device_ns += instance.device_ns;
       row.flops += instance.cost.flops;
       row.bytes += instance.cost.bytes;
@@ -190,7 +193,7 @@ class RooflineBuilder {
       row.memory_ns += memory;
       row.roof_ns += std::max(compute, memory);
     }
-    for (const auto& [key, row] : rows) roofline_.rows.push_back(row);
+    for (auto& [key, row] : rows) roofline_.rows.push_back(std::move(row));
     std::ranges::stable_sort(roofline_.rows, std::greater{}, &RooflineRow::device_ns);
     for (const auto& [name, unknown] : unknown_) roofline_.unknown.push_back(unknown);
     std::ranges::stable_sort(roofline_.unknown, std::greater{}, &Roofline::Unknown::device_ns);

@@ -24,6 +24,7 @@ struct RooflineRow {
   double compute_ns = 0,
          memory_ns = 0;  ///< what they take at the device's peaks; 0 where a peak is not known
   double roof_ns = 0;    ///< sum over the calls of the longer of the two
+  std::vector<std::uint32_t> call_events;  ///< rows of Trace::events
 };
 
 /// GPU work by whether its cost is known.
@@ -39,6 +40,8 @@ const char* to_string(Coverage coverage);
 
 struct Roofline {
   std::vector<RooflineRow> rows;  ///< by device time, longest first
+  std::vector<std::uint32_t>
+      call_of;  ///< by row of Trace::gpu: the call that it is of; kNone of unknown ones
   double covered_ns[kCoverages] = {};
   std::int64_t covered_works[kCoverages] = {};
   struct Unknown {

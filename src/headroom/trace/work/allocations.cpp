@@ -66,7 +66,8 @@ MemoryHistory memory_history(const Trace& trace) {
                                      .bytes = event.bytes,
                                      .at_ns = event.at_ns,
                                      .event = order[place],
-                                     .from = place});
+                                     .from = place,
+                                     .has_address = event.address != 0});
     } else {
       ++memory.frees;
       // The number without its sign: the least of 64 bits has none of the other sign.
@@ -75,9 +76,16 @@ MemoryHistory memory_history(const Trace& trace) {
     }
     add_totals(memory, event, place);
   }
+  std::map<DeviceKey, std::size_t> numbers;
   for (auto& [key, memory] : devices) {
     std::tie(memory.device_type, memory.device) = key;
+    numbers[key] = history.devices.size();
     history.devices.push_back(memory);
+  }
+  history.of_device.resize(history.devices.size());
+  for (std::uint32_t i = 0; i < history.allocations.size(); ++i) {
+    const Allocation& one = history.allocations[i];
+    history.of_device[numbers.at({one.device_type, one.device})].push_back(i);
   }
   return history;
 }

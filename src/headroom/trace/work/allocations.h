@@ -20,7 +20,10 @@ struct Allocation {
   std::uint32_t event = kNone;        ///< row of Trace::memory
   /// Places in the order of all events: from the one on it is held, until the other; kNone: to the end.
   std::uint32_t from = 0, until = kNone;
-  bool is_held_at(std::uint32_t place) const { return from <= place && place < until; }
+  bool has_address = false;  ///< without one nobody knows when it is freed
+  bool is_held_at(std::uint32_t place) const {
+    return has_address && place != kNone && from <= place && place < until;
+  }
 };
 
 /// The allocator of one device over the trace.
@@ -40,6 +43,8 @@ struct DeviceMemory {
 struct MemoryHistory {
   std::vector<DeviceMemory> devices;    ///< by device type and device
   std::vector<Allocation> allocations;  ///< by time
+  /// Of each of `devices` the indices of its allocations.
+  std::vector<std::vector<std::uint32_t>> of_device;
 };
 MemoryHistory memory_history(const Trace& trace);
 

@@ -2,68 +2,49 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <string_view>
 #include <vector>
 
 #include "headroom/trace/columns/trace.h"
+#include "headroom/trace/work/python_places.h"
 
 namespace headroom::trace {
 
-/// Where the stacks of Python are from.
-enum class StackSource : std::uint8_t {
-  kNothing,
-  kFunctions,  ///< python_function events, nested by time
-  kCallStacks  ///< the "Call stack" of operators
+/// What some place in Python is to blame for.
+struct PythonAmounts {
+  std::int64_t launches = 0, device_ns = 0;
+  double flops = 0;             ///< of the operators whose cost is known (roofline)
+  std::int64_t idle_ns = 0;     ///< of the devices, while it was what kept them waiting (idle_culprits)
+  std::int64_t kept_bytes = 0;  ///< allocated minus freed; may be less than none
+  std::int64_t peak_bytes = 0;  ///< held when the memory was fullest
+
+  void add(const PythonAmounts& more);
 };
 
-/// What was launched below a place in Python. Own: with no other such place between.
+/// Own: with no other such place between. All: below it, too.
 struct PythonTimes {
   std::int64_t calls = -1,
                host_ns = -1;  ///< -1: not known, as of call stacks; a call within one is its time once
-  std::int64_t own_launches = 0, launches = 0;
-  std::int64_t own_device_ns = 0, device_ns = 0;
-};
-
-/// An instance of nn.Module within those around it.
-struct PythonModule {
-  std::uint32_t parent = kNone;  ///< of PythonWork::modules, before this one; kNone: of the outermost
-  std::uint32_t depth = 0;
-  std::string name;  ///< "Linear_0"
-  PythonTimes times;
-};
-
-/// A line of Python as the profiler has it: where a function starts, or where it is, with its name.
-struct PythonLine {
-  std::string name;  ///< "train.py(41): step"
-  PythonTimes times;
+  PythonAmounts own, all;
 };
 
 struct PythonWork {
   StackSource source = StackSource::kNothing;
   std::vector<PythonModule> modules;
-  std::vector<PythonLine> lines;
-  std::int64_t device_ns = 0;    ///< of all GPU work
-  std::int64_t placed_ns = 0;    ///< of what was launched below any line or module
-  std::int64_t backward_ns = 0;  ///< of which by autograd, and placed where its forward operator was called
+  std::vector<std::string_view> lines;                ///< of Trace::names
+  std::vector<PythonTimes> module_times, line_times;  ///< of each of them
+  PythonAmounts total;                                ///< of the whole trace
+  PythonAmounts placed;                               ///< of what is below any line or module
+  std::int64_t backward_ns =
+      0;  ///< of its device time by autograd: it is where its forward operator was called
 };
 
-/// GPU work by the Python that launched it: the functions around its launch; around the forward operator of
-/// the same sequence number where autograd's threads launched it; else the call stacks of the operators
-/// around the launch. Needs kLaunches, kOps, kOpArguments and kPython.
+/// GPU work, the operators' FLOPs, the devices' idle time and memory by the Python that they are from: the
+/// functions around the launch, the operator, what the host did, the allocation; around the forward operator
+/// of the same sequence number where autograd's threads did it; else the call stacks of the operators around.
+/// Memory is that of the devices; that of the CPU where the file has none of devices. The idle times sum to
+/// those of idle_culprits, the FLOPs to those of roofline, the peak to the devices' own. Needs kLaunches,
+/// kOps, kOpArguments, kPython and, for memory, kMemory.
 PythonWork python_work(const Trace& trace);
-
-/// "Linear_0" of "nn.Module: Linear_0"; empty of what is no module.
-std::string_view module_of_frame(std::string_view frame);
-/// Without the address of an object, which tells calls of one function apart: "<built-in method copy_ of
-/// Tensor object at 0x7fd0>" is that of every tensor.
-std::string plain_frame(std::string_view frame);
-/// Whether it is a place in a file: "file.py(41): func". Functions of C are none.
-bool is_line_of_python(std::string_view frame);
-/// Whether it is a line of the user's own, not one of a library.
-bool is_own_line(std::string_view frame);
-/// Of a stack whose frames stand innermost first, with semicolons between: the innermost line that is the
-/// user's own; without one the innermost frame.
-std::string_view own_line_of(std::string_view stack);
 
 }  // namespace headroom::trace

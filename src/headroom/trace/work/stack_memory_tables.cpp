@@ -26,12 +26,13 @@ struct StackMemory {
 
 /// Of the allocations of a device that fit, most bytes first.
 template <typename Wanted>
-std::vector<StackMemory> by_stack(const Trace& trace, const MemoryHistory& history,
-                                  const DeviceMemory& device, Wanted wanted) {
+std::vector<StackMemory> by_stack(const Trace& trace, const MemoryHistory& history, std::size_t device,
+                                  Wanted wanted) {
   std::unordered_map<NameId, std::size_t> places;
   std::vector<StackMemory> stacks;
-  for (const Allocation& one : history.allocations) {
-    if (one.device_type != device.device_type || one.device != device.device || !wanted(one)) continue;
+  for (const std::uint32_t i : history.of_device[device]) {
+    const Allocation& one = history.allocations[i];
+    if (!wanted(one)) continue;
     const NameId stack = trace.memory[one.event].stack;
     const auto [place, is_new] = places.try_emplace(stack, stacks.size());
     if (is_new) stacks.push_back({stack, 0, 0, one.at_ns, one.at_ns});
@@ -104,10 +105,10 @@ bool has_memory_stacks(const Trace& trace) {
 
 DataTable peak_stacks_table(const Trace& trace, const MemoryHistory& history, std::size_t top) {
   DataTable table = stacks_table("peak_stacks", "what was held at the peak, by the lines that allocated it");
-  for (const DeviceMemory& device : history.devices) {
-    const auto stacks = by_stack(trace, history, device, [&](const Allocation& one) {
-      return device.peak_place != kNone && one.is_held_at(device.peak_place);
-    });
+  for (std::size_t i = 0; i < history.devices.size(); ++i) {
+    const DeviceMemory& device = history.devices[i];
+    const auto stacks =
+        by_stack(trace, history, i, [&](const Allocation& one) { return one.is_held_at(device.peak_place); });
     const std::int64_t peak = device.peak_allocated_bytes, known = bytes_of(stacks);
     add_rows(trace, device, stacks, peak, top, table);
     if (known >= peak) continue;
@@ -120,10 +121,10 @@ DataTable peak_stacks_table(const Trace& trace, const MemoryHistory& history, st
 
 DataTable leaks_table(const Trace& trace, const MemoryHistory& history, std::size_t top) {
   DataTable table = stacks_table("leaks", "allocated and never freed, by the lines that allocated it");
-  for (const DeviceMemory& device : history.devices) {
-    const auto stacks =
-        by_stack(trace, history, device, [](const Allocation& one) { return one.until == kNone; });
-    add_rows(trace, device, stacks, bytes_of(stacks), top, table);
+  for (std::size_t i = 0; i < history.devices.size(); ++i) {
+    const auto stacks = by_stack(trace, history, i,
+                                 [](const Allocation& one) { return one.has_address && one.until == kNone; });
+    add_rows(trace, history.devices[i], stacks, bytes_of(stacks), top, table);
   }
   return table;
 }
