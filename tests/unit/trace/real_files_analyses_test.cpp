@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 
 #include "analysis_run.h"
 #include "headroom/base/error.h"
 #include "headroom/trace/findings/finding_search.h"
+#include "headroom/trace/work/idle_culprits.h"
 
 namespace headroom::trace {
 namespace {
@@ -101,6 +103,27 @@ void check_modules(const Trace& trace) {
   }
 }
 
+/// A step's culprits are the parts of the idle times that lie in it, none left out.
+void check_step_culprits(const Trace& trace, const DataTable& culprits) {
+  const IdleCulprits found = idle_culprits(trace, device_work(trace), launches(trace), host_order(trace));
+  std::map<std::string, std::int64_t> expected, said;
+  std::vector<Step> all = steps(trace);
+  if (all.empty()) {
+    const Extent whole = whole_extent(trace);
+    all.push_back({-1, "all", whole.start_ns, whole.end_ns});
+  }
+  for (const Step& step : all) {
+    for (const IdlePart& part : found.parts) {
+      const std::int64_t inside =
+          std::min(part.time.end, step.end_ns) - std::max(part.time.start, step.start_ns);
+      if (inside > 0) expected[step_text(step) + to_string(part.doing)] += inside;
+    }
+  }
+  for (std::size_t row = 0; row < culprits.rows.size(); ++row)
+    said[text(culprits, row, "step") + text(culprits, row, "doing")] += integer(culprits, row, "idle_ns");
+  EXPECT_EQ(said, expected);
+}
+
 void check_steps(const Trace& trace) {
   const AnalysisResult result = run_analysis("steps", trace, {}, 0);
   if (trace.events.size() == 0) return;
@@ -115,6 +138,7 @@ void check_steps(const Trace& trace) {
     EXPECT_EQ(sum, integer(steps, row, "wall_ns"));
     EXPECT_LE(integer(steps, row, "busy_ns"), integer(steps, row, "wall_ns"));
   }
+  if (!trace.gpu.empty()) check_step_culprits(trace, table_of(result, "step_culprits"));
 }
 
 void check_ops(const Trace& trace) {

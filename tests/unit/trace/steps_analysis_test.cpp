@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
+#include <map>
+
 #include "analysis_run.h"
 #include "headroom/trace/columns/steps.h"
 #include "trace_builder.h"
@@ -93,6 +95,49 @@ TEST(StepsAnalysis, SeveralDevicesHaveATableOfTheirOwn) {
   EXPECT_EQ(integer(table_of(result, "steps"), 0, "busy_ns"), 75);
   const DataTable& devices = table_of(result, "step_devices");
   EXPECT_EQ(integer(devices, row_with(devices, "device", "1"), "busy_ns"), 50);
+}
+
+/// The device has nothing to do from 10 to 190, over the end of the first step at 100.
+TEST(StepsAnalysis, EachStepHasItsCulprits) {
+  TraceBuilder builder;
+  builder.step(1, 0, 100);
+  builder.step(2, 100, 100);
+  builder.runtime("cudaLaunchKernel", 0, 5, 1);
+  builder.kernel("a", 5, 5, 1);
+  builder.annotation("enumerate(DataLoader)#x.__next__", 20, 80);
+  builder.annotation("enumerate(DataLoader)#x.__next__", 105, 20);
+  builder.event(Category::kPython, "train.py(9): log", 130, 40, builder.thread(TraceBuilder::kHostPid, "1"));
+  builder.runtime("cudaLaunchKernel", 180, 5, 2);
+  builder.kernel("a", 190, 10, 2);
+  const AnalysisResult result = run_analysis("steps", builder.trace);
+  const DataTable& culprits = table_of(result, "step_culprits");
+  ASSERT_EQ(culprits.rows.size(), 6U);
+  const auto expect_row = [&](std::size_t row, const char* step, const char* doing, std::int64_t idle_ns) {
+    EXPECT_EQ(text(culprits, row, "step"), step);
+    EXPECT_EQ(text(culprits, row, "doing"), doing);
+    EXPECT_EQ(integer(culprits, row, "idle_ns"), idle_ns);
+  };
+  expect_row(0, "1", "data loading", 80);
+  expect_row(1, "1", "not recorded", 10);
+  expect_row(2, "2", "program", 40);
+  EXPECT_EQ(text(culprits, 2, "what"), "train.py(9): log");
+  expect_row(3, "2", "data loading", 20);
+  EXPECT_EQ(integer(culprits, 3, "longest_ns"), 20);
+  expect_row(4, "2", "not recorded", 20);
+  expect_row(5, "2", "others", 10);  // the launch
+  EXPECT_DOUBLE_EQ(number(culprits, 2, "share"), 40.0 / 90);
+  // With all of them each kind of both steps sums to that of idle.
+  const AnalysisResult all = run_analysis("steps", builder.trace, {}, 0),
+                       idle = run_analysis("idle", builder.trace);
+  const DataTable& tree = table_of(idle, "culprits");
+  std::map<std::string, std::int64_t> of_steps, of_idle;
+  const DataTable& every = table_of(all, "step_culprits");
+  for (std::size_t row = 0; row < every.rows.size(); ++row)
+    of_steps[text(every, row, "doing")] += integer(every, row, "idle_ns");
+  for (std::size_t row = 0; row < tree.rows.size(); ++row) {
+    if (integer(tree, row, "depth") == 0) of_idle[text(tree, row, "what")] = integer(tree, row, "idle_ns");
+  }
+  EXPECT_EQ(of_steps, of_idle);
 }
 
 TEST(StepsAnalysis, AnEmptyTraceSaysSo) {

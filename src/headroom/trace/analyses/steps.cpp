@@ -6,8 +6,10 @@
 
 #include "headroom/stats/quantile.h"
 #include "headroom/trace/analysis.h"
+#include "headroom/trace/columns/attribution.h"
 #include "headroom/trace/columns/steps.h"
 #include "headroom/trace/tables/cells.h"
+#include "headroom/trace/work/culprit_table.h"
 #include "headroom/trace/work/device_work.h"
 #include "headroom/trace/work/host_activity.h"
 
@@ -74,9 +76,8 @@ DataTable step_table(const std::vector<Step>& steps, const std::array<Spans, kPa
   for (const Step& step : steps) {
     const Span window{step.start_ns, step.end_ns};
     const std::int64_t wall = step.end_ns - step.start_ns, busy_ns = length_within(busy, window);
-    std::vector<Cell>& row =
-        table.rows.emplace_back(std::vector<Cell>{step.number >= 0 ? std::to_string(step.number) : step.name,
-                                                  step.start_ns, wall, busy_ns, share_cell(busy_ns, wall)});
+    std::vector<Cell>& row = table.rows.emplace_back(
+        std::vector<Cell>{step_text(step), step.start_ns, wall, busy_ns, share_cell(busy_ns, wall)});
     std::int64_t other = wall;
     for (const Spans& part : parts) {
       const std::int64_t time = length_within(part, window);
@@ -104,8 +105,8 @@ DataTable device_step_table(const std::vector<Step>& steps, std::span<const Devi
     for (std::size_t i = 0; i < devices.size(); ++i) {
       const std::int64_t wall = step.end_ns - step.start_ns,
                          busy_ns = length_within(busy[i], {step.start_ns, step.end_ns});
-      table.rows.push_back({step.number >= 0 ? std::to_string(step.number) : step.name,
-                            device_text(devices[i].device), wall, busy_ns, share_cell(busy_ns, wall)});
+      table.rows.push_back(
+          {step_text(step), device_text(devices[i].device), wall, busy_ns, share_cell(busy_ns, wall)});
     }
   }
   return table;
@@ -140,6 +141,11 @@ AnalysisResult analyze(const Trace& trace, const AnalysisOptions& options) {
     result.tables.push_back(device_step_table(found, devices));
     keep_top(result.tables.back(), options.top == 0 ? 0 : options.top * devices.size());
   }
+  if (!trace.gpu.empty()) {
+    const std::size_t shown = options.top == 0 ? found.size() : std::min(options.top, found.size());
+    result.tables.push_back(
+        step_culprit_table(trace, launches(trace), std::span(found).first(shown), options.top));
+  }
   return result;
 }
 
@@ -148,8 +154,9 @@ AnalysisResult analyze(const Trace& trace, const AnalysisOptions& options) {
 namespace analysis {
 
 extern const Analysis steps{"steps",
-                            "each step of the profiler: wall time, utilization, what it was spent on",
-                            Needs::kLaunches | Needs::kOps,
+                            "each step of the profiler: wall time, utilization, what it was spent on, why "
+                            "the devices had nothing to do",
+                            Needs::kLaunches | Needs::kOps | Needs::kPython,
                             analyze,
                             {},
                             nullptr};

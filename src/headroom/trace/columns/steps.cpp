@@ -23,6 +23,10 @@ std::vector<Step> steps(const Trace& trace) {
   return found;
 }
 
+std::string step_text(const Step& step) {
+  return step.number >= 0 ? std::to_string(step.number) : step.name;
+}
+
 namespace {
 
 template <typename Wanted>

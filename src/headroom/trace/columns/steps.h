@@ -20,6 +20,9 @@ struct Step {
   std::int64_t start_ns = 0, end_ns = 0;
 };
 
+/// What tables call it: its number, else its name.
+std::string step_text(const Step& step);
+
 /// The ProfilerStep# annotations of the CPU, by start, the last one included. Empty where the file has none:
 /// the caller takes the whole trace as one, and says so.
 std::vector<Step> steps(const Trace& trace);
