@@ -46,6 +46,40 @@ TEST(Findings, HostWorkThatTheDeviceWaitsForIsNamedWithItsLine) {
   EXPECT_NEAR(number(found(result), 0, "recoverable_ns"), 880e3, 20e3);
 }
 
+/// Two places that take long and several that do not: one finding that says how much is where.
+TEST(Findings, AHostThatIsLateInSeveralPlacesIsOneFinding) {
+  TraceBuilder builder;
+  for (int i = 0; i < 5; ++i) {
+    builder.step(i, i * 10 * kMs, 10 * kMs);
+    builder.runtime("cudaLaunchKernel", i * 10 * kMs + 10 * kUs, 5 * kUs, i + 1);
+    builder.kernel("sgemm", i * 10 * kMs + 30 * kUs, 6 * kMs, i + 1);
+    const std::int64_t at = i * 10 * kMs + 6 * kMs + 40 * kUs;
+    builder.event(Category::kPython, "train.py(12): augment", at, 1200 * kUs, builder.thread("1000", "1"));
+    builder.op("aten::randperm", at + 10 * kUs, 1100 * kUs);
+    builder.event(Category::kPython, "train.py(30): log", at + 1300 * kUs, 800 * kUs,
+                  builder.thread("1000", "1"));
+    builder.op("aten::sort", at + 2200 * kUs, 400 * kUs);
+    builder.op("aten::unique", at + 2700 * kUs, 300 * kUs);
+  }
+  const AnalysisResult result = run_analysis("findings", builder.trace);
+  std::vector<std::size_t> rows;
+  for (std::size_t row = 0; row < found(result).rows.size(); ++row) {
+    if (text(found(result), row, "kind") == "host_bound") rows.push_back(row);
+  }
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_EQ(text(found(result), rows[0], "op"), "aten::randperm");
+  EXPECT_EQ(text(found(result), rows[0], "line"), "train.py(12): augment");
+  const std::string evidence = text(found(result), rows[0], "evidence");
+  EXPECT_THAT(evidence,
+              HasSubstr("1.10 ms a step in aten::randperm (train.py(12): augment), 800 µs a step in "
+                        "train.py(30): log, "));
+  EXPECT_THAT(evidence,
+              HasSubstr("2.08 ms a step in 4 other places (1.28 ms a step in what is not in the file, "
+                        "400 µs a step in aten::sort, 300 µs a step in aten::unique, ...)"));
+  // All of it together, once.
+  EXPECT_NEAR(number(found(result), rows[0], "recoverable_ns"), (1.10 + 0.80 + 2.08) * 1e6, 10e3);
+}
+
 TEST(Findings, RecompilationsAndTheCollectorAreKindsOfTheirOwn) {
   TraceBuilder builder = steady(5);
   builder.annotation("_compile.compile_inner (dynamo_timed)", 9'040 * kUs, 900 * kUs);

@@ -9,7 +9,6 @@
 #include "headroom/base/units.h"
 #include "headroom/trace/columns/attribution.h"
 #include "headroom/trace/work/host_activity.h"
-#include "headroom/trace/work/python_work.h"
 
 namespace headroom::trace {
 namespace {
@@ -33,7 +32,8 @@ FindingSearch::FindingSearch(const Trace& trace, DeviceWork work)
       host_(host_order(trace)),
       steps_(trace::steps(trace)),
       replay_(trace, window_of(trace, steps_), work_, launch_),
-      types_(kernel_types(trace)) {
+      types_(kernel_types(trace)),
+      python_(trace) {
   const Span window = replay_.window();
   culprits_ = idle_culprits(trace, work_, launch_, host_, &window);
   devices_ = device_times(trace, work_, types_);
@@ -55,9 +55,21 @@ std::string FindingSearch::per_step(double total_ns) const {
   return format_time_ns(total_ns / step_count()) + (steps_.empty() ? "" : " a step");
 }
 
-bool FindingSearch::has_found(FindingKind kind, std::string_view op) const {
-  return std::ranges::any_of(
-      findings_, [&](const Finding& finding) { return finding.kind == kind && finding.op == op; });
+bool FindingSearch::has_found(FindingKind kind, std::string_view place) const {
+  for (std::size_t i = 0; i < findings_.size(); ++i) {
+    if (findings_[i].kind == kind && std::ranges::find(parts_[i].places, place) != parts_[i].places.end())
+      return true;
+  }
+  return false;
+}
+
+std::string FindingSearch::where(std::uint32_t event) const {
+  constexpr std::size_t kMostName = 100;
+  Finding place;
+  set_place(event, place);
+  std::string text = place.op.substr(0, kMostName);
+  if (!place.line.empty() && place.line != place.op) text += " (" + place.line + ")";
+  return text;
 }
 
 Spans FindingSearch::idle_while(HostDoing doing) const {
@@ -99,22 +111,36 @@ bool FindingSearch::take(Suspicion suspicion) {
   return true;
 }
 
+Finding* FindingSearch::one_of_kind(FindingKind kind) {
+  // Fused kernels and launches that come too late are two sides of one thing; so are the places at which one
+  // host is late.
+  if (kind != FindingKind::kLaunchBound && kind != FindingKind::kHostBound) return nullptr;
+  const auto found = std::ranges::find(findings_, kind, &Finding::kind);
+  return found == findings_.end() ? nullptr : &*found;
+}
+
 std::size_t FindingSearch::add(Suspicion suspicion, double gain_ns) {
-  const auto of_kind = std::ranges::find(findings_, suspicion.kind, &Finding::kind);
-  // Fused kernels and launches that come too late are two sides of one thing.
-  if (suspicion.kind == FindingKind::kLaunchBound && of_kind != findings_.end()) {
-    of_kind->recoverable_ns += gain_ns;
-    of_kind->evidence += "; " + suspicion.evidence;
-    return static_cast<std::size_t>(of_kind - findings_.begin());
+  Finding* finding = one_of_kind(suspicion.kind);
+  if (finding == nullptr) {
+    finding = &findings_.emplace_back();
+    parts_.emplace_back();
+    finding->kind = suspicion.kind;
+    finding->evidence = std::move(suspicion.evidence);
+  } else {
+    finding->evidence += suspicion.more;
   }
-  Finding finding;
-  finding.kind = suspicion.kind;
-  finding.recoverable_ns = gain_ns;
-  place(suspicion, finding);
-  finding.evidence = std::move(suspicion.evidence);
-  finding.fix = std::move(suspicion.fix);
-  findings_.push_back(std::move(finding));
-  return findings_.size() - 1;
+  const auto number = static_cast<std::size_t>(finding - findings_.data());
+  Parts& parts = parts_[number];
+  parts.time = unite(parts.time, suspicion.time);
+  parts.places.push_back(std::move(suspicion.place));
+  finding->recoverable_ns += gain_ns;
+  set_times(parts.time, *finding);
+  if (parts.places.size() == 1 || suspicion.event_ns > parts.event_ns) {
+    parts.event_ns = suspicion.event_ns;
+    finding->fix = std::move(suspicion.fix);
+    set_place(suspicion.event, *finding);
+  }
+  return number;
 }
 
 std::vector<Finding> FindingSearch::findings() const {
@@ -134,34 +160,37 @@ std::vector<Finding> FindingSearch::findings() const {
   return findings;
 }
 
-void FindingSearch::place(const Suspicion& suspicion, Finding& finding) const {
+void FindingSearch::set_times(const Spans& time, Finding& finding) const {
   finding.at_ns = window().start;
+  finding.step = -1;
   std::int64_t most = 0, longest = 0;
-  for (const Span& span : suspicion.time) {
+  for (const Span& span : time) {
     if (span.end - span.start > longest) {
       longest = span.end - span.start;
       finding.at_ns = span.start;
     }
   }
   for (const Step& step : steps_) {
-    const std::int64_t inside = length_within(suspicion.time, {step.start_ns, step.end_ns});
+    const std::int64_t inside = length_within(time, {step.start_ns, step.end_ns});
     if (inside > most) {
       most = inside;
       finding.step = step.number;
     }
   }
-  const std::uint32_t site = site_of(trace_, host_.parent, suspicion.event);
-  if (site != kNone) {
-    finding.op = trace_.names[trace_.events.name[site]];
-  } else if (suspicion.event != kNone) {
-    finding.op = trace_.names[trace_.events.name[suspicion.event]];
-  }
-  for (std::uint32_t at = suspicion.event; at != kNone; at = host_.parent[at]) {
-    if (trace_.events.category[at] != Category::kPython) continue;
-    const std::string_view name = trace_.names[trace_.events.name[at]];
-    if (finding.module.empty()) finding.module = module_of_frame(name);
-    if (finding.line.empty() && is_own_line(name)) finding.line = name;
-  }
+}
+
+void FindingSearch::set_place(std::uint32_t event, Finding& finding) const {
+  finding.op.clear();
+  finding.module.clear();
+  finding.line.clear();
+  if (event == kNone) return;
+  const std::uint32_t site = site_of(trace_, host_.parent, event);
+  finding.op = trace_.names[trace_.events.name[site == kNone ? event : site]];
+  const PythonStack stack = python_.stack_of(python_.place_of(event).key);
+  if (stack.module != kNone) finding.module = python_.modules()[stack.module].name;
+  const auto own = std::ranges::find_if(
+      stack.lines, [&](std::uint32_t line) { return is_own_line(python_.lines()[line]); });
+  if (own != stack.lines.end()) finding.line = python_.lines()[*own];
 }
 
 std::vector<Finding> search_findings(FindingSearch& search) {

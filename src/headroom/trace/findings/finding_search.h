@@ -14,6 +14,7 @@
 #include "headroom/trace/findings/finding.h"
 #include "headroom/trace/work/device_work.h"
 #include "headroom/trace/work/idle_culprits.h"
+#include "headroom/trace/work/python_places.h"
 
 namespace headroom::trace {
 
@@ -25,6 +26,12 @@ struct Suspicion {
   std::uint32_t event = kNone;  ///< where it is, of the host; kNone where nobody knows
   Spans time;                   ///< what the cause takes: the step that loses most is found by it
   std::string evidence, fix;
+  /// Of kinds of which a trace has one finding, whatever adds to it (host_bound, launch_bound): the name of
+  /// what is gone here, and what is said of it after the evidence of what was there before.
+  std::string place, more;
+  /// How much of it is where `event` is: a finding of several is said to be where most is, else where the
+  /// first is.
+  std::int64_t event_ns = 0;
 };
 
 /// The search for what a trace's steps lose: the causes are tried one after the other, each on top of those
@@ -49,7 +56,11 @@ class FindingSearch {
   double step_ns() const { return static_cast<double>(length_ns_) / step_count(); }
   /// "4.90 ms a step" of a time of all steps; "4.90 ms" without steps.
   std::string per_step(double total_ns) const;
-  bool has_found(FindingKind kind, std::string_view op) const;
+  /// Whether something of that kind and place was taken.
+  bool has_found(FindingKind kind, std::string_view place) const;
+  /// "aten::randperm (train.py(12): augment)": the operator or function that an event belongs to, and the
+  /// user's own line around it, where it is known; empty for kNone.
+  std::string where(std::uint32_t event) const;
 
   /// The idle times of the devices in which the host did that; without devices all times in which it did, of
   /// data loading.
@@ -80,7 +91,10 @@ class FindingSearch {
   std::vector<Finding> findings() const;
 
  private:
-  void place(const Suspicion& suspicion, Finding& finding) const;
+  /// The finding that a suspicion adds to, where its kind has one for all; else nullptr.
+  Finding* one_of_kind(FindingKind kind);
+  void set_times(const Spans& time, Finding& finding) const;
+  void set_place(std::uint32_t event, Finding& finding) const;
 
   const Trace& trace_;
   DeviceWork work_;
@@ -95,7 +109,15 @@ class FindingSearch {
   std::int64_t now_ns_ = 0;                   ///< without what was found
   double reference_ns_ = 0, allowed_ns_ = 0;  ///< per step
   WhatIf gone_;
+  PythonPlaces python_;
   std::vector<Finding> findings_;
+  /// What each of them is made of.
+  struct Parts {
+    Spans time;
+    std::int64_t event_ns = 0;
+    std::vector<std::string> places;
+  };
+  std::vector<Parts> parts_;
   /// The taken what-ifs in their order, each with its finding and its gain then.
   struct Taken {
     std::size_t finding;

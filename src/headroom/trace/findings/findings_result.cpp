@@ -77,9 +77,8 @@ RankFindings rank_findings(const RankResult& rank) {
 
 /// The same cause in different ranks.
 std::pair<FindingKind, std::string> cause_of(const Finding& finding) {
-  const bool is_by_place = finding.kind == FindingKind::kHostBound ||
-                           finding.kind == FindingKind::kSynchronisation ||
-                           finding.kind == FindingKind::kKernelBelowRoof;
+  const bool is_by_place =
+      finding.kind == FindingKind::kSynchronisation || finding.kind == FindingKind::kKernelBelowRoof;
   return {finding.kind, is_by_place ? finding.op : ""};
 }
 

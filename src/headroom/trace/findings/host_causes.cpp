@@ -72,19 +72,26 @@ std::vector<Site> sites_of_long_gaps(const FindingSearch& search) {
   return sorted;
 }
 
-Suspicion host_suspicion(const FindingSearch& search, const Site& site) {
-  constexpr std::size_t kMostName = 100;
-  const std::string name = name_of(search, site_of(search.trace(), search.parent(), site.event));
+std::string where_text(const FindingSearch& search, const Site& site) {
+  const std::string where = search.where(site.event);
+  return fmt::format("{} in {}", search.per_step(static_cast<double>(site.total_ns)),
+                     where.empty() ? "what is not in the file" : where);
+}
+
+/// What the host does in `site` is gone, which `what` says; `event_ns` of it where its event is.
+Suspicion host_suspicion(const FindingSearch& search, const Site& site, std::int64_t event_ns,
+                         const std::string& what) {
   Suspicion suspicion;
   suspicion.kind = FindingKind::kHostBound;
   suspicion.least_gain = 0.02;
   suspicion.event = site.event;
+  suspicion.event_ns = site.event == kNone ? 0 : event_ns;
+  suspicion.place = name_of(search, site_of(search.trace(), search.parent(), site.event));
   suspicion.time = merged(site.times);
   suspicion.what_if.host_gone = suspicion.time;
-  suspicion.evidence = fmt::format(
-      "the devices have nothing to do for {} while the host does other things than to launch, most of it {}",
-      search.per_step(static_cast<double>(site.total_ns)),
-      name.empty() ? "what is not in the file" : name.substr(0, kMostName));
+  suspicion.evidence =
+      "the devices have nothing to do while the host does other things than to launch: " + what;
+  suspicion.more = ", " + what;
   suspicion.fix =
       site.event == kNone
           ? "record with_stack=True to see which Python it is; move it out of the step or to another thread"
@@ -128,23 +135,33 @@ void find_long_host_work(FindingSearch& search) {
   std::vector<Site> sites = sites_of_long_gaps(search);
   std::erase_if(sites, [](const Site& site) { return site.event == kNone || site.longest_ns < kLongNs; });
   if (sites.size() > kMostSites) sites.resize(kMostSites);
-  for (const Site& site : sites) search.take(host_suspicion(search, site));
+  for (const Site& site : sites)
+    search.take(host_suspicion(search, site, site.total_ns, where_text(search, site)));
 }
 
 void find_host_bound(FindingSearch& search) {
+  constexpr std::size_t kMostNamed = 3;
   Site all;
+  std::size_t places = 0;
+  std::string named;
   for (Site& site : sites_of_long_gaps(search)) {
     if (search.has_found(FindingKind::kHostBound,
                          name_of(search, site_of(search.trace(), search.parent(), site.event))))
       continue;
-    if (site.longest_ns > all.longest_ns) {
-      all.longest_ns = site.longest_ns;
+    if (places == 0) {
       all.event = site.event;
+      all.longest_ns = site.total_ns;
     }
+    if (++places <= kMostNamed) named += (named.empty() ? "" : ", ") + where_text(search, site);
     all.total_ns = saturating_add(all.total_ns, site.total_ns);
     std::ranges::move(site.times, std::back_inserter(all.times));
   }
-  if (all.total_ns > 0) search.take(host_suspicion(search, all));
+  if (all.total_ns <= 0) return;
+  const std::string time = search.per_step(static_cast<double>(all.total_ns));
+  search.take(host_suspicion(search, all, all.longest_ns,
+                             places > 1 ? fmt::format("{} in {} other places ({}{})", time, places, named,
+                                                      places > kMostNamed ? ", ..." : "")
+                                        : named));
 }
 
 void find_launch_bound(FindingSearch& search) {
@@ -172,6 +189,7 @@ void find_launch_bound(FindingSearch& search) {
   suspicion.what_if.host_gone = merged(std::move(host));
   suspicion.evidence = fmt::format(
       "{} times the device had done all that was launched before the next launch came", idle.size());
+  suspicion.more = "; " + suspicion.evidence;
   suspicion.time = merged(std::move(idle));
   suspicion.fix =
       "launch less often: torch.compile (mode=\"reduce-overhead\") or CUDA graphs, fused or foreach "
