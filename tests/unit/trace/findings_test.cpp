@@ -129,22 +129,73 @@ TEST(Findings, AStepThatIsSlowForNoOtherReason) {
   EXPECT_NEAR(number(found(result), 0, "recoverable_ns"), 1e6, 50e3);
 }
 
-TEST(Findings, AnOperatorFarFromItsRoof) {
+/// Each step a softmax of 9 ms between an addition and a product, in a module.
+TraceBuilder slow_softmax() {
   TraceBuilder builder = steady(3, 100 * kUs);
   builder.device(0, "NVIDIA A100-SXM4-80GB", 108).total_memory_bytes = 85e9;
+  const std::uint32_t thread = builder.thread("1000", "1");
   for (int i = 0; i < 3; ++i) {
     const std::int64_t at = i * 10 * kMs + 300 * kUs;
+    builder.event(Category::kPython, "nn.Module: Attention_3", at - 20 * kUs, 100 * kUs, thread);
+    builder.event(Category::kPython, "model.py(88): forward", at - 18 * kUs, 90 * kUs, thread);
+    builder.event(Category::kPython, "torch/nn/functional.py(9): softmax", at - 16 * kUs, 80 * kUs, thread);
+    const char* const kernels[] = {"add", "softmax_warp_forward", "mul"};
+    builder.op("aten::softmax", at - 2 * kUs, 24 * kUs);
     OpDetail& op = builder.op("aten::_softmax", at, 20 * kUs);
     op.dims = builder.trace.names.intern("[[1000, 1000], [], []]");
     op.types = builder.trace.names.intern("[\"float\", \"Scalar\", \"Scalar\"]");
-    builder.runtime("cudaLaunchKernel", at + 10 * kUs, 5 * kUs, 100 + i);
-    builder.kernel("softmax_warp_forward", at + 30 * kUs, 9 * kMs, 100 + i);
+    std::int64_t start = at + 30 * kUs;
+    for (int k = 0; k < 3; ++k) {
+      const std::int64_t call = k == 1 ? at + 10 * kUs : at + (25 + 5 * k) * kUs;
+      const std::int64_t duration = k == 1 ? 9 * kMs : 10 * kUs;
+      builder.runtime("cudaLaunchKernel", call, 3 * kUs, 100 + 3 * i + k);
+      builder.kernel(kernels[k], start, duration, 100 + 3 * i + k);
+      start += duration + 1 * kUs;
+    }
   }
-  const AnalysisResult result = run_analysis("findings", builder.trace);
+  return builder;
+}
+
+TEST(Findings, AnOperatorFarFromItsRoofIsSaidWithItsKernelAndItsPlace) {
+  const AnalysisResult result = run_analysis("findings", slow_softmax().trace);
   const std::size_t row = row_with(found(result), "kind", "kernel_below_roof");
   // 8 MB at 2 TB/s are 4 us of the 9 ms.
   EXPECT_NEAR(number(found(result), row, "recoverable_ns"), 9e6, 0.01e6);
-  EXPECT_THAT(text(found(result), row, "evidence"), HasSubstr("aten::_softmax takes 27.0 ms"));
+  EXPECT_EQ(text(found(result), row, "op"), "aten::_softmax");
+  EXPECT_EQ(text(found(result), row, "module"), "Attention_3");
+  EXPECT_EQ(text(found(result), row, "line"), "model.py(88): forward");
+  EXPECT_THAT(text(found(result), row, "evidence"),
+              HasSubstr("aten::_softmax: 9.00 ms of 9.00 ms a step are above the roof of memory"));
+  EXPECT_THAT(text(found(result), row, "evidence"), HasSubstr("in softmax_warp_forward, most of it with"));
+  EXPECT_THAT(text(found(result), row, "evidence"),
+              HasSubstr("; add + softmax_warp_forward + mul follow one another 3 times"));
+}
+
+/// Runs of tiny kernels: which they are, and where they are launched.
+TEST(Findings, KernelsThatAFusionWouldTakeAreNamed) {
+  TraceBuilder builder = steady(4, 5 * kMs);
+  const std::uint32_t thread = builder.thread("1000", "1");
+  std::int64_t correlation = 100;
+  for (int i = 0; i < 4; ++i) {
+    std::int64_t at = i * 10 * kMs + 5'200 * kUs;
+    builder.event(Category::kPython, "nn.Module: Gelu_1", at, 4 * kMs, thread);
+    builder.event(Category::kPython, "gelu.py(5): forward", at + 1 * kUs, 3'900 * kUs, thread);
+    for (int k = 0; k < 300; ++k) {
+      const char* const name =
+          k % 3 == 2 ? "void at::native::vectorized_elementwise_kernel<4, at::native::TanhFunctor>(int)"
+                     : "void at::native::vectorized_elementwise_kernel<4, at::native::MulFunctor>(int)";
+      builder.runtime("cudaLaunchKernel", at + 5 * kUs, 5 * kUs, correlation);
+      builder.kernel(name, at + 12 * kUs, 2 * kUs, correlation++);
+      at += 10 * kUs;
+    }
+  }
+  const AnalysisResult result = run_analysis("findings", builder.trace);
+  const std::size_t row = row_with(found(result), "kind", "launch_bound");
+  EXPECT_EQ(text(found(result), row, "module"), "Gelu_1");
+  EXPECT_EQ(text(found(result), row, "line"), "gelu.py(5): forward");
+  EXPECT_THAT(text(found(result), row, "evidence"), HasSubstr("MulFunctor> x2 + "));
+  EXPECT_THAT(text(found(result), row, "evidence"), HasSubstr("TanhFunctor>"));
+  EXPECT_THAT(text(found(result), row, "evidence"), HasSubstr("most in gelu.py(5): forward"));
 }
 
 TEST(Findings, WithoutADeviceTheHostIsAllThereIs) {

@@ -12,7 +12,6 @@
 #include "headroom/trace/analysis.h"
 #include "headroom/trace/columns/attribution.h"
 #include "headroom/trace/columns/kernel_category.h"
-#include "headroom/trace/columns/short_name.h"
 #include "headroom/trace/tables/cells.h"
 #include "headroom/trace/tables/duration_stats.h"
 #include "headroom/trace/tables/reading_notes.h"
@@ -226,9 +225,7 @@ DataTable sequence_table(const Trace& trace, const std::vector<KernelCategory>& 
                   {}};
   std::map<std::string, int> seen;
   for (const KernelSequence& sequence : kernel_sequences(trace, categories, top)) {
-    std::string names;
-    for (const NameId name : sequence.names)
-      names += (names.empty() ? "" : " + ") + telling_name(trace.names[name]);
+    std::string names = sequence_text(trace, sequence);
     // Kernels of one such name may be several, with other template arguments.
     if (const int number = ++seen[names]; number > 1) names += fmt::format(" #{}", number);
     table.rows.push_back({names, count_cell(sequence.names.size()), sequence.count, sequence.total_ns,

@@ -13,6 +13,7 @@
 #include "headroom/trace/findings/finding_search.h"
 #include "headroom/trace/tables/duration_stats.h"
 #include "headroom/trace/work/host_activity.h"
+#include "headroom/trace/work/kernel_sequences.h"
 #include "headroom/trace/work/stream_order.h"
 
 // Causes in the work of the devices: copies and communication that nothing hides, kernels that are too short.
@@ -174,6 +175,25 @@ Span launching_time(const FindingSearch& search, const Run& run) {
   return {events.end_ns(first), events.end_ns(last)};
 }
 
+/// Says which kernels follow one another the longest, and where in the program.
+void name_sequences(const FindingSearch& search, const std::vector<Run>& runs, Suspicion& suspicion) {
+  constexpr std::size_t kMostNamed = 2;
+  std::vector<std::vector<std::uint32_t>> rows;
+  for (const Run& run : runs) rows.push_back(run.rows);
+  std::string named;
+  for (const KernelSequence& sequence : kernel_sequences(search.trace(), rows, kMostNamed)) {
+    std::vector<std::pair<std::uint32_t, std::int64_t>> calls;
+    for (const std::uint32_t row : sequence.first_rows) calls.emplace_back(search.launch()[row], 1);
+    const std::uint32_t event = search.main_event(calls);
+    if (named.empty()) suspicion.event = event;
+    const std::string where = search.where(event);
+    named += fmt::format("{}{} ({} times{}{})", named.empty() ? "; they are " : ", ",
+                         sequence_text(search.trace(), sequence), sequence.count,
+                         where.empty() ? "" : ", most in ", where);
+  }
+  suspicion.evidence += named;
+}
+
 /// gloo and MPI on the host, where no operator runs meanwhile: all that a trace without devices has of
 /// communication.
 void take_host_communication(FindingSearch& search) {
@@ -252,7 +272,6 @@ void find_fusions(FindingSearch& search) {
                       trace.events.end_ns(trace.gpu[run.rows.back()].event)});
     if (run.rows.size() > longest->rows.size()) longest = &run;
   }
-  suspicion.event = search.launch()[longest->rows.front()];
   suspicion.what_if.host_gone = merged(std::move(host));
   suspicion.time = merged(std::move(device));
   suspicion.evidence = fmt::format(
@@ -260,6 +279,8 @@ void find_fusions(FindingSearch& search) {
       "about as long as "
       "its launch",
       kernels, format_time_ns(static_cast<double>(kTinyKernelNs)), runs.size(), longest->rows.size());
+  suspicion.event = search.launch()[longest->rows.front()];
+  name_sequences(search, runs, suspicion);
   suspicion.fix =
       "fuse them (torch.compile, foreach or fused optimizers, a kernel of your own), or capture the step in "
       "a CUDA graph";

@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <string_view>
 #include <utility>
 
 #include "headroom/base/units.h"
 #include "headroom/trace/columns/attribution.h"
+#include "headroom/trace/tables/duration_stats.h"
 #include "headroom/trace/work/host_activity.h"
 
 namespace headroom::trace {
@@ -70,6 +72,25 @@ std::string FindingSearch::where(std::uint32_t event) const {
   std::string text = place.op.substr(0, kMostName);
   if (!place.line.empty() && place.line != place.op) text += " (" + place.line + ")";
   return text;
+}
+
+std::uint32_t FindingSearch::main_event(std::span<const std::pair<std::uint32_t, std::int64_t>> times) const {
+  struct Sum {
+    std::uint32_t event = kNone;
+    std::int64_t time_ns = 0;
+  };
+  std::map<std::pair<std::string, std::string>, Sum> sums;
+  Finding place;
+  for (const auto& [event, time_ns] : times) {
+    if (event == kNone) continue;
+    set_place(event, place);
+    Sum& sum = sums[{place.module.empty() && place.line.empty() ? place.op : place.module, place.line}];
+    if (sum.event == kNone) sum.event = event;
+    sum.time_ns = saturating_add(sum.time_ns, time_ns);
+  }
+  const auto most =
+      std::ranges::max_element(sums, {}, [](const auto& entry) { return entry.second.time_ns; });
+  return most == sums.end() ? kNone : most->second.event;
 }
 
 Spans FindingSearch::idle_while(HostDoing doing) const {
@@ -139,6 +160,8 @@ std::size_t FindingSearch::add(Suspicion suspicion, double gain_ns) {
     parts.event_ns = suspicion.event_ns;
     finding->fix = std::move(suspicion.fix);
     set_place(suspicion.event, *finding);
+    // Of a kernel the operator whose it is, not the one around it.
+    if (finding->kind == FindingKind::kKernelBelowRoof) finding->op = parts.places.back();
   }
   return number;
 }

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "headroom/trace/columns/attribution.h"
@@ -61,6 +63,9 @@ class FindingSearch {
   /// "aten::randperm (train.py(12): augment)": the operator or function that an event belongs to, and the
   /// user's own line around it, where it is known; empty for kNone.
   std::string where(std::uint32_t event) const;
+  /// The event at whose place in Python most of the time is that these take: events of the host, each with
+  /// its time. Without Python that of the operator with the most; kNone for none.
+  std::uint32_t main_event(std::span<const std::pair<std::uint32_t, std::int64_t>> times) const;
 
   /// The idle times of the devices in which the host did that; without devices all times in which it did, of
   /// data loading.

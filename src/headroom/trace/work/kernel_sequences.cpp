@@ -5,6 +5,7 @@
 #include <queue>
 #include <unordered_map>
 
+#include "headroom/trace/columns/short_name.h"
 #include "headroom/trace/tables/duration_stats.h"
 #include "headroom/trace/work/gpu_work.h"
 
@@ -21,22 +22,38 @@ bool is_fusable(KernelCategory category) {
 struct Place {
   NameId name = kNoName;
   std::int64_t start_ns = 0, end_ns = 0, duration_ns = 0;
+  std::uint32_t row = kNone;
 };
 
-/// All streams one after the other, with a place that is no kernel between them.
-std::vector<Place> places_of(const Trace& trace, const std::vector<KernelCategory>& categories) {
+/// All runs one after the other, with a place that is no kernel between them.
+std::vector<Place> places_of(const Trace& trace, std::span<const std::vector<std::uint32_t>> runs) {
   std::vector<Place> places;
-  for (const GpuWork& stream : work_by_stream(trace)) {
-    for (const std::uint32_t row : stream.rows) {
+  for (const std::vector<std::uint32_t>& run : runs) {
+    for (const std::uint32_t row : run) {
       const std::uint32_t event = trace.gpu[row].event;
-      const bool is_kernel = trace.events.category[event] == Category::kKernel;
-      const bool is_taken = is_kernel && is_fusable(categories[row]);
-      places.push_back({is_taken ? trace.events.name[event] : kNoName, trace.events.start_ns[event],
-                        trace.events.end_ns(event), trace.events.duration_ns[event]});
+      places.push_back({trace.events.name[event], trace.events.start_ns[event], trace.events.end_ns(event),
+                        trace.events.duration_ns[event], row});
     }
     places.emplace_back();
   }
   return places;
+}
+
+/// Kernels of a stream with no other work of it between.
+std::vector<std::vector<std::uint32_t>> fusable_runs(const Trace& trace,
+                                                     const std::vector<KernelCategory>& categories) {
+  std::vector<std::vector<std::uint32_t>> runs;
+  for (const GpuWork& stream : work_by_stream(trace)) {
+    bool is_open = false;
+    for (const std::uint32_t row : stream.rows) {
+      const bool is_kernel = trace.events.category[trace.gpu[row].event] == Category::kKernel;
+      const bool is_taken = is_kernel && is_fusable(categories[row]);
+      if (is_taken && !is_open) runs.emplace_back();
+      if (is_taken) runs.back().push_back(row);
+      is_open = is_taken;
+    }
+  }
+  return runs;
 }
 
 /// Every sequence of one length, with the places where it starts.
@@ -146,6 +163,7 @@ class SequenceSearch {
 
   void add(std::size_t start, std::size_t length, KernelSequence& found) const {
     ++found.count;
+    found.first_rows.push_back(places_[start].row);
     for (std::size_t k = start; k < start + length; ++k) {
       if (found.names.size() < length) found.names.push_back(places_[k].name);
       found.total_ns = saturating_add(found.total_ns, places_[k].duration_ns);
@@ -166,7 +184,26 @@ class SequenceSearch {
 std::vector<KernelSequence> kernel_sequences(const Trace& trace,
                                              const std::vector<KernelCategory>& categories,
                                              std::size_t most) {
-  return SequenceSearch(places_of(trace, categories)).take(most);
+  return kernel_sequences(trace, fusable_runs(trace, categories), most);
+}
+
+std::vector<KernelSequence> kernel_sequences(const Trace& trace,
+                                             std::span<const std::vector<std::uint32_t>> runs,
+                                             std::size_t most) {
+  return SequenceSearch(places_of(trace, runs)).take(most);
+}
+
+std::string sequence_text(const Trace& trace, const KernelSequence& sequence) {
+  std::string text;
+  for (std::size_t from = 0; from < sequence.names.size();) {
+    const std::string name = telling_name(trace.names[sequence.names[from]]);
+    std::size_t to = from + 1;
+    while (to < sequence.names.size() && telling_name(trace.names[sequence.names[to]]) == name) ++to;
+    text += (text.empty() ? "" : " + ") + name;
+    if (to - from > 1) text += " x" + std::to_string(to - from);
+    from = to;
+  }
+  return text;
 }
 
 }  // namespace headroom::trace
