@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <map>
 
 #include "trace_builder.h"
@@ -38,6 +39,30 @@ TEST(IdleCulprits, TheTimesFillTheGap) {
       {HostDoing::kSynchronisation, 50}, {HostDoing::kDataLoading, 300}, {HostDoing::kAllocation, 100},
       {HostDoing::kOperator, 100},       {HostDoing::kNotRecorded, 330}, {HostDoing::kLaunch, 20}};
   EXPECT_EQ(times_of_culprits(builder.trace), expected);
+}
+
+/// One gap with many parts of the launching thread, and as many of another in the holes between: what each
+/// hole is filled with must not be looked for from the start of the gap.
+TEST(IdleCulprits, ALongGapOfManyPartsTakesNoTime) {
+  constexpr std::int64_t kParts = 100'000;
+  TraceBuilder builder;
+  builder.kernel("before", 0, 10);
+  builder.runtime("cudaLaunchKernel", 10 + 10 * kParts, 1, 7);
+  builder.kernel("after", 12 + 10 * kParts, 10, 7);
+  builder.runtime("cudaLaunchKernel", 30 + 10 * kParts, 1, 8, "2");
+  builder.kernel("of the other", 32 + 10 * kParts, 10, 8);
+  const std::uint32_t own = builder.thread(TraceBuilder::kHostPid, "1"),
+                      other = builder.thread(TraceBuilder::kHostPid, "2");
+  for (std::int64_t i = 0; i < kParts; ++i) {
+    builder.event(Category::kCpuOp, "own", 10 + 10 * i, 4, own);
+    builder.event(Category::kPython, "a.py(1): f", 10 + 10 * i + 2, 5, other);
+  }
+  const auto start = std::chrono::steady_clock::now();
+  std::map<HostDoing, std::int64_t> times = times_of_culprits(builder.trace);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(3));
+  EXPECT_EQ(times[HostDoing::kOperator], 4 * kParts);
+  EXPECT_EQ(times[HostDoing::kProgram], 3 * kParts);
+  EXPECT_GE(times[HostDoing::kNotRecorded], 3 * kParts);
 }
 
 TEST(IdleCulprits, WorkLaunchedInTimeIsNotTheHosts) {

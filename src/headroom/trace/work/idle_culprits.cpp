@@ -171,6 +171,17 @@ class CulpritSearch {
     }
   }
 
+  /// What the other threads did, of which at each moment one counts: the one that began first.
+  static std::vector<HostPart> one_after_the_other(std::span<const HostPart> parts) {
+    std::vector<HostPart> others;
+    for (HostPart part : parts) {
+      if (part.is_of_launcher) continue;
+      if (!others.empty()) part.span.start = std::max(part.span.start, others.back().span.end);
+      if (part.span.end > part.span.start) others.push_back(part);
+    }
+    return others;
+  }
+
   /// The parts of each time: the launching thread's, what others did in its holes, and nothing.
   void fill_time(std::uint32_t time, std::span<const HostPart> parts) {
     const HostTimes::Time& asked = times_.times[time];
@@ -180,13 +191,15 @@ class CulpritSearch {
       const HostDoing doing = event == kNone ? HostDoing::kNotRecorded : doing_[event];
       taken.push_back({span, doing, event, asked.gap});
     };
+    const std::vector<HostPart> others = one_after_the_other(parts);
+    std::size_t next = 0;
     const auto fill_hole = [&](Span hole) {
-      for (const HostPart& part : parts) {
-        if (part.is_of_launcher || part.span.end <= hole.start) continue;
-        if (part.span.start >= hole.end) break;
-        add({hole.start, std::min(part.span.start, hole.end)}, kNone);
-        add({std::max(part.span.start, hole.start), std::min(part.span.end, hole.end)}, part.event);
-        hole.start = std::min(part.span.end, hole.end);
+      while (next < others.size() && others[next].span.end <= hole.start) ++next;
+      for (std::size_t i = next; i < others.size() && others[i].span.start < hole.end; ++i) {
+        add({hole.start, others[i].span.start}, kNone);
+        add({std::max(others[i].span.start, hole.start), std::min(others[i].span.end, hole.end)},
+            others[i].event);
+        hole.start = std::min(others[i].span.end, hole.end);
       }
       add(hole, kNone);
     };
