@@ -50,7 +50,7 @@ void Document::read() {
   feed_.grow();
   first_text_ = feed_.text().substr(0, 64);
   if (feed_.text().starts_with(kByteOrderMark)) feed_.consume(kByteOrderMark.size());
-  const int first = peek();
+  const int first = feed_.peek();
   if (first != '[' && first != '{') fail_as_no_trace();
   feed_.consume(1);
   if (first == '[') {
@@ -69,23 +69,13 @@ void Document::read() {
   trace_.json_bytes = feed_.offset();
 }
 
-int Document::peek() {
-  do {
-    const std::string_view text = feed_.text();
-    const std::size_t space = std::min(text.find_first_not_of(" \n\r\t"), text.size());
-    feed_.consume(space);
-    if (space < text.size()) return static_cast<unsigned char>(text[space]);
-  } while (feed_.grow());
-  return kEnd;
-}
-
 void Document::read_members() {
   for (;;) {
-    const int c = peek();
+    const int c = feed_.peek();
     if (c == '}') return feed_.consume(1);
     if (c == ',') {
       feed_.consume(1);
-    } else if (c == kEnd) {
+    } else if (c == TextFeed::kEnd) {
       trace_.is_complete = false;
       return;
     } else if (c != '"' || !read_member()) {
@@ -95,7 +85,7 @@ void Document::read_members() {
 }
 
 bool Document::read_member() {
-  const Scan key = scan_whole(kLongestKey);
+  const Scan key = feed_.scan_whole(kLongestKey);
   if (key.end != Scan::End::kComplete) {
     if (key.end == Scan::End::kOpen) trace_.is_complete = false;
     add_problem("the name of a member has no end");
@@ -103,19 +93,19 @@ bool Document::read_member() {
   }
   const std::string name(without_quotes(feed_.text().substr(0, key.at)));
   feed_.consume(key.at);
-  if (const int colon = peek(); colon != ':') {
-    if (colon == kEnd) trace_.is_complete = false;
+  if (const int colon = feed_.peek(); colon != ':') {
+    if (colon == TextFeed::kEnd) trace_.is_complete = false;
     add_problem(fmt::format("{} has no value", in_quotes(name)));
     return false;
   }
   feed_.consume(1);
-  if (peek() == '[' && name == "traceEvents") {
+  if (feed_.peek() == '[' && name == "traceEvents") {
     feed_.consume(1);
     read_list();
     return true;
   }
   if (!is_metadata_key(name)) return (sink_ != nullptr && rewrite_member(name)) || skip_value();
-  const Scan value = scan_whole(kLongestMetadata);
+  const Scan value = feed_.scan_whole(kLongestMetadata);
   if (value.end != Scan::End::kComplete) {
     if (value.end == Scan::End::kOpen) trace_.is_complete = false;
     add_problem(fmt::format("{} cannot be read: {}", in_quotes(name),
@@ -130,7 +120,7 @@ bool Document::read_member() {
 
 /// False, with nothing consumed, where the value is broken or too long to be held.
 bool Document::rewrite_member(const std::string& name) {
-  const Scan value = scan_whole(kLongestMetadata);
+  const Scan value = feed_.scan_whole(kLongestMetadata);
   if (value.end != Scan::End::kComplete) return false;
   const std::string json = strict(feed_.text().substr(0, value.at));
   if (json.empty()) return false;
@@ -147,13 +137,13 @@ void Document::read_list() {
 /// Nothing should be left now. Events that come nevertheless are read: the list, or the object, was closed
 /// too early.
 void Document::read_rest() {
-  while (peek() != kEnd) {
+  while (feed_.peek() != TextFeed::kEnd) {
     const std::size_t next = next_event(feed_.text(), 0);
     if (next != kNoBoundary) {
       add_problem("the list of events seems to end here, but more of them follow");
       feed_.consume(next);
       read_list();
-      if (peek() == ',' || peek() == '}') read_members();
+      if (feed_.peek() == ',' || feed_.peek() == '}') read_members();
       continue;
     }
     const std::size_t size = feed_.text().size();
@@ -163,17 +153,6 @@ void Document::read_rest() {
     }
     add_problem("the text goes on after the end of the trace");
     feed_.consume(feed_.text().size());
-  }
-}
-
-Scan Document::scan_whole(std::size_t most) {
-  Structurals structurals;
-  for (;;) {
-    structurals.clear();
-    const Scan scan = scan_value(feed_.text(), 0, structurals);
-    // A number may go on in what has not been read yet.
-    const bool may_go_on = scan.end == Scan::End::kOpen || scan.at == feed_.text().size();
-    if (!may_go_on || feed_.text().size() > most || !feed_.grow()) return scan;
   }
 }
 

@@ -33,15 +33,10 @@ class Document {
   void read();
 
  private:
-  static constexpr int kEnd = -1;
-  /// The next character that is no white space, to which the feed moves; kEnd at the end.
-  int peek();
   void read_members();
   bool read_member();
   void read_list();
   void read_rest();
-  /// The value that the feed is on, when all of it takes no more than `most` bytes.
-  Scan scan_whole(std::size_t most);
   bool skip_value();
   bool rewrite_member(const std::string& name);
   bool go_to_list_of_events();

@@ -12,24 +12,14 @@
 
 namespace headroom::trace::readers {
 
-int JsonDescent::peek() {
-  do {
-    const std::string_view text = feed_.text();
-    const std::size_t space = std::min(text.find_first_not_of(" \n\r\t"), text.size());
-    feed_.consume(space);
-    if (space < text.size()) return static_cast<unsigned char>(text[space]);
-  } while (feed_.grow());
-  return kEnd;
-}
-
 void JsonDescent::fail(std::string what) {
   if (damage_.empty()) damage_ = std::move(what);
 }
 
 void JsonDescent::skip() {
   is_used_ = true;
-  const int first = peek();
-  if (first == kEnd) return fail("the file ends inside its JSON");
+  const int first = feed_.peek();
+  if (first == TextFeed::kEnd) return fail("the file ends inside its JSON");
   if (first == ',' || first == '}' || first == ']' || first == ':') return fail("a value is missing");
   for (ValueSkip value; !value.is_over();) {
     const std::size_t taken = value.take(feed_.text());
@@ -41,12 +31,12 @@ void JsonDescent::skip() {
 /// Whether the list is over; goes past the comma before its next element.
 bool JsonDescent::ends_list(char close, bool& is_first) {
   if (!damage_.empty()) return true;
-  const int next = peek();
+  const int next = feed_.peek();
   if (next == close) {
     feed_.consume(1);
     return true;
   }
-  if (next == kEnd) {
+  if (next == TextFeed::kEnd) {
     fail("the file ends inside its JSON");
     return true;
   }
@@ -57,7 +47,7 @@ bool JsonDescent::ends_list(char close, bool& is_first) {
     }
     feed_.consume(1);
     // One at the end is forgiven.
-    if (peek() == close) {
+    if (feed_.peek() == close) {
       feed_.consume(1);
       return true;
     }
@@ -66,12 +56,12 @@ bool JsonDescent::ends_list(char close, bool& is_first) {
 }
 
 void JsonDescent::object(const OnMember& on_member) {
-  if (peek() != '{') return skip();
+  if (feed_.peek() != '{') return skip();
   feed_.consume(1);
   for (bool is_first = true; !ends_list('}', is_first);) {
-    if (peek() != '"') return fail("the name of a member is missing");
+    if (feed_.peek() != '"') return fail("the name of a member is missing");
     const auto name = take_text();
-    if (!name || peek() != ':') return fail("a member has no value");
+    if (!name || feed_.peek() != ':') return fail("a member has no value");
     feed_.consume(1);
     is_used_ = false;
     on_member(clean_text(without_quotes(*name)).text);
@@ -81,7 +71,7 @@ void JsonDescent::object(const OnMember& on_member) {
 }
 
 void JsonDescent::array(const OnElement& on_element) {
-  if (peek() != '[') return skip();
+  if (feed_.peek() != '[') return skip();
   feed_.consume(1);
   for (bool is_first = true; !ends_list(']', is_first);) {
     is_used_ = false;
@@ -93,26 +83,20 @@ void JsonDescent::array(const OnElement& on_element) {
 
 std::optional<std::string> JsonDescent::take_text() {
   problem_.clear();
-  if (peek() == kEnd) {
+  if (feed_.peek() == TextFeed::kEnd) {
     fail("the file ends inside its JSON");
     return std::nullopt;
   }
-  Structurals tokens;
-  for (;;) {
-    tokens.clear();
-    const Scan scan = scan_value(feed_.text(), 0, tokens);
-    const bool may_go_on = scan.end == Scan::End::kOpen || scan.at == feed_.text().size();
-    if (may_go_on && feed_.text().size() <= kLargest && feed_.grow()) continue;
-    if (scan.end == Scan::End::kComplete) {
-      std::string text(feed_.text().substr(0, scan.at));
-      feed_.consume(scan.at);
-      is_used_ = true;
-      return text;
-    }
+  const Scan scan = feed_.scan_whole(kLargest);
+  if (scan.end != Scan::End::kComplete) {
     problem_ = scan.end == Scan::End::kBroken ? scan.what : "it has no end";
     skip();
     return std::nullopt;
   }
+  std::string text(feed_.text().substr(0, scan.at));
+  feed_.consume(scan.at);
+  is_used_ = true;
+  return text;
 }
 
 std::optional<Json> JsonDescent::take() {

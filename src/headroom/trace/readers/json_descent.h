@@ -42,8 +42,6 @@ class JsonDescent {
 
  private:
   static constexpr std::size_t kWindow = std::size_t{1} << 18;
-  static constexpr int kEnd = -1;
-  int peek();
   void skip();
   bool ends_list(char close, bool& is_first);
   void fail(std::string what);

@@ -45,6 +45,26 @@ void TextFeed::consume(std::size_t count) {
   offset_ += count;
 }
 
+int TextFeed::peek() {
+  do {
+    const std::size_t space = std::min(text().find_first_not_of(" \n\r\t"), text().size());
+    consume(space);
+    if (!text().empty()) return static_cast<unsigned char>(text().front());
+  } while (grow());
+  return kEnd;
+}
+
+Scan TextFeed::scan_whole(std::size_t most) {
+  Structurals structurals;
+  for (;;) {
+    structurals.clear();
+    const Scan scan = scan_value(text(), 0, structurals);
+    // A number may go on in what has not been read yet.
+    const bool may_go_on = scan.end == Scan::End::kOpen || scan.at == text().size();
+    if (!may_go_on || text().size() > most || !grow()) return scan;
+  }
+}
+
 Window TextFeed::take_window(PaddedText room) {
   make_front_free();
   std::size_t end = kNoBoundary;

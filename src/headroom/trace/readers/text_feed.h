@@ -11,6 +11,7 @@
 #include "headroom/base/padded_text.h"
 #include "headroom/trace/readers/byte_source.h"
 #include "headroom/trace/readers/json_syntax.h"
+#include "headroom/trace/readers/tolerant_scan.h"
 
 namespace headroom::trace::readers {
 
@@ -35,6 +36,12 @@ class TextFeed {
   /// Reads more, as much again as is there. False at the end.
   bool grow();
   void consume(std::size_t count);
+
+  static constexpr int kEnd = -1;
+  /// The next character that is no white space, to which it moves; kEnd at the end.
+  int peek();
+  /// The value here, read on until it is whole or the text longer than `most`; nothing is consumed.
+  Scan scan_whole(std::size_t most);
 
   /// Consumes a piece that ends where an event seems to start, or with the text. `room` is a buffer to use
   /// again.

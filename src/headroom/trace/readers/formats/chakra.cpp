@@ -159,15 +159,13 @@ bool is_chakra(std::string_view first) {
   return about.is_whole();
 }
 
-void read_chakra(FormatInput& input, EventWriter& events) {
-  ChakraReader(events).read(input);
-}
-
 }  // namespace
 
 namespace format {
 
-extern const FileFormat chakra{"a Chakra execution trace", is_chakra, read_chakra};
+extern const FileFormat chakra{
+    "a Chakra execution trace", is_chakra,
+    [](FormatInput& input, EventWriter& events) { ChakraReader(events).read(input); }};
 
 }  // namespace format
 }  // namespace headroom::trace::readers

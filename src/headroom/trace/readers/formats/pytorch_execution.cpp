@@ -153,15 +153,13 @@ bool is_execution(std::string_view first) {
   return contains(first, "\"schema\"") && contains(first, "\"nodes\"");
 }
 
-void read_execution(FormatInput& input, EventWriter& events) {
-  ExecutionReader(events).read(input);
-}
-
 }  // namespace
 
 namespace format {
 
-extern const FileFormat pytorch_execution{"an execution trace of PyTorch", is_execution, read_execution};
+extern const FileFormat pytorch_execution{
+    "an execution trace of PyTorch", is_execution,
+    [](FormatInput& input, EventWriter& events) { ExecutionReader(events).read(input); }};
 
 }  // namespace format
 }  // namespace headroom::trace::readers
