@@ -88,10 +88,7 @@ AnalysisResult analyze(const Trace& trace, const AnalysisOptions& options) {
 }
 
 Iterations stored_iterations(const AnalysisResult& result) {
-  const auto found = std::ranges::find(result.tables, kIterationTable, &DataTable::key);
-  if (found == result.tables.end() || found->rows.empty())
-    throw Error("the result of a rank has no table of iterations; was it made by another version?");
-  const StoredRows rows(*found);
+  const StoredRows rows(stored_table(result.tables, kIterationTable, 1));
   return {rows.integer(0, "count"), rows.integer(0, "first_start_ns"), rows.integer(0, "total_ns")};
 }
 

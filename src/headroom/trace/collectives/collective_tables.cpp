@@ -7,10 +7,10 @@
 #include <string>
 #include <tuple>
 
-#include "headroom/base/error.h"
 #include "headroom/record/bus_factor.h"
 #include "headroom/stats/quantile.h"
 #include "headroom/trace/tables/cells.h"
+#include "headroom/trace/tables/stored_rows.h"
 
 namespace headroom::trace {
 namespace {
@@ -21,9 +21,6 @@ KindKey key_of(const CollectiveCall& call) {
   return {call.group, call.collective, call.dtype, call.bytes};
 }
 
-Cell text_cell(const std::string& text) {
-  return text.empty() ? Cell{} : Cell{text};
-}
 Cell bytes_cell(double bytes) {
   return bytes < 0 ? Cell{} : Cell{bytes};
 }
@@ -101,11 +98,7 @@ DataTable kinds_of_calls(const std::vector<CollectiveCall>& calls) {
 }
 
 std::vector<CollectiveCall> stored_calls(const AnalysisResult& result) {
-  const auto found = std::ranges::find(result.tables, kCollectiveTable, &DataTable::key);
-  if (found == result.tables.end())
-    throw Error(
-        "the result of a rank has no table of communication kernels; was it made by another version?");
-  return collective_calls(*found);
+  return collective_calls(stored_table(result.tables, kCollectiveTable));
 }
 
 DataTable kinds_of_matches(std::span<const MatchedCollective> matched, std::span<const double> offsets) {

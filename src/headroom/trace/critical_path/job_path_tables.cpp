@@ -22,13 +22,6 @@ const char* class_name(std::size_t kind) {
   return kind < kPathClasses ? to_string(static_cast<PathClass>(kind)) : "outside its path";
 }
 
-const DataTable& stored(const AnalysisResult& result, const char* key) {
-  const auto found = std::ranges::find(result.tables, key, &DataTable::key);
-  if (found == result.tables.end() || (key == std::string_view(kWindowTable) && found->rows.empty()))
-    throw Error(fmt::format("the result of a rank has no table {}; was it made by another version?", key));
-  return *found;
-}
-
 std::size_t main_class(const JobStretch& stretch) {
   return static_cast<std::size_t>(std::ranges::max_element(stretch.class_ns) - stretch.class_ns.begin());
 }
@@ -75,7 +68,8 @@ std::vector<DataTable> rank_path_tables(const RankPath& path, const std::string&
 }
 
 RankPath stored_rank_path(const AnalysisResult& result) {
-  const StoredRows window(stored(result, kWindowTable)), rows(stored(result, kStretchTable));
+  const StoredRows window(stored_table(result.tables, kWindowTable, 1)),
+      rows(stored_table(result.tables, kStretchTable));
   RankPath path{window.integer(0, "start_ns"), window.integer(0, "end_ns"), {}};
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const std::int64_t kind = rows.integer(i, "class");
@@ -89,7 +83,7 @@ RankPath stored_rank_path(const AnalysisResult& result) {
 }
 
 std::string stored_window(const AnalysisResult& result) {
-  return StoredRows(stored(result, kWindowTable)).text(0, "window");
+  return StoredRows(stored_table(result.tables, kWindowTable, 1)).text(0, "window");
 }
 
 std::int64_t length_ns(std::span<const JobStretch> path) {

@@ -21,10 +21,6 @@ constexpr std::array<const char*, kFindingKinds> kNames{
     "garbage_collection", "straggler",         "imbalance",
     "slow_step",          "kernel_below_roof", "fragmentation"};
 
-Cell text_cell(const std::string& text) {
-  return text.empty() ? Cell{} : Cell{text};
-}
-
 /// "step 3, aten::item, Linear_0, train.py(41): log_loss"
 std::string place_text(const Finding& finding) {
   std::string text;

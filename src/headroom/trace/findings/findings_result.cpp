@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <map>
 
-#include "headroom/base/error.h"
 #include "headroom/base/units.h"
 #include "headroom/trace/collectives/collective_calls.h"
 #include "headroom/trace/collectives/collective_matching.h"
@@ -54,13 +53,6 @@ DataTable step_table(const FindingSearch& search) {
           true};
 }
 
-const DataTable& stored_table(const AnalysisResult& result, const char* key) {
-  const auto found = std::ranges::find(result.tables, key, &DataTable::key);
-  if (found == result.tables.end())
-    throw Error(fmt::format("the result of a rank has no table {}; was it made by another version?", key));
-  return *found;
-}
-
 struct RankFindings {
   std::int64_t rank = 0;
   RankSteps steps;
@@ -68,11 +60,10 @@ struct RankFindings {
 };
 
 RankFindings rank_findings(const RankResult& rank) {
-  const StoredRows steps(stored_table(rank.result, kStepTable));
-  if (steps.size() == 0) throw Error("the result of a rank has no steps; was it made by another version?");
+  const StoredRows steps(stored_table(rank.result.tables, kStepTable, 1));
   return {rank.rank,
           {steps.integer(0, "steps"), steps.number(0, "step_ns")},
-          findings_of(stored_table(rank.result, kFindingTable))};
+          findings_of(stored_table(rank.result.tables, kFindingTable))};
 }
 
 /// The same cause in different ranks.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "headroom/trace/columns/trace.h"
@@ -24,6 +25,10 @@ inline Cell share_cell(std::int64_t part, std::int64_t whole) {
 inline Cell quotient_cell(double part, double whole) {
   if (whole > 0) return part / whole;
   return {};
+}
+/// Nothing for an empty text.
+inline Cell text_cell(const std::string& text) {
+  return text.empty() ? Cell{} : Cell{text};
 }
 inline Cell name_cell(const Trace& trace, NameId name) {
   return name == kNoName ? Cell{} : Cell{std::string(trace.names[name])};

@@ -17,6 +17,14 @@ namespace {
 
 }  // namespace
 
+const DataTable& stored_table(std::span<const DataTable> tables, std::string_view key,
+                              std::size_t least_rows) {
+  const auto found = std::ranges::find(tables, key, &DataTable::key);
+  if (found == tables.end() || found->rows.size() < least_rows)
+    throw Error(fmt::format("the result of a rank has no table {}; was it made by another version?", key));
+  return *found;
+}
+
 const Cell& StoredRows::cell(std::size_t row, std::string_view key) const {
   const auto found = std::ranges::find(table_.columns, key, &Column::key);
   const auto column = static_cast<std::size_t>(found - table_.columns.begin());

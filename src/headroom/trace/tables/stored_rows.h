@@ -2,12 +2,17 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "headroom/trace/tables/data_table.h"
 
 namespace headroom::trace {
+
+/// The table of that key among those of a rank. Throws Error where there is none, or one of fewer rows.
+const DataTable& stored_table(std::span<const DataTable> tables, std::string_view key,
+                              std::size_t least_rows = 0);
 
 /// A table that was kept for Analysis::combine, read by the keys of its columns. It may have travelled as
 /// JSON, so that a whole number is an integer or a double. Every access throws Error naming the table and the

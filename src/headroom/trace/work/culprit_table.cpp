@@ -26,6 +26,13 @@ struct Branch {
   }
 };
 
+void add_time_columns(DataTable& table) {
+  for (const Column& column :
+       {Column{"idle_ns", "idle", Kind::kTimeNs}, Column{"share", "share of idle", Kind::kShare},
+        Column{"parts", "times", Kind::kCount}, Column{"longest_ns", "longest", Kind::kTimeNs}})
+    table.columns.push_back(column);
+}
+
 void add_branches(const Branch& branch, std::int64_t depth, std::int64_t idle_ns, std::size_t top,
                   DataTable& table) {
   std::vector<std::pair<const std::string*, const Branch*>> sorted;
@@ -99,16 +106,12 @@ std::vector<StepCulprit> culprits_of(const Trace& trace, const HostOrder& host,
 DataTable step_culprit_table(const Trace& trace, std::span<const std::uint32_t> launch,
                              std::span<const Step> steps, std::size_t top) {
   constexpr std::size_t kMostOfAStep = 3;
-  DataTable table{"step_culprits",
-                  "what the host did in each step while the devices had nothing to do",
-                  {{"step", "step", Kind::kText},
-                   {"doing", "host", Kind::kText},
-                   {"what", "what", Kind::kText},
-                   {"idle_ns", "idle", Kind::kTimeNs},
-                   {"share", "share of idle", Kind::kShare},
-                   {"parts", "times", Kind::kCount},
-                   {"longest_ns", "longest", Kind::kTimeNs}},
-                  {}};
+  DataTable table{
+      "step_culprits",
+      "what the host did in each step while the devices had nothing to do",
+      {{"step", "step", Kind::kText}, {"doing", "host", Kind::kText}, {"what", "what", Kind::kText}},
+      {}};
+  add_time_columns(table);
   const HostOrder host = host_order(trace);
   const IdleCulprits culprits = idle_culprits(trace, device_work(trace), launch, host);
   const std::vector<Parts> devices = by_device(culprits);
@@ -136,13 +139,9 @@ DataTable step_culprit_table(const Trace& trace, std::span<const std::uint32_t> 
 DataTable culprit_table(const Trace& trace, std::span<const std::uint32_t> launch, std::size_t top) {
   DataTable table{"culprits",
                   "what the host did while the devices had nothing to do",
-                  {{"depth", "depth", Kind::kCount},
-                   {"what", "what", Kind::kText},
-                   {"idle_ns", "idle", Kind::kTimeNs},
-                   {"share", "share of idle", Kind::kShare},
-                   {"parts", "times", Kind::kCount},
-                   {"longest_ns", "longest", Kind::kTimeNs}},
+                  {{"depth", "depth", Kind::kCount}, {"what", "what", Kind::kText}},
                   {}};
+  add_time_columns(table);
   const HostOrder host = host_order(trace);
   Branch root;
   for (const IdlePart& part : idle_culprits(trace, device_work(trace), launch, host).parts) {
