@@ -17,6 +17,8 @@ namespace {
 constexpr double kPingPongNs = 2e5;
 /// Of a limit's sample, also where the cases are sampled by single iterations.
 constexpr double kLeastLimitNs = 1e6;
+/// Of the samples of all limits of a round, in samples of a case: what more they took, rounds would lack.
+constexpr double kLimitsShare = 2;
 /// Below this an iteration before the clock costs nothing and wakes threads, caches and the branch predictor.
 constexpr double kLeadInNs = 1e6;
 /// Above the numbers of the cases and their limits.
@@ -198,11 +200,24 @@ void GroupRun::calibrate_all() {
   for (Track& track : result_.cases) track.iterations = shared;
   for (LimitTrack& limit : result_.limits) {
     if (limit.track.alive()) {
-      const double least = std::max(settings_.sample_ns, kLeastLimitNs);
-      calibrate(limit.track, limit.resource == Resource::kPingPong ? kPingPongNs : least);
+      calibrate(limit.track, limit.resource == Resource::kPingPong ? kPingPongNs : kLeastLimitNs);
     }
   }
   drop_loose_limits();
+  lengthen_limits();
+}
+
+void GroupRun::lengthen_limits() {
+  const auto is_rate = [](const LimitTrack& limit) {
+    return limit.track.alive() && limit.resource != Resource::kPingPong;
+  };
+  const auto count = static_cast<double>(std::ranges::count_if(result_.limits, is_rate));
+  const double each = std::min(settings_.sample_ns, kLimitsShare * settings_.sample_ns / count);
+  for (LimitTrack& limit : result_.limits) {
+    if (!is_rate(limit) || each <= kLeastLimitNs) continue;
+    limit.track.iterations =
+        std::max(limit.track.iterations, static_cast<std::uint64_t>(each / limit.track.calibrated_ns));
+  }
 }
 
 void GroupRun::drop_loose_limits() {

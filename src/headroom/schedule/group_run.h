@@ -63,6 +63,8 @@ class GroupRun {
   void calibrate_all();
   std::vector<const Track*> first_of_each_limits() const;
   void drop_loose_limits();
+  /// Samples of limits as long as a sample of a case, or shorter where there are many.
+  void lengthen_limits();
   void warm_up();
   void sample_rounds();
   void sample_round();
