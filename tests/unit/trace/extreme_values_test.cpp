@@ -35,7 +35,8 @@ Trace extreme_trace() {
     }
   }
   for (const std::int64_t bytes : {kMost, kMost, kLeast, kLeast, std::int64_t{0}})
-    builder.trace.memory.push_back({bytes, -5, 3, bytes, 7, kMost, kMost});
+    builder.trace.memory.push_back(
+        {bytes, -5, 3, bytes, 7, kMost, kMost, kNone, builder.trace.names.intern("a.py(1): f;b.py(2): g")});
   builder.trace.memory.push_back({0, 1, 0, 512, 7, kLeast, 7});
   for (int i = 0; i < 12; ++i) builder.op("aten::mm", -kFar + i, kFar - i, i);
   for (int i = 0; i < 12; ++i) builder.op("aten::add", -kFar + 20, kFar - 100, i, "2");

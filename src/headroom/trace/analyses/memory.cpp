@@ -235,6 +235,10 @@ AnalysisResult analyze(const Trace& trace, const AnalysisOptions& options) {
     result.tables.push_back(peak_stacks_table(trace, history, options.top));
     result.tables.push_back(leaks_table(trace, history, options.top));
     answer_peak(history, *(result.tables.end() - 2), result);
+  } else if (!trace.memory.empty()) {
+    result.notes.emplace_back(
+        "which module and line of Python holds it: `headroom trace modules` of a trace with_stack=True, or a "
+        "memory snapshot");
   }
   if (options.flag("series")) {
     result.tables.push_back(bandwidth_series_table(series));

@@ -160,17 +160,16 @@ DataTable totals_table(const PythonWork& work, const Known& known) {
     table.columns.push_back({"kept_bytes", "allocated - freed", Kind::kBytes});
     table.columns.push_back({"peak_bytes", "held at the peak", Kind::kBytes});
   }
-  const auto add = [&](const char* where, const PythonAmounts& of, const PythonAmounts& without) {
+  const auto add = [&](const char* where, const PythonAmounts& amounts) {
     std::vector<Cell>& row =
-        table.rows.emplace_back(std::vector<Cell>{std::string(where), of.device_ns - without.device_ns});
-    if (known.flops) row.emplace_back((of.flops - without.flops) / kGiga);
-    if (known.idle) row.emplace_back(of.idle_ns - without.idle_ns);
-    if (known.memory)
-      row.insert(row.end(), {of.kept_bytes - without.kept_bytes, of.peak_bytes - without.peak_bytes});
+        table.rows.emplace_back(std::vector<Cell>{std::string(where), amounts.device_ns});
+    if (known.flops) row.emplace_back(amounts.flops / kGiga);
+    if (known.idle) row.emplace_back(amounts.idle_ns);
+    if (known.memory) row.insert(row.end(), {amounts.kept_bytes, amounts.peak_bytes});
   };
-  add("Python in the file", work.placed, {});
-  add("elsewhere", work.total, work.placed);
-  add("all", work.total, {});
+  add("Python in the file", work.placed);
+  add("elsewhere", work.elsewhere);
+  add("all", work.total);
   return table;
 }
 
@@ -186,7 +185,7 @@ void add_notes(const PythonWork& work, std::size_t left_out, AnalysisResult& res
         "called",
         format_time_ns(static_cast<double>(work.backward_ns))));
   }
-  if (const std::int64_t lost = work.total.device_ns - work.placed.device_ns; lost > 0) {
+  if (const std::int64_t lost = work.elsewhere.device_ns; lost > 0) {
     result.notes.push_back(
         fmt::format("{} of the devices' time was launched by no Python that is in the file",
                     format_time_ns(static_cast<double>(lost))));

@@ -76,8 +76,8 @@ class PythonWorkBuilder {
  private:
   void add(PythonPlaces::Place place, const PythonAmounts& amounts) {
     work_.total.add(amounts);
+    (place.key == kNone ? work_.elsewhere : work_.placed).add(amounts);
     if (place.key == kNone) return;
-    work_.placed.add(amounts);
     const auto [found, is_new] = places_of_sums_.try_emplace(place.key, sums_.size());
     if (is_new) sums_.emplace_back(place.key, PythonAmounts{});
     sums_[found->second].second.add(amounts);

@@ -34,7 +34,7 @@ struct PythonWork {
   std::vector<std::string_view> lines;                ///< of Trace::names
   std::vector<PythonTimes> module_times, line_times;  ///< of each of them
   PythonAmounts total;                                ///< of the whole trace
-  PythonAmounts placed;                               ///< of what is below any line or module
+  PythonAmounts placed, elsewhere;  ///< of what is below any line or module, and of what is not
   std::int64_t backward_ns =
       0;  ///< of its device time by autograd: it is where its forward operator was called
 };
