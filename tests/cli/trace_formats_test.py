@@ -40,6 +40,21 @@ class Formats(CommandLineTest):
         self.assertEqual((row["peak_allocated_bytes"], row["peak_reserved_bytes"], row["unused_at_peak_bytes"]),
                          (16 << 20, 24 << 20, 8 << 20))
 
+    def test_the_lines_that_hold_the_memory_of_a_snapshot(self):
+        chrome = self.folder / "snapshot.json"
+        self.assert_exit(headroom("trace", "convert", FORMATS / "snapshot_protocol5.pickle", chrome), 0)
+        for path in (FORMATS / "snapshot_protocol5.pickle", chrome):
+            result = trace("memory", path)
+            self.assert_exit(result, 0)
+            self.assertIn("of the 16 MiB at the peak 14 MiB (87.5 %): train.py(12): forward", result.stdout)
+            self.assertIn("10 MiB of 24 MiB reserved are free beside blocks in use", result.stdout)
+            leaks = tables_of(trace("memory", path, "--json", "-"))["leaks"]
+            self.assertEqual([(row["line"], row["bytes"]) for row in leaks if row["device"] == "0"],
+                             [("train.py(20): loss", 4 << 20), ("model.py(3): __init__", 2 << 20)])
+            lines = tables_of(trace("modules", path, "--json", "-", "--top", "0"))["lines"]
+            held = {row["line"]: row["peak_bytes"] for row in lines}
+            self.assertEqual(held["train.py(12): forward"], (14 + 3) << 20)
+
     def test_operators_of_an_execution_trace(self):
         result = trace("ops", FORMATS / "pytorch_execution.json")
         self.assert_exit(result, 0)

@@ -259,7 +259,7 @@ AnalysisResult analyze(const Trace& trace, const AnalysisOptions& options) {
 namespace analysis {
 
 extern const Analysis memory{"memory",
-                             "copies, their bandwidth, and what was allocated",
+                             "copies, their bandwidth, what was allocated, which lines hold it, and how torn it is",
                              Needs::kMemory | Needs::kGpuArguments,
                              analyze,
                              kOptions,
