@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "headroom/base/units.h"
@@ -36,6 +37,7 @@ FindingSearch::FindingSearch(const Trace& trace, DeviceWork work)
       replay_(trace, window_of(trace, steps_), work_, launch_),
       types_(kernel_types(trace)),
       python_(trace) {
+  for (const std::string_view line : python_.lines()) is_own_.push_back(is_own_line(line));
   const Span window = replay_.window();
   culprits_ = idle_culprits(trace, work_, launch_, host_, &window);
   devices_ = device_times(trace, work_, types_);
@@ -79,18 +81,27 @@ std::uint32_t FindingSearch::main_event(std::span<const std::pair<std::uint32_t,
     std::uint32_t event = kNone;
     std::int64_t time_ns = 0;
   };
-  std::map<std::pair<std::string, std::string>, Sum> sums;
-  Finding place;
+  // A module by its name: called from elsewhere (checkpointing does) it is the same.
+  std::map<std::tuple<std::string_view, std::uint32_t, NameId>, Sum> sums;
   for (const auto& [event, time_ns] : times) {
     if (event == kNone) continue;
-    set_place(event, place);
-    Sum& sum = sums[{place.module.empty() && place.line.empty() ? place.op : place.module, place.line}];
+    const auto [module, line] = module_and_line(event);
+    const std::uint32_t site = site_of(trace_, host_.parent, event);
+    const bool is_placed = module != kNone || line != kNone;
+    const std::string_view name = module == kNone ? std::string_view() : python_.modules()[module].name;
+    Sum& sum = sums[{name, line, is_placed ? kNoName : trace_.events.name[site == kNone ? event : site]}];
     if (sum.event == kNone) sum.event = event;
     sum.time_ns = saturating_add(sum.time_ns, time_ns);
   }
   const auto most =
       std::ranges::max_element(sums, {}, [](const auto& entry) { return entry.second.time_ns; });
   return most == sums.end() ? kNone : most->second.event;
+}
+
+std::pair<std::uint32_t, std::uint32_t> FindingSearch::module_and_line(std::uint32_t event) const {
+  const PythonStack stack = python_.stack_of(python_.place_of(event).key);
+  const auto own = std::ranges::find_if(stack.lines, [&](std::uint32_t line) { return is_own_[line]; });
+  return {stack.module, own == stack.lines.end() ? kNone : *own};
 }
 
 Spans FindingSearch::idle_while(HostDoing doing) const {
@@ -209,11 +220,9 @@ void FindingSearch::set_place(std::uint32_t event, Finding& finding) const {
   if (event == kNone) return;
   const std::uint32_t site = site_of(trace_, host_.parent, event);
   finding.op = trace_.names[trace_.events.name[site == kNone ? event : site]];
-  const PythonStack stack = python_.stack_of(python_.place_of(event).key);
-  if (stack.module != kNone) finding.module = python_.modules()[stack.module].name;
-  const auto own = std::ranges::find_if(
-      stack.lines, [&](std::uint32_t line) { return is_own_line(python_.lines()[line]); });
-  if (own != stack.lines.end()) finding.line = python_.lines()[*own];
+  const auto [module, line] = module_and_line(event);
+  if (module != kNone) finding.module = python_.modules()[module].name;
+  if (line != kNone) finding.line = python_.lines()[line];
 }
 
 std::vector<Finding> search_findings(FindingSearch& search) {

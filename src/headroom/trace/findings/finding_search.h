@@ -100,6 +100,8 @@ class FindingSearch {
   Finding* one_of_kind(FindingKind kind);
   void set_times(const Spans& time, Finding& finding) const;
   void set_place(std::uint32_t event, Finding& finding) const;
+  /// The innermost module and line of the user's own around an event; kNone each.
+  std::pair<std::uint32_t, std::uint32_t> module_and_line(std::uint32_t event) const;
 
   const Trace& trace_;
   DeviceWork work_;
@@ -115,6 +117,7 @@ class FindingSearch {
   double reference_ns_ = 0, allowed_ns_ = 0;  ///< per step
   WhatIf gone_;
   PythonPlaces python_;
+  std::vector<bool> is_own_;  ///< by line of it: the user's, not a library's
   std::vector<Finding> findings_;
   /// What each of them is made of.
   struct Parts {

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "headroom/trace/columns/attribution.h"
 #include "headroom/trace/cost/roofline.h"
@@ -61,6 +62,7 @@ class PythonWorkBuilder {
     work_.lines = places_.lines();
     work_.module_times.resize(work_.modules.size());
     work_.line_times.resize(work_.lines.size());
+    last_stack_.assign(work_.lines.size(), 0);
     if (work_.source == StackSource::kNothing) return std::move(work_);
     if (work_.source == StackSource::kFunctions) add_calls();
     const std::vector<std::uint32_t> launch = launches(trace_);
@@ -86,13 +88,12 @@ class PythonWorkBuilder {
 
   /// To each place of the stack once, however often a function is in it.
   void add_to_stack(const PythonStack& stack, const PythonAmounts& amounts) {
-    std::vector<std::uint32_t> seen;
+    ++stack_;
     for (const std::uint32_t line : stack.lines) {
-      if (std::ranges::find(seen, line) != seen.end()) continue;
+      if (std::exchange(last_stack_[line], stack_) == stack_) continue;
       work_.line_times[line].all.add(amounts);
-      if (seen.empty()) work_.line_times[line].own.add(amounts);
-      seen.push_back(line);
     }
+    if (!stack.lines.empty()) work_.line_times[stack.lines.front()].own.add(amounts);
     if (stack.module != kNone) work_.module_times[stack.module].own.add(amounts);
     for (std::uint32_t module = stack.module; module != kNone; module = work_.modules[module].parent)
       work_.module_times[module].all.add(amounts);
@@ -192,6 +193,8 @@ class PythonWorkBuilder {
   std::vector<std::pair<std::uint32_t, PythonAmounts>>
       sums_;  ///< by place, in the order of their first sight
   std::unordered_map<std::uint32_t, std::size_t> places_of_sums_;
+  std::size_t stack_ = 0;                ///< number of the stack at hand
+  std::vector<std::size_t> last_stack_;  ///< by line: the last one that it was in
 };
 
 }  // namespace
