@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "headroom/trace/readers/json_text.h"
+#include "headroom/trace/readers/nesting_states.h"
 
 namespace headroom::trace::readers {
 
@@ -51,11 +52,8 @@ inline Raw scalar_at(const Walk& walk) {
   return {first, static_cast<std::size_t>(last - first + 1)};
 }
 
-/// Past the end of the array or object whose inside this is; `before` is the role of the token before. Broken
-/// when it has no end, when brackets do not match, when two values stand side by side without an operator, or
-/// a bracket where an object has a key: then a quote or a bracket is missing or too many somewhere, and the
-/// rest means nothing.
-inline Walk past_close(Walk walk, bool is_object, Role before) {
+/// past_close of what nests deeply, or seems broken.
+inline Walk past_any_close(Walk walk, bool is_object, Role before) {
   constexpr std::int64_t kLevels = 64;
   unsigned side_by_side = 0, unmatched = 0;
   std::int64_t depth = 1, deepest = 1;
@@ -77,6 +75,19 @@ inline Walk past_close(Walk walk, bool is_object, Role before) {
   if (depth != 0 || side_by_side != 0 || (unmatched != 0 && deepest <= kLevels)) return {};
   ++walk.at;
   return walk;
+}
+
+/// Past the end of the array or object whose inside this is; `before` is the role of the token before. Broken
+/// when it has no end, when brackets do not match, when two values stand side by side without an operator, or
+/// a bracket where an object has a key: then a quote or a bracket is missing or too many somewhere, and the
+/// rest means nothing.
+inline Walk past_close(Walk walk, bool is_object, Role before) {
+  NestingState state = state_inside(is_object, (before & kEndsValue) != 0, (before & kComma) != 0);
+  const std::uint32_t* at = walk.at;
+  do {
+    state = next_state(state, walk.text[*at++]);
+  } while (state < kFirstStop);
+  return state == kClosed ? Walk{walk.text, at} : past_any_close(walk, is_object, before);
 }
 
 /// Past the value that starts here. Broken as above.
