@@ -295,7 +295,7 @@ TEST(ReaderColumns, NeedsLeaveOutWhatNobodyAsksFor) {
   const std::string events =
       R"json({"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 2, "dur": 1, "args": {"grid": [1, 1, 1]}},
     {"ph": "X", "cat": "cuda_runtime", "name": "l", "pid": 1, "tid": 1, "ts": 1, "dur": 1},
-    {"ph": "X", "cat": "cpu_op", "name": "o", "pid": 1, "tid": 1, "ts": 1, "dur": 1, "args": {"Input Dims": []}},
+    {"ph": "X", "cat": "cpu_op", "name": "o", "pid": 1, "tid": 1, "ts": 1, "dur": 1, "args": {"Input Dims": [], "External id": 5}},
     {"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#1", "pid": 1, "tid": 1, "ts": 1, "dur": 1},
     {"ph": "X", "cat": "python_function", "name": "p", "pid": 1, "tid": 1, "ts": 1, "dur": 1})json";
   const Trace work = read_events(events, Needs::kGpuWork);
@@ -305,7 +305,12 @@ TEST(ReaderColumns, NeedsLeaveOutWhatNobodyAsksFor) {
   EXPECT_EQ(work.names.find("p"), kNoName);
   const Trace ops = read_events(events, Needs::kOps | Needs::kLaunches);
   EXPECT_EQ(ops.events.size(), 4U);
-  EXPECT_TRUE(ops.ops.empty());
+  ASSERT_EQ(ops.ops.size(), 1U);
+  EXPECT_EQ(ops.ops[0].external_id, 5);
+  EXPECT_EQ(ops.ops[0].dims, kNoName);
+  const Trace events_of_ops = read_events(events, Needs::kOpEvents | Needs::kLaunches);
+  EXPECT_EQ(events_of_ops.events.size(), 4U);
+  EXPECT_TRUE(events_of_ops.ops.empty());
 }
 
 }  // namespace

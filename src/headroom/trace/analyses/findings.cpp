@@ -31,7 +31,8 @@ namespace analysis {
 extern const Analysis findings{
     "findings",
     "what to fix first: each cause of lost time with what a step would gain without it",
-    kFindingNeeds | Needs::kPython | Needs::kOpArguments | Needs::kGpuArguments | Needs::kMemory,
+    kFindingNeeds | Needs::kOpIds | Needs::kPython | Needs::kOpArguments | Needs::kGpuArguments |
+        Needs::kMemory,
     analyze,
     kOptions,
     combine};

@@ -21,7 +21,7 @@ void add_findings(const Trace& trace, DeviceWork work, std::size_t most, Analysi
 /// wait for others. Without collectives that match, ranks wait for nobody: what the one that loses most does.
 void combine_findings(std::span<const RankResult> ranks, std::size_t most, AnalysisResult& result);
 
-/// What the analyses that call add_findings read of a trace.
-inline constexpr Needs kFindingNeeds = Needs::kLaunches | Needs::kOps | Needs::kSyncs;
+/// What the analyses that call add_findings read of a trace at least.
+inline constexpr Needs kFindingNeeds = Needs::kLaunches | Needs::kOpEvents | Needs::kSyncs;
 
 }  // namespace headroom::trace

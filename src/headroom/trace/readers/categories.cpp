@@ -59,7 +59,7 @@ Needs need_of(Category category) {
     case Category::kDriver:
       return Needs::kLaunches;
     case Category::kCpuOp:
-      return Needs::kOps;
+      return Needs::kOpEvents;
     case Category::kPython:
       return Needs::kPython;
     case Category::kGpuSync:

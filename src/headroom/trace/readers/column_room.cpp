@@ -40,7 +40,7 @@ void make_room(Trace& trace, Needs needs, std::size_t events) {
     make_room(trace.events.correlation, rows);
     make_room(trace.events.detail, rows);
     make_room(trace.gpu, rows);
-    if (has(needs, Needs::kOps)) make_room(trace.ops, rows);
+    if (has(needs, Needs::kOpIds)) make_room(trace.ops, rows);
     if (has(needs, Needs::kMemory)) make_room(trace.memory, rows);
     if (has(needs, Needs::kFlows)) make_room(trace.flows, rows);
   } catch (const std::bad_alloc&) {

@@ -125,7 +125,8 @@ ArgumentMask arguments_of(Category category, Needs needs) {
       return mask_of(Argument::kCorrelation);
     case Category::kCpuOp:
     case Category::kUserAnnotation:
-      wanted = mask_of(Argument::kExternalId, Argument::kSequence, Argument::kForwardThread);
+      if (has(needs, Needs::kOpIds))
+        wanted = mask_of(Argument::kExternalId, Argument::kSequence, Argument::kForwardThread);
       return has(needs, Needs::kOpArguments) ? wanted | kOpArguments | kCollectiveArguments : wanted;
     case Category::kGpuSync:
       return mask_of(Argument::kCorrelation, Argument::kSyncKind, Argument::kDevice, Argument::kStream,

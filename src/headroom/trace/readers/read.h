@@ -15,7 +15,7 @@ namespace headroom::trace {
 enum class Needs : std::uint32_t {
   kGpuWork = 0,
   kLaunches = 1U << 0,     ///< runtime and driver events
-  kOps = 1U << 1,          ///< cpu_op events, with external id and sequence number
+  kOpEvents = 1U << 1,     ///< cpu_op events by name, time and thread
   kOpArguments = 1U << 2,  ///< dims, types, strides, values, stacks of ops
   kPython = 1U << 3,
   kSyncs = 1U << 4,
@@ -23,10 +23,12 @@ enum class Needs : std::uint32_t {
   kFlows = 1U << 6,
   kGpuArguments = 1U << 7,  ///< grid, block, occupancy, bytes and bandwidth, collectives
   kOthers = 1U << 8,        ///< every other event with a duration (GPU annotations, overhead, kOther)
-  kAll = (1U << 9) - 1,
+  kOpIds = 1U << 9,         ///< external id, sequence number, forward thread of ops and user annotations
+  kOps = kOpEvents | kOpIds,
+  kAll = (1U << 10) - 1,
   // What is asked for beside all events.
-  kSyntax = 1U << 9,        ///< whether the text is JSON to the letter; where it is not, a problem says so
-  kPreciseTimes = 1U << 10  ///< times that are no whole nanoseconds as doubles, too
+  kSyntax = 1U << 10,       ///< whether the text is JSON to the letter; where it is not, a problem says so
+  kPreciseTimes = 1U << 11  ///< times that are no whole nanoseconds as doubles, too
 };
 constexpr Needs operator|(Needs a, Needs b) {
   return static_cast<Needs>(static_cast<std::uint32_t>(a) | static_cast<std::uint32_t>(b));
