@@ -89,13 +89,13 @@ std::int64_t iteration_at(const std::vector<Step>& all, std::int64_t at_ns) {
 
 class CallList {
  public:
-  CallList(const Trace& trace, std::vector<KernelType> types)
+  CallList(const Trace& trace, std::span<const std::uint32_t> launch, std::span<const KernelType> types)
       : trace_(trace),
-        launch_(launches(trace)),
+        launch_(launch),
         parent_(parents(trace, mask_of(Category::kCpuOp) | mask_of(Category::kUserAnnotation),
                         mask_of(Category::kRuntime) | mask_of(Category::kDriver))),
         steps_(steps(trace)),
-        types_(std::move(types)) {
+        types_(types) {
     std::map<std::int32_t, std::vector<Span>> computing;
     for (std::uint32_t row = 0; row < trace.gpu.size(); ++row) {
       if (types_[row] != KernelType::kCompute) continue;
@@ -158,18 +158,25 @@ class CallList {
   }
 
   const Trace& trace_;
-  std::vector<std::uint32_t> launch_, parent_;
+  std::span<const std::uint32_t> launch_;
+  std::vector<std::uint32_t> parent_;
   std::vector<Step> steps_;
-  std::vector<KernelType> types_;
+  std::span<const KernelType> types_;
   std::map<std::int32_t, Spans> computing_;  ///< by device
 };
 
 }  // namespace
 
 std::vector<CollectiveCall> collective_calls(const Trace& trace) {
-  std::vector<KernelType> types = kernel_types(trace);
+  const std::vector<KernelType> types = kernel_types(trace);
   if (std::ranges::find(types, KernelType::kCommunication) == types.end()) return {};
-  return CallList(trace, std::move(types)).calls();
+  return collective_calls(trace, launches(trace), types);
+}
+
+std::vector<CollectiveCall> collective_calls(const Trace& trace, std::span<const std::uint32_t> launch,
+                                             std::span<const KernelType> types) {
+  if (std::ranges::find(types, KernelType::kCommunication) == types.end()) return {};
+  return CallList(trace, launch, types).calls();
 }
 
 DataTable collective_table(const std::vector<CollectiveCall>& calls) {

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "headroom/trace/columns/kernel_type.h"
 #include "headroom/trace/columns/trace.h"
 #include "headroom/trace/tables/data_table.h"
 
@@ -35,6 +37,9 @@ struct CollectiveCall {
 /// the record_param_comms operator and the "nccl:..." annotation around its launch, unless that launched
 /// several. Needs kLaunches, kOps, kOpArguments and kGpuArguments.
 std::vector<CollectiveCall> collective_calls(const Trace& trace);
+/// The same for who has launches(trace) and kernel_types(trace).
+std::vector<CollectiveCall> collective_calls(const Trace& trace, std::span<const std::uint32_t> launch,
+                                             std::span<const KernelType> types);
 
 /// The same as a table for Analysis::combine, and back. Throws Error for a table of another form.
 DataTable collective_table(const std::vector<CollectiveCall>& calls);

@@ -34,9 +34,9 @@ bool is_between_host_and_device(std::string_view name) {
 }
 
 /// Sends and receives between stages, as the file names them: an all-to-all is made of such kernels, too.
-std::set<std::uint32_t> sends_and_receives(const Trace& trace) {
+std::set<std::uint32_t> sends_and_receives(const FindingSearch& search) {
   std::set<std::uint32_t> events;
-  for (const CollectiveCall& call : collective_calls(trace)) {
+  for (const CollectiveCall& call : search.calls()) {
     if (call.collective == "send" || call.collective == "recv") events.insert(call.event);
   }
   return events;
@@ -237,7 +237,7 @@ void find_exposed_copies(FindingSearch& search) {
 
 void find_exposed_communication(FindingSearch& search) {
   if (search.devices().empty()) return take_host_communication(search);
-  const std::set<std::uint32_t> of_pipeline = sends_and_receives(search.trace());
+  const std::set<std::uint32_t> of_pipeline = sends_and_receives(search);
   take_communication(search, FindingKind::kPipelineBubble, of_pipeline);
   take_communication(search, FindingKind::kExposedCommunication, of_pipeline);
 }

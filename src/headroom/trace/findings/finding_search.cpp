@@ -36,6 +36,7 @@ FindingSearch::FindingSearch(const Trace& trace, DeviceWork work)
       steps_(trace::steps(trace)),
       replay_(trace, window_of(trace, steps_), work_, launch_),
       types_(kernel_types(trace)),
+      calls_(collective_calls(trace, launch_, types_)),
       python_(trace) {
   for (const std::string_view line : python_.lines()) is_own_.push_back(is_own_line(line));
   const Span window = replay_.window();

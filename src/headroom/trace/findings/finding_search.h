@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "headroom/trace/collectives/collective_calls.h"
 #include "headroom/trace/columns/attribution.h"
 #include "headroom/trace/columns/spans.h"
 #include "headroom/trace/columns/steps.h"
@@ -51,7 +52,8 @@ class FindingSearch {
   const IdleCulprits& culprits() const { return culprits_; }
   const Replay& replay() const { return replay_; }
   const std::vector<DeviceTimes>& devices() const { return devices_; }
-  const std::vector<KernelType>& types() const { return types_; }  ///< by row of Trace::gpu
+  const std::vector<KernelType>& types() const { return types_; }      ///< by row of Trace::gpu
+  const std::vector<CollectiveCall>& calls() const { return calls_; }  ///< collective_calls(trace)
   const std::vector<Step>& steps() const { return steps_; }
   Span window() const { return replay_.window(); }
   double step_count() const { return steps_.empty() ? 1.0 : static_cast<double>(steps_.size()); }
@@ -111,6 +113,7 @@ class FindingSearch {
   Replay replay_;
   IdleCulprits culprits_;
   std::vector<KernelType> types_;
+  std::vector<CollectiveCall> calls_;
   std::vector<DeviceTimes> devices_;
   std::int64_t length_ns_ = 0;                ///< of the whole window, as it was
   std::int64_t now_ns_ = 0;                   ///< without what was found

@@ -213,7 +213,7 @@ void add_findings(const Trace& trace, DeviceWork work, std::size_t most, Analysi
   if (std::string text = unexplained(search); !text.empty()) result.notes.push_back(std::move(text));
   result.tables.push_back(step_table(search));
   if (std::ranges::find(result.tables, kCollectiveTable, &DataTable::key) == result.tables.end())
-    result.tables.push_back(collective_table(collective_calls(trace)));
+    result.tables.push_back(collective_table(search.calls()));
 }
 
 void combine_findings(std::span<const RankResult> results, std::size_t most, AnalysisResult& result) {
