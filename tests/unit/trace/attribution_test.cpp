@@ -3,6 +3,10 @@
 
 #include <gmock/gmock.h>
 
+#include <array>
+#include <limits>
+#include <vector>
+
 #include "trace_builder.h"
 
 namespace headroom::trace {
@@ -21,6 +25,24 @@ TEST(Launches, OneLaunchOfAGraphHasManyKernelsAndTheOuterCallWins) {
   builder.kernel("not launched here", 300, 10, 6);
   builder.kernel("no correlation", 400, 10);
   EXPECT_THAT(launches(builder.trace), ElementsAre(graph, graph, kNone, kNone));
+}
+
+TEST(Launches, CorrelationsMayBeAnyNumbersOfTheFile) {
+  constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min(),
+                         kMost = std::numeric_limits<std::int64_t>::max();
+  for (const auto& numbers : {std::array<std::int64_t, 3>{7, 8, 9},
+                              {-7, -2, 3},
+                              {kLeast, kMost, 0},
+                              {kMost, kMost - 1, kMost - 2}}) {
+    TraceBuilder builder;
+    std::vector<std::uint32_t> calls;
+    for (const std::int64_t number : numbers)
+      calls.push_back(builder.runtime("cudaLaunchKernel", 100, 5, number));
+    builder.runtime("launches nothing that is in the file", 100, 9, 5);
+    builder.runtime("has no number", 100, 9, kNoCorrelation);
+    for (const std::int64_t number : numbers) builder.kernel("k", 200, 10, number);
+    EXPECT_EQ(launches(builder.trace), calls) << numbers[0];
+  }
 }
 
 TEST(Parents, TheInnermostOpThatIsOpenOnTheSameThread) {

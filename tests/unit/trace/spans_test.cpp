@@ -61,7 +61,7 @@ TEST(Spans, LengthWithinAWindowAndTimeByCombinationAgreeWithALineOfTicks) {
       for (std::size_t i = 0; i < 3; ++i) mask |= std::size_t{drawn(sets[i], kSize)[t]} << i;
       if (mask != 0) ++expected[mask];
     }
-    ASSERT_EQ(time_by_combination(sets), expected);
+    ASSERT_EQ(time_by_combination(std::array<const Spans*, 3>{&sets[0], &sets[1], &sets[2]}), expected);
     const Span window{static_cast<std::int64_t>(random() % kSize),
                       static_cast<std::int64_t>(random() % kSize)};
     ASSERT_EQ(length_within(sets[0], window), length(intersect(sets[0], merged({window}))));

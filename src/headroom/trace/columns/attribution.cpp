@@ -2,65 +2,117 @@
 #include "headroom/trace/columns/attribution.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <span>
 #include <unordered_map>
 
-#include "headroom/trace/columns/kernel_type.h"
+#include "headroom/trace/columns/run_merge.h"
 
 namespace headroom::trace {
 namespace {
 
 constexpr CategoryMask kLaunchers = mask_of(Category::kRuntime) | mask_of(Category::kDriver);
 
+/// The call of each correlation that some GPU work has. Correlations count the calls of a program, mostly,
+/// and then there is a place for each number from the first to the last; where they lie far apart they are
+/// hashed.
+class CallsByCorrelation {
+ public:
+  explicit CallsByCorrelation(const Trace& trace) {
+    std::int64_t last = std::numeric_limits<std::int64_t>::min();
+    first_ = std::numeric_limits<std::int64_t>::max();
+    const auto for_each = [&](auto take) {
+      for (const GpuDetail& work : trace.gpu) {
+        const std::int64_t correlation = trace.events.correlation[work.event];
+        if (correlation != kNoCorrelation) take(correlation);
+      }
+    };
+    for_each([&](std::int64_t correlation) {
+      first_ = std::min(first_, correlation);
+      last = std::max(last, correlation);
+    });
+    if (first_ > last) return;
+    constexpr std::uint64_t kMostApart = 32;
+    const std::uint64_t apart = static_cast<std::uint64_t>(last) - static_cast<std::uint64_t>(first_);
+    if (apart / kMostApart < trace.gpu.size()) {
+      places_.assign(apart + 1, kNobodyAsks);
+      for_each([&](std::int64_t correlation) { places_[place_of(correlation)] = kNone; });
+    } else {
+      for_each([&](std::int64_t correlation) { far_apart_.emplace(correlation, kNone); });
+    }
+  }
+
+  /// The row of Trace::events of its call, kNone until it is set; nullptr where no GPU work has it.
+  std::uint32_t* find(std::int64_t correlation) {
+    if (places_.empty()) {
+      const auto found = far_apart_.find(correlation);
+      return found == far_apart_.end() ? nullptr : &found->second;
+    }
+    const std::uint64_t place = place_of(correlation);
+    return place < places_.size() && places_[place] != kNobodyAsks ? &places_[place] : nullptr;
+  }
+
+ private:
+  static constexpr std::uint32_t kNobodyAsks = kNone - 1;
+  /// What lies before the first is far behind the last.
+  std::uint64_t place_of(std::int64_t correlation) const {
+    return static_cast<std::uint64_t>(correlation) - static_cast<std::uint64_t>(first_);
+  }
+
+  std::int64_t first_ = 0;
+  std::vector<std::uint32_t> places_;
+  std::unordered_map<std::int64_t, std::uint32_t> far_apart_;
+};
+
 }  // namespace
 
 std::vector<std::uint32_t> launches(const Trace& trace) {
   const Events& events = trace.events;
-  std::unordered_map<std::int64_t, std::uint32_t> by_correlation;
-  by_correlation.reserve(trace.gpu.size());
-  for (const GpuDetail& work : trace.gpu) {
-    if (events.correlation[work.event] != kNoCorrelation)
-      by_correlation.emplace(events.correlation[work.event], kNone);
-  }
+  CallsByCorrelation calls(trace);
   for (std::uint32_t i = 0; i < events.size(); ++i) {
     if ((mask_of(events.category[i]) & kLaunchers) == 0) continue;
-    const auto found = by_correlation.find(events.correlation[i]);
+    std::uint32_t* const call = calls.find(events.correlation[i]);
     // A runtime call and the driver call inside it may both carry the number: the outer one is the launch.
-    if (found == by_correlation.end()) continue;
-    if (found->second == kNone || events.duration_ns[i] > events.duration_ns[found->second])
-      found->second = i;
+    if (call == nullptr) continue;
+    if (*call == kNone || events.duration_ns[i] > events.duration_ns[*call]) *call = i;
   }
   std::vector<std::uint32_t> launch(trace.gpu.size(), kNone);
   for (std::size_t row = 0; row < trace.gpu.size(); ++row) {
     const std::int64_t correlation = events.correlation[trace.gpu[row].event];
-    if (correlation != kNoCorrelation) launch[row] = by_correlation.at(correlation);
+    if (correlation != kNoCorrelation) launch[row] = *calls.find(correlation);
   }
   return launch;
 }
 
 std::vector<std::uint32_t> nesting_order(const Trace& trace, CategoryMask categories) {
   const Events& events = trace.events;
-  struct Item {
-    std::int64_t start, duration;
-    std::uint32_t thread, event;
+  // Thread by thread in the order of the file: how many each has tells where it begins.
+  std::vector<std::size_t> end(trace.threads.size(), 0);
+  std::size_t count = 0;
+  const auto is_wanted = [&](std::uint32_t event) {
+    return (mask_of(events.category[event]) & categories) != 0;
   };
-  std::vector<Item> items;
-  for (std::uint32_t i = 0; i < events.size(); ++i) {
-    if ((mask_of(events.category[i]) & categories) != 0)
-      items.push_back({events.start_ns[i], events.duration_ns[i], events.thread[i], i});
+  for (std::uint32_t event = 0; event < events.size(); ++event) {
+    if (!is_wanted(event)) continue;
+    ++end[events.thread[event]];
+    ++count;
   }
-  const auto is_before = [](const Item& a, const Item& b) {
-    if (a.thread != b.thread) return a.thread < b.thread;
-    if (a.start != b.start) return a.start < b.start;
-    if (a.duration != b.duration) return a.duration > b.duration;
-    return a.event < b.event;
+  std::exclusive_scan(end.begin(), end.end(), end.begin(), std::size_t{0});
+  std::vector<std::uint32_t> order(count);
+  for (std::uint32_t event = 0; event < events.size(); ++event) {
+    if (is_wanted(event)) order[end[events.thread[event]]++] = event;
+  }
+  // Of two that begin and end together the first in the file stays the first.
+  const auto is_before = [&](std::uint32_t a, std::uint32_t b) {
+    if (events.start_ns[a] != events.start_ns[b]) return events.start_ns[a] < events.start_ns[b];
+    return events.duration_ns[a] > events.duration_ns[b];
   };
-  // Profilers write thread by thread or in the order of time: what is sorted already is found so in one pass.
-  if (!std::ranges::is_sorted(items, is_before)) std::ranges::sort(items, is_before);
-  std::vector<std::uint32_t> order;
-  order.reserve(items.size());
-  for (const Item& item : items) order.push_back(item.event);
+  std::size_t start = 0;
+  for (const std::size_t thread_end : end) {
+    merge_runs(std::span(order).subspan(start, thread_end - start), is_before);
+    start = thread_end;
+  }
   return order;
 }
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "headroom/trace/columns/run_merge.h"
+
 namespace headroom::trace {
 namespace {
 
@@ -15,8 +17,7 @@ std::int64_t edge_of(const Spans& spans, std::size_t edge) {
 
 Spans merged(std::vector<Span> spans) {
   std::erase_if(spans, [](const Span& span) { return span.end <= span.start; });
-  const auto by_start = [](const Span& a, const Span& b) { return a.start < b.start; };
-  if (!std::ranges::is_sorted(spans, by_start)) std::ranges::sort(spans, by_start);
+  merge_runs(std::span(spans), [](const Span& a, const Span& b) { return a.start < b.start; });
   std::size_t kept = 0;
   for (const Span& span : spans) {
     if (kept > 0 && span.start <= spans[kept - 1].end) {
@@ -75,7 +76,7 @@ std::int64_t length_within(const Spans& spans, Span window) {
   return total;
 }
 
-std::vector<std::int64_t> time_by_combination(std::span<const Spans> sets) {
+std::vector<std::int64_t> time_by_combination(std::span<const Spans* const> sets) {
   std::vector<std::int64_t> time(std::size_t{1} << sets.size(), 0);
   std::vector<std::size_t> next(sets.size(), 0);  // edge 2 i opens span i of the set, 2 i + 1 closes it
   std::size_t on = 0;
@@ -83,13 +84,13 @@ std::vector<std::int64_t> time_by_combination(std::span<const Spans> sets) {
   for (;;) {
     std::int64_t at = std::numeric_limits<std::int64_t>::max();
     for (std::size_t set = 0; set < sets.size(); ++set) {
-      if (next[set] < 2 * sets[set].size()) at = std::min(at, edge_of(sets[set], next[set]));
+      if (next[set] < 2 * sets[set]->size()) at = std::min(at, edge_of(*sets[set], next[set]));
     }
     if (at == std::numeric_limits<std::int64_t>::max()) return time;
     if (on != 0) time[on] += at - from;
     from = at;
     for (std::size_t set = 0; set < sets.size(); ++set) {
-      while (next[set] < 2 * sets[set].size() && edge_of(sets[set], next[set]) == at) {
+      while (next[set] < 2 * sets[set]->size() && edge_of(*sets[set], next[set]) == at) {
         on ^= std::size_t{1} << set;
         ++next[set];
       }

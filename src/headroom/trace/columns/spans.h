@@ -27,9 +27,9 @@ Spans subtract(const Spans& a, const Spans& b);
 /// How much of the set lies in one span, ns. O(log n + spans inside).
 std::int64_t length_within(const Spans& spans, Span window);
 
-/// Up to 16 sets at once: element m of the result is the time in which exactly the sets of the bits of m are
-/// on, ns (bit i for sets[i]); element 0, when none is, stays 0. Size 2^n. The elements sum to the length of
-/// the union of all.
-std::vector<std::int64_t> time_by_combination(std::span<const Spans> sets);
+/// Up to 16 sets at once, none null: element m of the result is the time in which exactly the sets of the
+/// bits of m are on, ns (bit i for sets[i]); element 0, when none is, stays 0. Size 2^n. The elements sum to
+/// the length of the union of all.
+std::vector<std::int64_t> time_by_combination(std::span<const Spans* const> sets);
 
 }  // namespace headroom::trace

@@ -29,6 +29,7 @@ class GraphBuilder {
         streams_(stream_orders(trace, device_work(trace), launch_)),
         waits_(sync_waits(trace, launch_, streams_)) {
     graph_.at_ns.resize(2 * events_.size());
+    find_empty_queues(trace, launch_, streams_);
   }
 
   PathGraph build() {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "headroom/stats/quantile.h"
+#include "headroom/trace/columns/run_merge.h"
 #include "headroom/trace/work/sync_waits.h"
 
 namespace headroom::trace {
@@ -22,7 +23,8 @@ constexpr std::size_t kQueueLength = 1'022;
 constexpr std::int64_t kFarNs = std::int64_t{1} << 58;
 constexpr std::int64_t kNeverNs = std::numeric_limits<std::int64_t>::min() / 4;
 
-/// Time of the host that is gone up to a moment: sums up to each span, looked up in O(log n).
+/// Time of the host that is gone up to a moment: sums up to each span. O(1) where moments come in order,
+/// O(log n) otherwise.
 class GoneTime {
  public:
   GoneTime(const Spans& spans, std::int64_t origin_ns) {
@@ -35,14 +37,21 @@ class GoneTime {
       sum += lengths_.back();
     }
   }
-  std::int64_t until(std::int64_t at_ns) const {
-    const auto next = std::ranges::upper_bound(starts_, at_ns) - starts_.begin();
-    if (next == 0) return 0;
-    const auto last = static_cast<std::size_t>(next - 1);
+  std::int64_t until(std::int64_t at_ns) {
+    if (!is_next(at_ns, next_) && (next_ == starts_.size() || !is_next(at_ns, ++next_)))
+      next_ = static_cast<std::size_t>(std::ranges::upper_bound(starts_, at_ns) - starts_.begin());
+    if (next_ == 0) return 0;
+    const std::size_t last = next_ - 1;
     return before_[last] + std::min(lengths_[last], at_ns - starts_[last]);
   }
 
  private:
+  /// Whether the span of that number is the first that starts after the moment.
+  bool is_next(std::int64_t at_ns, std::size_t next) const {
+    return (next == 0 || starts_[next - 1] <= at_ns) && (next == starts_.size() || at_ns < starts_[next]);
+  }
+
+  std::size_t next_ = 0;  ///< the span after the last moment
   std::vector<std::int64_t> starts_, before_, lengths_;
 };
 
@@ -101,6 +110,7 @@ void Replay::add_pieces(const Trace& trace, std::span<const std::uint32_t> launc
     std::uint32_t row, stream;
   };
   std::vector<Queued> order;
+  order.reserve(trace.gpu.size());
   for (std::uint32_t stream = 0; stream < streams_.size(); ++stream) {
     for (std::size_t place = 0; place < streams_[stream].rows.size(); ++place) {
       const std::uint32_t row = streams_[stream].rows[place];
@@ -111,9 +121,10 @@ void Replay::add_pieces(const Trace& trace, std::span<const std::uint32_t> launc
     }
   }
   std::erase_if(order, [&](const Queued& one) { return one.queued_ns >= window_.end; });
-  std::ranges::sort(order, [](const Queued& a, const Queued& b) {
+  merge_runs(std::span(order), [](const Queued& a, const Queued& b) {
     return std::tie(a.queued_ns, a.start_ns, a.row) < std::tie(b.queued_ns, b.start_ns, b.row);
   });
+  pieces_.reserve(order.size());
   std::vector<std::vector<std::uint32_t>> launched(streams_.size());  // the pieces that have a launch
   std::vector<std::uint32_t> latest(streams_.size(), kNobody);        // what ends last so far
   for (const Queued& one : order) {
@@ -236,13 +247,14 @@ void Replay::add_waits(const Trace& trace, std::span<const std::uint32_t> launch
 }
 
 void Replay::sort_actions() {
+  actions_.reserve(pieces_.size() + waits_.size());
   for (std::uint32_t i = 0; i < pieces_.size(); ++i) actions_.push_back({pieces_[i].launch_ns, i, false});
   for (std::uint32_t i = 0; i < waits_.size(); ++i) actions_.push_back({waits_[i].end_ns, i, true});
-  std::ranges::stable_sort(actions_, {}, &Action::at_ns);
+  merge_runs(std::span(actions_), [](const Action& a, const Action& b) { return a.at_ns < b.at_ns; });
 }
 
 std::int64_t Replay::length_ns(const WhatIf& what_if) const {
-  const GoneTime gone(what_if.host_gone, window_.start);
+  GoneTime gone(what_if.host_gone, window_.start);
   std::vector<std::int64_t> start(pieces_.size()), end(pieces_.size());
   std::int64_t earlier = 0;  // how much earlier the host is than it was, beside what is gone
   const auto host = [&](std::int64_t at_ns) { return at_ns - gone.until(at_ns) - earlier; };

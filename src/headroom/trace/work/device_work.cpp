@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "headroom/trace/columns/run_merge.h"
 #include "headroom/trace/tables/duration_stats.h"
 
 namespace headroom::trace {
@@ -34,7 +35,7 @@ std::uint32_t index_of(std::vector<std::int32_t>& devices, std::int32_t device) 
 
 Breakdown worked_out(const DeviceTimes& times) {
   Breakdown sums;
-  const std::array<Spans, 3> sets{times.compute, times.communication, times.memory};
+  const std::array<const Spans*, 3> sets{&times.compute, &times.communication, &times.memory};
   std::ranges::copy(time_by_combination(sets), sums.combinations.begin());
   sums.span_ns = times.extent.length_ns();
   for (std::size_t mask = 1; mask < sums.combinations.size(); ++mask) {
@@ -70,11 +71,8 @@ DeviceWork device_work(const Trace& trace) {
       item.device = static_cast<std::uint32_t>(place - work.devices.begin());
     }
   }
-  if (!std::ranges::is_sorted(work.items, {}, &DeviceWork::Item::start_ns)) {
-    std::ranges::sort(work.items, [](const DeviceWork::Item& a, const DeviceWork::Item& b) {
-      return a.start_ns != b.start_ns ? a.start_ns < b.start_ns : a.row < b.row;
-    });
-  }
+  merge_runs(std::span(work.items),
+             [](const DeviceWork::Item& a, const DeviceWork::Item& b) { return a.start_ns < b.start_ns; });
   return work;
 }
 

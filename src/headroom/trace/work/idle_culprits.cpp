@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "headroom/trace/columns/attribution.h"
+#include "headroom/trace/columns/run_merge.h"
 #include "headroom/trace/work/gpu_work.h"
 #include "headroom/trace/work/idle_gaps.h"
 
@@ -31,6 +32,7 @@ class ThreadWalk {
   template <typename Take>
   void walk(std::span<const std::uint32_t> of_thread, Take take) {
     open_.clear();
+    next_ = times_.first;
     std::int64_t at = 0;
     const auto emit = [&](std::int64_t until) {
       if (!open_.empty() && until > at) hand_out({at, until}, open_.back().event, take);
@@ -62,15 +64,16 @@ class ThreadWalk {
   };
 
   template <typename Take>
-  void hand_out(Span span, std::uint32_t event, Take take) const {
+  void hand_out(Span span, std::uint32_t event, Take take) {
+    // Spans come one after the other: times that end before one are behind all that follow.
     for (std::size_t device = 0; device + 1 < times_.first.size(); ++device) {
-      const auto times = std::span(times_.times)
-                             .subspan(times_.first[device], times_.first[device + 1] - times_.first[device]);
-      auto at =
-          std::ranges::lower_bound(times, span.start, {}, [](const auto& time) { return time.span.end; });
-      for (; at != times.end() && at->span.start < span.end; ++at) {
-        const Span part{std::max(span.start, at->span.start), std::min(span.end, at->span.end)};
-        if (part.end > part.start) take(static_cast<std::uint32_t>(&*at - times_.times.data()), part, event);
+      const std::size_t end = times_.first[device + 1];
+      std::size_t& next = next_[device];
+      while (next < end && times_.times[next].span.end <= span.start) ++next;
+      for (std::size_t at = next; at < end && times_.times[at].span.start < span.end; ++at) {
+        const Span asked = times_.times[at].span;
+        take(static_cast<std::uint32_t>(at),
+             Span{std::max(span.start, asked.start), std::min(span.end, asked.end)}, event);
       }
     }
   }
@@ -78,6 +81,7 @@ class ThreadWalk {
   const Events& events_;
   const HostTimes& times_;
   std::vector<Open> open_;
+  std::vector<std::size_t> next_;  ///< of each device: the first of its times that is not over
 };
 
 class CulpritSearch {
@@ -102,11 +106,13 @@ class CulpritSearch {
 
  private:
   struct HostPart {
-    std::uint32_t time;  ///< index of times_
     Span span;
+    std::uint32_t time;  ///< index of times_
     std::uint32_t event;
-    bool is_of_launcher;
   };
+  bool is_of_launcher(const HostPart& part) const {
+    return times_.times[part.time].thread == events_.thread[part.event];
+  }
 
   void add_gap(const GpuWork& work, Span time, std::uint32_t before, std::uint32_t next) {
     if (time.end <= time.start) return;
@@ -156,6 +162,7 @@ class CulpritSearch {
     }
     const std::vector<std::uint32_t>& order = order_.events;
     ThreadWalk walk(trace_, times_);
+    host_.reserve(order.size());
     for (std::size_t from = 0; from < order.size();) {
       const std::uint32_t thread = events_.thread[order[from]];
       std::size_t to = from;
@@ -164,7 +171,7 @@ class CulpritSearch {
         walk.walk(std::span(order).subspan(from, to - from),
                   [&](std::uint32_t time, Span span, std::uint32_t event) {
                     if (doing_[event] == HostDoing::kNotRecorded) return;
-                    host_.push_back({time, span, event, times_.times[time].thread == thread});
+                    host_.push_back({span, time, event});
                   });
       }
       from = to;
@@ -172,10 +179,10 @@ class CulpritSearch {
   }
 
   /// What the other threads did, of which at each moment one counts: the one that began first.
-  static std::vector<HostPart> one_after_the_other(std::span<const HostPart> parts) {
+  std::vector<HostPart> one_after_the_other(std::span<const HostPart> parts) const {
     std::vector<HostPart> others;
     for (HostPart part : parts) {
-      if (part.is_of_launcher) continue;
+      if (is_of_launcher(part)) continue;
       if (!others.empty()) part.span.start = std::max(part.span.start, others.back().span.end);
       if (part.span.end > part.span.start) others.push_back(part);
     }
@@ -185,11 +192,10 @@ class CulpritSearch {
   /// The parts of each time: the launching thread's, what others did in its holes, and nothing.
   void fill_time(std::uint32_t time, std::span<const HostPart> parts) {
     const HostTimes::Time& asked = times_.times[time];
-    std::vector<IdlePart> taken;
     const auto add = [&](Span span, std::uint32_t event) {
       if (span.end <= span.start) return;
       const HostDoing doing = event == kNone ? HostDoing::kNotRecorded : doing_[event];
-      taken.push_back({span, doing, event, asked.gap});
+      found_.parts.push_back({span, doing, event, asked.gap});
     };
     const std::vector<HostPart> others = one_after_the_other(parts);
     std::size_t next = 0;
@@ -205,13 +211,12 @@ class CulpritSearch {
     };
     std::int64_t at = asked.span.start;
     for (const HostPart& part : parts) {
-      if (!part.is_of_launcher) continue;
+      if (!is_of_launcher(part)) continue;
       fill_hole({at, part.span.start});
       add({std::max(at, part.span.start), part.span.end}, part.event);
       at = std::max(at, part.span.end);
     }
     fill_hole({at, asked.span.end});
-    std::ranges::move(taken, std::back_inserter(found_.parts));
   }
 
   void fill() {
@@ -219,16 +224,19 @@ class CulpritSearch {
       return std::tie(a.time, a.span.start, a.span.end, a.event) <
              std::tie(b.time, b.span.start, b.span.end, b.event);
     };
-    if (!std::ranges::is_sorted(host_, is_before)) std::ranges::sort(host_, is_before);
+    merge_runs(std::span(host_), is_before);
+    found_.parts.reserve(host_.size() + 2 * found_.gaps.size());
     std::size_t from = 0;
-    for (std::uint32_t time = 0; time < times_.times.size(); ++time) {
-      std::size_t to = from;
-      while (to < host_.size() && host_[to].time == time) ++to;
-      fill_time(time, std::span(host_).subspan(from, to - from));
-      from = to;
-    }
+    std::uint32_t time = 0;
     for (std::uint32_t i = 0; i < found_.gaps.size(); ++i) {
       const DeviceGap& gap = found_.gaps[i];
+      // Times were asked for in the order of the gaps, of some of them.
+      if (time < times_.times.size() && times_.times[time].gap == i) {
+        std::size_t to = from;
+        while (to < host_.size() && host_[to].time == time) ++to;
+        fill_time(time++, std::span(host_).subspan(from, to - from));
+        from = to;
+      }
       if (gap.host_until_ns >= gap.time.end) continue;
       const bool is_launch = gap.host_until_ns > gap.time.start;
       found_.parts.push_back({{gap.host_until_ns, gap.time.end},
@@ -236,10 +244,6 @@ class CulpritSearch {
                               is_launch ? gap.call : kNone,
                               i});
     }
-    const auto is_earlier = [](const IdlePart& a, const IdlePart& b) {
-      return std::tie(a.gap, a.time.start) < std::tie(b.gap, b.time.start);
-    };
-    if (!std::ranges::is_sorted(found_.parts, is_earlier)) std::ranges::sort(found_.parts, is_earlier);
   }
 
   const Trace& trace_;

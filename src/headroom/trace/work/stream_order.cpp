@@ -41,7 +41,7 @@ std::vector<Launched> first_of_launches(const Trace& trace, std::span<const std:
 }
 
 /// Length of the queue = launches begun - work started. A start counts before a launch at the same time.
-void find_empty_queues(std::vector<Launched> firsts, StreamOrder& order) {
+void find_empty_queue(std::vector<Launched> firsts, StreamOrder& order) {
   order.met_empty_queue.assign(order.rows.size(), false);
   std::vector<std::int64_t> starts, launches;
   std::ranges::stable_sort(firsts, {}, &Launched::start_ns);
@@ -75,22 +75,30 @@ std::size_t StreamOrder::first_queued_from(std::int64_t at_ns) const {
 std::vector<StreamOrder> stream_orders(const Trace& trace, const DeviceWork& work,
                                        std::span<const std::uint32_t> launch) {
   std::map<std::pair<std::int32_t, std::int64_t>, StreamOrder> by_stream;
+  StreamOrder* recent = nullptr;  // Neighbours are of one stream, mostly.
   for (const DeviceWork::Item& item : work.items) {
     const std::int32_t device = work.devices[item.device];
-    StreamOrder& order = by_stream[{device, trace.gpu[item.row].stream}];
-    order.device = device;
-    order.stream = trace.gpu[item.row].stream;
-    order.rows.push_back(item.row);
+    const std::int64_t stream = trace.gpu[item.row].stream;
+    if (recent == nullptr || recent->device != device || recent->stream != stream) {
+      recent = &by_stream[{device, stream}];
+      recent->device = device;
+      recent->stream = stream;
+    }
+    recent->rows.push_back(item.row);
   }
   std::vector<StreamOrder> orders;
-  std::vector<std::uint32_t> seen(trace.events.size(), kNone);
   for (auto& [key, order] : by_stream) {
     find_queued(trace, launch, order);
-    const auto number = static_cast<std::uint32_t>(orders.size());
-    find_empty_queues(first_of_launches(trace, launch, order, number, seen), order);
     orders.push_back(std::move(order));
   }
   return orders;
+}
+
+void find_empty_queues(const Trace& trace, std::span<const std::uint32_t> launch,
+                       std::vector<StreamOrder>& orders) {
+  std::vector<std::uint32_t> seen(trace.events.size(), kNone);
+  for (std::uint32_t number = 0; number < orders.size(); ++number)
+    find_empty_queue(first_of_launches(trace, launch, orders[number], number, seen), orders[number]);
 }
 
 }  // namespace headroom::trace

@@ -31,8 +31,13 @@ struct StreamOrder {
   std::size_t first_queued_from(std::int64_t at_ns) const;
 };
 
-/// Every stream, by device and number. `work` is device_work(trace), `launch` launches(trace). O(n log n).
+/// Every stream, by device and number, without `met_empty_queue`. `work` is device_work(trace), `launch`
+/// launches(trace). O(n).
 std::vector<StreamOrder> stream_orders(const Trace& trace, const DeviceWork& work,
                                        std::span<const std::uint32_t> launch);
+
+/// Fills in `met_empty_queue` of all streams of a trace. O(n log n).
+void find_empty_queues(const Trace& trace, std::span<const std::uint32_t> launch,
+                       std::vector<StreamOrder>& orders);
 
 }  // namespace headroom::trace
