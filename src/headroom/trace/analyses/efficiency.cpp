@@ -45,7 +45,7 @@ std::vector<Kernel> kernels_of(const Trace& trace, const DeviceWork& work, Gaps&
     if (trace.events.category[detail.event] != Category::kKernel) continue;
     const Kernel& kernel = kernels.emplace_back(Kernel{item.device,
                                                        trace.events.name[detail.event],
-                                                       {item.start_ns, item.end_ns},
+                                                       {item.start_ns, end_of(trace, item)},
                                                        blocks_per_multiprocessor(trace, detail),
                                                        achieved_occupancy(trace, detail),
                                                        detail.registers_per_thread});

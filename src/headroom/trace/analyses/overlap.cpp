@@ -59,7 +59,7 @@ std::vector<KernelRow> communication_kernels(const Trace& trace, const DeviceWor
   for (const DeviceWork::Item& item : work.items) {
     if (types[item.row] == KernelType::kCommunication)
       calls[{item.device, trace.events.name[trace.gpu[item.row].event]}].push_back(
-          {item.start_ns, item.end_ns});
+          {item.start_ns, end_of(trace, item)});
   }
   std::vector<KernelRow> rows;
   for (auto& [key, spans] : calls) {

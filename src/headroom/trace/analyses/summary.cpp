@@ -125,7 +125,7 @@ AnalysisResult analyze(const Trace& trace, const AnalysisOptions& options) {
   }
   const std::vector<KernelType> types = kernel_types(trace);
   const std::vector<DeviceTimes> devices = device_times(trace, work, types);
-  const std::vector<Spans> matmul = busy_times(work, matmul_or_convolution_by_name(trace));
+  const std::vector<Spans> matmul = busy_times(trace, work, matmul_or_convolution_by_name(trace));
   std::int64_t matmul_ns = 0;
   for (const Spans& spans : matmul) matmul_ns = saturating_add(matmul_ns, length(spans));
   result.tables.push_back(device_table(trace, devices, matmul));

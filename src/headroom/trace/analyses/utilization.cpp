@@ -51,8 +51,8 @@ DataTable matmul_table(const Trace& trace, const DeviceWork& work, std::int64_t 
     table.rows.push_back({rule, time, share_cell(time, sum.span_ns), share_cell(time, sum.busy_ns)});
   };
   add("launching op", by_op_ns);
-  add("kernel name", total_length(busy_times(work, matmul_or_convolution_by_name(trace))));
-  add("gemm|conv|cutlass|wgrad", total_length(busy_times(work, by_seed)));
+  add("kernel name", total_length(busy_times(trace, work, matmul_or_convolution_by_name(trace))));
+  add("gemm|conv|cutlass|wgrad", total_length(busy_times(trace, work, by_seed)));
   return table;
 }
 
@@ -112,7 +112,7 @@ AnalysisResult analyze(const Trace& trace, const AnalysisOptions& options) {
   }
   const DeviceWork work = device_work(trace);
   const std::vector<DeviceTimes> devices = device_times(trace, work, kernel_types(trace));
-  const std::vector<Spans> matmul = busy_times(work, matmul_or_convolution(trace));
+  const std::vector<Spans> matmul = busy_times(trace, work, matmul_or_convolution(trace));
   const Breakdown sum = total(devices);
   const std::int64_t matmul_ns = total_length(matmul);
   result.tables = {device_table(trace, devices, matmul), matmul_table(trace, work, matmul_ns, sum)};

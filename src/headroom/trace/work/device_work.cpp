@@ -23,6 +23,25 @@ void append(Spans& spans, std::int64_t start, std::int64_t end) {
   }
 }
 
+Spans& times_at(DeviceTimes& times, KernelType type) {
+  return type == KernelType::kCompute         ? times.compute
+         : type == KernelType::kCommunication ? times.communication
+                                              : times.memory;
+}
+
+/// Room for the times of all work, so that none of them is copied as they grow: of what is reserved only what
+/// is used takes memory.
+void make_room(const DeviceWork& work, const std::vector<KernelType>& types,
+               std::vector<DeviceTimes>& by_device) {
+  std::vector<std::array<std::size_t, 3>> counts(by_device.size());
+  for (const DeviceWork::Item& item : work.items)
+    ++counts[item.device][static_cast<std::size_t>(types[item.row])];
+  for (std::size_t device = 0; device < counts.size(); ++device) {
+    for (const KernelType type : {KernelType::kCompute, KernelType::kCommunication, KernelType::kMemory})
+      times_at(by_device[device], type).reserve(counts[device][static_cast<std::size_t>(type)]);
+  }
+}
+
 /// The index of the number in `devices`, which it joins when new. Traces have few devices, mostly one.
 std::uint32_t index_of(std::vector<std::int32_t>& devices, std::int32_t device) {
   const auto found = std::ranges::find(devices, device);
@@ -60,8 +79,7 @@ DeviceWork device_work(const Trace& trace) {
   for (std::uint32_t row = 0; row < trace.gpu.size(); ++row) {
     const GpuDetail& detail = trace.gpu[row];
     const std::int64_t start = trace.events.start_ns[detail.event];
-    work.items.push_back({start, start + trace.events.duration_ns[detail.event], row,
-                          index_of(work.devices, device_of(trace, detail))});
+    work.items.push_back({start, row, index_of(work.devices, device_of(trace, detail))});
   }
   if (!std::ranges::is_sorted(work.devices)) {
     const std::vector<std::int32_t> found = work.devices;
@@ -76,10 +94,10 @@ DeviceWork device_work(const Trace& trace) {
   return work;
 }
 
-std::vector<Spans> busy_times(const DeviceWork& work, const std::vector<bool>& rows) {
+std::vector<Spans> busy_times(const Trace& trace, const DeviceWork& work, const std::vector<bool>& rows) {
   std::vector<Spans> by_device(work.devices.size());
   for (const DeviceWork::Item& item : work.items) {
-    if (rows[item.row]) append(by_device[item.device], item.start_ns, item.end_ns);
+    if (rows[item.row]) append(by_device[item.device], item.start_ns, end_of(trace, item));
   }
   return by_device;
 }
@@ -92,10 +110,12 @@ std::vector<DeviceTimes> device_times(const Trace& trace, const DeviceWork& work
     by_device[i].extent = {std::numeric_limits<std::int64_t>::max(),
                            std::numeric_limits<std::int64_t>::min()};
   }
+  make_room(work, types, by_device);
   for (const DeviceWork::Item& item : work.items) {
     DeviceTimes& times = by_device[item.device];
+    const std::int64_t end_ns = end_of(trace, item);
     times.extent.start_ns = std::min(times.extent.start_ns, item.start_ns);
-    times.extent.end_ns = std::max(times.extent.end_ns, item.end_ns);
+    times.extent.end_ns = std::max(times.extent.end_ns, end_ns);
     switch (trace.events.category[trace.gpu[item.row].event]) {
       case Category::kGpuMemcpy:
         ++times.copies;
@@ -106,11 +126,7 @@ std::vector<DeviceTimes> device_times(const Trace& trace, const DeviceWork& work
       default:
         ++times.kernels;
     }
-    const KernelType type = types[item.row];
-    append(type == KernelType::kCompute         ? times.compute
-           : type == KernelType::kCommunication ? times.communication
-                                                : times.memory,
-           item.start_ns, item.end_ns);
+    append(times_at(times, types[item.row]), item.start_ns, end_ns);
   }
   for (DeviceTimes& times : by_device) times.breakdown = worked_out(times);
   return by_device;

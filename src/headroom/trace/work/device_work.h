@@ -17,7 +17,7 @@ namespace headroom::trace {
 /// The GPU work of a trace in the order of its starts, sorted once for all that sweep over it.
 struct DeviceWork {
   struct Item {
-    std::int64_t start_ns = 0, end_ns = 0;
+    std::int64_t start_ns = 0;
     std::uint32_t row = 0;     ///< of Trace::gpu
     std::uint32_t device = 0;  ///< index in `devices`
   };
@@ -25,9 +25,13 @@ struct DeviceWork {
   std::vector<Item> items;
 };
 DeviceWork device_work(const Trace& trace);
+/// When the work of an item ends, ns.
+inline std::int64_t end_of(const Trace& trace, const DeviceWork::Item& item) {
+  return item.start_ns + trace.events.duration_ns[trace.gpu[item.row].event];
+}
 
 /// When any of the marked rows of trace.gpu ran, by device.
-std::vector<Spans> busy_times(const DeviceWork& work, const std::vector<bool>& rows);
+std::vector<Spans> busy_times(const Trace& trace, const DeviceWork& work, const std::vector<bool>& rows);
 
 /// Where a device's time went. compute + exposed_communication + exposed_memory + idle = span, exactly. Adds
 /// up over devices.
