@@ -1,23 +1,35 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`headroom trace summary` beside simdjson on-demand that extracts four fields, on one file, both in one run.
+"""The whole table of how fast `headroom trace` (the summary) is and what memory it takes, in one run.
 
-Makes a replica of a real trace (make_trace_replicas.py; 1.03 GB with 19 copies), then takes --pairs turns, each of them
-in a random order. simdjson runs as a whole program (bench_trace_read simdjson): it loads the file and parses it.
-The same of the packed file against `gzip -dc`. Prints the medians, the median of the paired ratios with the least and
-the largest, and the peaks. Goals, for each of which a miss ends this with 1: CPU time at most 1.5 times and wall time at
-most 0.8 times simdjson's, peak at most 300 MiB, packed at most 1.3 times gzip's wall time. With --seed also: CPU time at
-most 1/12 of that of PyTorch's compute_utilization, run once.
+Makes replicas of a real trace (make_trace_replicas.py): 108 MB, 1 GB and 4 GB of text, 100 MB of gzip (-1) and the same
+as zstd, and 8 and 64 ranks, each a link of the trace itself. On each of them headroom takes turns with its peers, in a
+random order: simdjson's on-demand parser that takes four fields of each event out of windows of 8 MiB (bench_trace_read
+simdjson, of a build with -DHEADROOM_BENCH=ON), `gzip -dc`, `unpigz -c`, `zstd -dc`, one run of headroom for each rank, and
+with --base another headroom, as that of the commit before. Medians, the medians of the paired ratios with the least and
+the largest, and the largest peaks (of what takes less than this script that of the script, some 20 MiB). The events
+counted, the busy time and, where headroom-trace-mpi was built, the tables under `mpirun -n 2` have to be right.
 
-  bench/trace_speed.py build/release/bin SOURCE.json.gz [--copies 19] [--pairs 7] [--scratch FOLDER] [--seed FILE]
+Goals, for each of which a miss ends this with 1: CPU time at most simdjson's on 1 GB, peak at most 300 MiB on 4 GB, wall
+time at most half of gzip's, 64 ranks in at most 0.6 times the time of 64 runs. With --seed also: CPU time at most 1/12 of
+that of PyTorch's compute_utilization, run once. Takes some 6 minutes, and 30 s for the seed.
+
+  bench/trace_speed.py build/release/bin SOURCE.json.gz [--base HEADROOM] [--rounds 5] [--scratch FOLDER] [--seed FILE]
 
 SOURCE: hta__df_index_resolver_df_index_resolver.json.gz of Holistic Trace Analysis. FILE: PyTorch's
 torch/_functorch/benchmark_utils.py, or a text that holds it in a ```python block.
 """
 import argparse
+import dataclasses
+import gzip
+import json
+import math
+import os
 import pathlib
 import random
 import re
+import shlex
+import shutil
 import statistics
 import subprocess
 import sys
@@ -27,39 +39,117 @@ import textwrap
 from child_process import run
 
 MAKER = pathlib.Path(__file__).with_name("make_trace_replicas.py")
+SMALL, LARGE, PACKED, HUGE = 2, 19, 24, 76  # copies: 108 MB, 1.03, 1.3 and 4.12 GB
+ALLOWED = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+           "OMPI_MCA_rmaps_base_oversubscribe": "1"}
 
 
-def median(runs, field):
-    return statistics.median(getattr(one, field) for one in runs)
+@dataclasses.dataclass
+class Goal:
+    """What is at most `limit`: the ratio to a peer, of `wall_s` or `cpu_s`, or without a peer the peak in MiB."""
+    field: str
+    limit: float
+    peer: str = ""
 
 
-def show(name, runs):
-    peak = max(one.peak_bytes for one in runs) / 2**20
-    print(f"  {name:<22} {median(runs, 'wall_s'):7.3f} s wall  {median(runs, 'cpu_s'):7.3f} s CPU  {peak:8.1f} MiB peak"
-          f"  (n = {len(runs)})")
+@dataclasses.dataclass
+class Row:
+    """One input; the first of the commands is headroom's."""
+    title: str
+    commands: dict
+    goals: list
+    is_long: bool = False  # two rounds less, but three
 
 
-def take_turns(commands, pairs):
-    """A list of runs for each command; the first turn, which finds the file uncached, is not among them."""
+def quiet(command):
+    return ["sh", "-c", f"exec {shlex.join(map(str, command))} > /dev/null"]
+
+
+def in_turn(command, files):
+    """One run for each file."""
+    return ["sh", "-ec", "; ".join(f"{shlex.join(map(str, [*command, file]))} > /dev/null" for file in files)]
+
+
+def take_turns(commands, rounds):
+    """A list of runs for each command; the first turn, which may find the file uncached, is not among them."""
     runs = {name: [] for name in commands}
-    for turn in range(pairs + 1):
+    for turn in range(rounds + 1):
         for name in random.sample(list(commands), len(commands)):
-            finished = run(commands[name])
+            finished = run(commands[name], stderr=subprocess.DEVNULL)
             if turn > 0:
                 runs[name].append(finished)
-    for name in commands:
-        show(name, runs[name])
-    return list(runs.values())
+    return runs
 
 
-def ratio(ours, theirs, field, limit):
-    """Whether the median of the paired ratios is within the limit."""
-    ratios = [getattr(a, field) / getattr(b, field) for a, b in zip(ours, theirs)]
-    middle = statistics.median(ratios)
-    kept = middle <= limit
-    print(f"  {field[:-2]:<4} ratio {middle:.3f} ({min(ratios):.3f} to {max(ratios):.3f}, {len(ratios)} pairs), goal "
-          f"at most {limit:.3g}: {'met' if kept else 'MISSED'}")
-    return kept
+def ratios(ours, theirs, field):
+    return [getattr(a, field) / getattr(b, field) for a, b in zip(ours, theirs)]
+
+
+def ratio_text(values):
+    return f"{statistics.median(values):.3f} ({min(values):.3f} to {max(values):.3f})"
+
+
+def peak_mib(runs):
+    return max(one.peak_bytes for one in runs) / 2**20
+
+
+def show(name, runs, ours=None):
+    wall, cpu = (statistics.median(getattr(one, field) for one in runs) for field in ("wall_s", "cpu_s"))
+    line = f"  {name:<22} {wall:7.3f} s wall {cpu:7.3f} s CPU {peak_mib(runs):7.1f} MiB"
+    if ours is not None:
+        line += f"   headroom / it: wall {ratio_text(ratios(ours, runs, 'wall_s'))}, " \
+                f"CPU {ratio_text(ratios(ours, runs, 'cpu_s'))}"
+    print(line, flush=True)
+
+
+def is_met(goal, runs, ours):
+    if goal.peer:
+        value, what = statistics.median(ratios(ours, runs[goal.peer], goal.field)), f"{goal.field[:-2]} / {goal.peer}"
+    else:
+        value, what = peak_mib(ours), "peak in MiB"
+    print(f"  goal: {what} {value:.3g}, at most {goal.limit:.3g}: {'met' if value <= goal.limit else 'MISSED'}")
+    return value <= goal.limit
+
+
+def measure(row, rounds):
+    """Prints the row; whether all of its goals are met."""
+    rounds = min(rounds, max(3, rounds - 2)) if row.is_long else rounds
+    print(f"{row.title} (n = {rounds}):")
+    runs = take_turns(row.commands, rounds)
+    ours = next(iter(runs.values()))
+    for name, of_name in runs.items():
+        show(name, of_name, None if of_name is ours else ours)
+    return all([is_met(goal, runs, ours) for goal in row.goals])
+
+
+def answer(headroom, file):
+    """What the summary says of the file, and its busy time."""
+    document = json.loads(run([*headroom, "--json", "-", file]).output)["trace"]
+    busy = [line["value"] for line in document["headlines"] if line["metric"] == "busy_ns" and not line.get("device")]
+    return document["files"][0], busy[0]
+
+
+def is_right(headroom, simdjson, file, copies, one):
+    """Whether nothing of the replica was lost; `one`: the answer for the source."""
+    facts, busy = answer(headroom, file)
+    counted = int(re.search(rb"events (\d+)", run([*simdjson, file]).output).group(1))
+    good = facts["is_complete"] and facts["json_bytes"] == file.stat().st_size and facts["events"] == counted and \
+        math.isclose(busy, copies * one[1], rel_tol=1e-12)
+    if not good:
+        print(f"  {file.name}: WRONG: {facts}, busy {busy} ns, {counted} events by simdjson")
+    return good
+
+
+def is_same_under_mpi(folder, job):
+    program = folder / "headroom-trace-mpi"
+    if not program.exists() or not shutil.which("mpirun"):
+        print("  under mpirun -n 2: not built, or no mpirun")
+        return True
+    one = run([folder / "headroom", "trace", "summary", "--no-store", job], stderr=subprocess.DEVNULL)
+    two = run(["mpirun", "-n", "2", program, "summary", "--no-store", job], stderr=subprocess.DEVNULL,
+              env={**os.environ, **ALLOWED})
+    print(f"  under mpirun -n 2: {'the same tables' if one.output == two.output else 'OTHER TABLES'}")
+    return one.output == two.output
 
 
 def seed_program(path, trace):
@@ -72,39 +162,98 @@ def seed_program(path, trace):
     return stub + functions + textwrap.dedent(f"\n        print(compute_utilization({str(trace)!r}, 1.0))\n")
 
 
+class Bench:
+    """The inputs in a folder, and what runs on them."""
+
+    def __init__(self, options, folder):
+        self.options, self.folder = options, pathlib.Path(folder)
+        self.headroom = [options.bin / "headroom", "trace", "summary", "--no-store"]
+        self.base = [options.base, *self.headroom[1:]] if options.base else None
+        self.simdjson = [options.bin / "bench_trace_read", "simdjson"]
+        self.good = []
+
+    def replica(self, copies):
+        file = self.folder / f"{copies}.json"
+        subprocess.run([sys.executable, MAKER, self.options.source, file, "--copies", str(copies)], check=True)
+        return file
+
+    def ours(self, file):
+        return {"headroom": [*self.headroom, file], **({"base": [*self.base, file]} if self.base else {})}
+
+    def measure(self, *row):
+        self.good.append(measure(Row(*row), self.options.rounds))
+
+    def plain(self, copies, goals, is_long=False):
+        file = self.replica(copies)
+        self.measure(f"plain, {file.stat().st_size / 1e6:.0f} MB",
+                     {**self.ours(file), "simdjson, 8 MiB windows": [*self.simdjson, file]}, goals, is_long)
+        one = answer(self.headroom, self.options.source)
+        self.good.append(is_right(self.headroom, self.simdjson, file, copies, one))
+        return file
+
+    def packed(self, file, packer, peers, goals):
+        packed = file.with_suffix(packer[1])
+        with open(packed, "wb") as out:
+            subprocess.run([*packer[0], file], stdout=out, check=True)
+        missing = [name for name in peers if not shutil.which(name.split()[0])]
+        commands = {name: quiet([*name.split(), packed]) for name in peers if name not in missing}
+        self.measure(f"{packer[0][0]}, {packed.stat().st_size / 1e6:.0f} MB", {**self.ours(packed), **commands},
+                     [goal for goal in goals if goal.peer in commands], True)
+        for name in missing:
+            print(f"  {name}: not installed (tools/setup.sh peers)")
+        packed.unlink()
+
+    def ranks(self, count, limit):
+        trace, job = self.folder / "trace.json", self.folder / f"{count} ranks"
+        if not trace.exists():
+            with gzip.open(self.options.source) as packed, open(trace, "wb") as file:
+                shutil.copyfileobj(packed, file)
+        job.mkdir()
+        files = [job / f"rank-{rank}.json" for rank in range(count)]
+        for file in files:
+            os.link(trace, file)
+        runs = f"{count} runs"
+        self.measure(f"{count} ranks of {trace.stat().st_size / 1e6:.0f} MB",
+                     {**self.ours(job), runs: in_turn(self.headroom, files)},
+                     [Goal("wall_s", limit, runs)] if limit else [], True)
+        self.good.append(is_same_under_mpi(self.options.bin, job))
+
+    def seed(self, file):
+        runs = {"headroom": [run([*self.headroom, file])],
+                "Python": [run([sys.executable, "-c", seed_program(self.options.seed, file)])]}
+        print("PyTorch's compute_utilization (n = 1):")
+        show("Python", runs["Python"], runs["headroom"])
+        self.good.append(is_met(Goal("cpu_s", 1 / 12, "Python"), runs, runs["headroom"]))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("bin", type=pathlib.Path)
     parser.add_argument("source")
-    parser.add_argument("--copies", type=int, default=19)
-    parser.add_argument("--pairs", type=int, default=7)
-    parser.add_argument("--scratch", help="where the files are made and removed again (default: the system's)")
+    parser.add_argument("--base", type=pathlib.Path, help="another headroom, as that of the commit before")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--scratch", help="where the files, 6.5 GB, are made and removed again (default: the system's)")
     parser.add_argument("--seed", help="PyTorch's benchmark_utils.py")
     options = parser.parse_args()
+    if not (options.bin / "bench_trace_read").exists():
+        parser.error(f"no bench_trace_read in {options.bin}: configure with -DHEADROOM_BENCH=ON and build that target")
 
     with tempfile.TemporaryDirectory(dir=options.scratch) as folder:
-        file, packed = pathlib.Path(folder) / "replica.json", pathlib.Path(folder) / "replica.json.gz"
-        subprocess.run([sys.executable, MAKER, options.source, file, "--copies", str(options.copies)], check=True)
-        subprocess.run(f"gzip -1 -c '{file}' > '{packed}'", shell=True, check=True)
-        summary = [options.bin / "headroom", "trace", "summary", "--no-store"]
-        print(f"plain, {file.stat().st_size / 1e6:.1f} MB:")
-        ours, theirs = take_turns({"headroom summary": [*summary, file],
-                                   "simdjson, four fields": [options.bin / "bench_trace_read", "simdjson", file]},
-                                  options.pairs)
-        kept = [ratio(ours, theirs, "cpu_s", 1.5), ratio(ours, theirs, "wall_s", 0.8)]
-        peak = max(one.peak_bytes for one in ours) / 2**20
-        kept.append(peak <= 300)
-        print(f"  peak {peak:.1f} MiB, goal at most 300 MiB: {'met' if kept[-1] else 'MISSED'}")
-        print(f"gzip, {packed.stat().st_size / 1e6:.1f} MB:")
-        unpacked, theirs = take_turns({"headroom summary": [*summary, packed], "gzip -dc": ["sh", "-c",
-                                       f"gzip -dc '{packed}' > /dev/null"]}, options.pairs)
-        kept.append(ratio(unpacked, theirs, "wall_s", 1.3))
+        bench = Bench(options, folder)
+        bench.plain(SMALL, [])
+        large = bench.plain(LARGE, [Goal("cpu_s", 1.0, "simdjson, 8 MiB windows")])
         if options.seed:
-            seed = run([sys.executable, "-c", seed_program(options.seed, file)])
-            print("PyTorch's compute_utilization:")
-            show("Python", [seed])
-            kept.append(ratio([ours[0]], [seed], "cpu_s", 1 / 12))
-    return 0 if all(kept) else 1
+            bench.seed(large)
+        large.unlink()
+        text = bench.replica(PACKED)
+        bench.packed(text, (["gzip", "-1", "-c"], ".json.gz"), ["gzip -dc", "unpigz -c"],
+                     [Goal("wall_s", 0.5, "gzip -dc")])
+        bench.packed(text, (["zstd", "-q", "-c"], ".json.zst"), ["zstd -qdc"], [])
+        text.unlink()
+        bench.plain(HUGE, [Goal("peak", 300)], True).unlink()
+        bench.ranks(8, None)
+        bench.ranks(64, 0.6)
+    return 0 if all(bench.good) else 1
 
 
 if __name__ == "__main__":
