@@ -43,8 +43,9 @@ TEST(StructuralWalk, PastTheCloseByStatesIsWhereEveryBracketWasLookedAt) {
   std::size_t closed = 0, broken = 0;
   for (int round = 0; round < 50'000; ++round) {
     std::string text = any_tokens(random);
-    std::vector<std::uint32_t> tokens(text.size() + 1);
+    std::vector<std::uint32_t> tokens(text.size() + 2);
     std::iota(tokens.begin(), tokens.end(), 0U);
+    tokens.back() = tokens[text.size()];
     const Walk walk{text.c_str(), tokens.data()};
     for (const bool is_object : {false, true}) {
       for (const Role before : {kValue, kComma, Role{kOpens | kStartsValue}}) {

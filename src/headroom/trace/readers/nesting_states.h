@@ -8,8 +8,8 @@
 namespace headroom::trace::readers {
 
 /// Where a walk over tokens stands that skips an array or object: which brackets are open, up to five, and
-/// what the token before was. One look at a table a token: most of a trace is skipped so. What does not nest
-/// as it should, or deeper, ends it.
+/// what the token before was. One look at a table for two tokens: most of a trace is skipped so, and each
+/// look waits for the one before it. What does not nest as it should, or deeper, ends it.
 using NestingState = std::uint8_t;
 
 /// The open brackets as a number: a one, and a bit for each of them, the innermost last, set for objects.
@@ -18,7 +18,8 @@ inline constexpr unsigned kNothingOpen = 1, kMostOpen = 64;
 inline constexpr unsigned kOtherBefore = 0, kValueBefore = 1, kCommaBefore = 2, kBefores = 3;
 
 inline constexpr NestingState kFirstStop = kMostOpen * kBefores, kClosed = kFirstStop,
-                              kNotSimple = kFirstStop + 1;
+                              kClosedBefore = kFirstStop + 1,  ///< by the first of two tokens
+    kNotSimple = kFirstStop + 2;
 
 constexpr NestingState state_of(unsigned open, unsigned before) {
   if (open >= kMostOpen) return kNotSimple;
@@ -69,18 +70,32 @@ constexpr NestingState state_after(unsigned open, unsigned before, char token) {
   }
 }
 
-inline constexpr std::size_t kTransitions = kFirstStop * kTokenKinds;
+inline constexpr std::size_t kKindPairs = kTokenKinds * kTokenKinds, kTransitions = kFirstStop * kKindPairs;
 inline constexpr std::array<NestingState, kTransitions> kNextStates = [] {
+  std::array<NestingState, kFirstStop * kTokenKinds> by_one{};
+  for (std::size_t state = 2 * kBefores; state < kFirstStop; ++state) {
+    for (const char token : {'[', '{', ']', '}', ':', ',', '\0', '"'}) {
+      by_one[state * kTokenKinds + token_kind(token)] = state_after(
+          static_cast<unsigned>(state / kBefores), static_cast<unsigned>(state % kBefores), token);
+    }
+  }
   std::array<NestingState, kTransitions> next{};
-  for (unsigned state = 2 * kBefores; state < kFirstStop; ++state) {
-    for (const char token : {'[', '{', ']', '}', ':', ',', '\0', '"'})
-      next[state * kTokenKinds + token_kind(token)] = state_after(state / kBefores, state % kBefores, token);
+  for (std::size_t from = 2 * kBefores * kTokenKinds; from < by_one.size(); ++from) {
+    const NestingState first = by_one[from];
+    for (std::size_t kind = 0; kind < kTokenKinds; ++kind) {
+      next[from * kTokenKinds + kind] = first < kFirstStop ? by_one[first * kTokenKinds + kind]
+                                        : first == kClosed ? kClosedBefore
+                                                           : first;
+    }
   }
   return next;
 }();
 
-inline NestingState next_state(NestingState state, char token) {
-  return kNextStates[state * kTokenKinds + kTokenKind[static_cast<unsigned char>(token)]];
+/// The state after both; what the second is plays no part where the first ends the walk.
+inline NestingState next_state(NestingState state, char first, char second) {
+  const std::size_t pair = kTokenKind[static_cast<unsigned char>(first)] * kTokenKinds +
+                           kTokenKind[static_cast<unsigned char>(second)];
+  return kNextStates[state * kKindPairs + pair];
 }
 
 }  // namespace headroom::trace::readers

@@ -11,7 +11,8 @@
 namespace headroom::trace::readers {
 
 /// A place in the structurals of a text (tolerant_scan.h, or simdjson's first stage). The structurals end
-/// with one more, the end of the text, and the text with a zero that may be read: there every walk stops.
+/// with two more, both the end of the text, and the text with a zero that may be read: there every walk
+/// stops.
 struct Walk {
   const char* text = nullptr;
   const std::uint32_t* at = nullptr;  ///< the token here; nullptr: what was walked over is broken
@@ -84,10 +85,9 @@ inline Walk past_any_close(Walk walk, bool is_object, Role before) {
 inline Walk past_close(Walk walk, bool is_object, Role before) {
   NestingState state = state_inside(is_object, (before & kEndsValue) != 0, (before & kComma) != 0);
   const std::uint32_t* at = walk.at;
-  do {
-    state = next_state(state, walk.text[*at++]);
-  } while (state < kFirstStop);
-  return state == kClosed ? Walk{walk.text, at} : past_any_close(walk, is_object, before);
+  for (; state < kFirstStop; at += 2) state = next_state(state, walk.text[at[0]], walk.text[at[1]]);
+  if (state == kNotSimple) return past_any_close(walk, is_object, before);
+  return {walk.text, state == kClosed ? at : at - 1};
 }
 
 /// Past the value that starts here. Broken as above.

@@ -27,7 +27,7 @@ class Scanner {
       if (at_ >= text_.size()) return stop(Scan::End::kOpen);
       if (!token()) return result_;
     } while (!nesting_.empty());
-    if (structurals_.size() > first) structurals_.push_back(at_);
+    if (structurals_.size() > first) structurals_.insert(structurals_.end(), 2, at_);
     return stop(Scan::End::kComplete);
   }
 

@@ -26,7 +26,7 @@ struct Scan {
 
 /// Reads one JSON value from `at`, appends its structurals, and forgives what can only be meant in one way:
 /// trailing commas, control characters in strings, quotes in strings after which no token can follow, bare
-/// words such as NaN. Its structurals end with one more, the end of the value, when it is complete.
+/// words such as NaN. Its structurals end with two more, both the end of the value, when it is complete.
 Scan scan_value(std::string_view text, std::uint32_t at, Structurals& structurals);
 
 /// The first byte that is no white space, from `at` on; text.size() when there is none.
