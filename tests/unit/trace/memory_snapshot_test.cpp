@@ -65,7 +65,7 @@ TEST(MemorySnapshot, ThePeakIsHeldByLinesOfPython) {
     EXPECT_DOUBLE_EQ(view.number("peak_stacks", 0, "share"), 14.0 / 16);
     EXPECT_EQ(view.integer("peak_stacks", 0, "first_ns"), 1'700'000'000'000'000'000);
     EXPECT_EQ(view.integer("peak_stacks", 0, "last_ns"), 1'700'000'000'000'002'000);
-    ASSERT_EQ(view.result.answer.size(), 1U);
+    ASSERT_EQ(view.result.answer.size(), 2U);
     EXPECT_EQ(view.result.answer[0], "of the 16 MiB at the peak 14 MiB (87.5 %): train.py(12): forward");
     // The frames of C++ are left out, those of libraries stand in the stack.
     EXPECT_EQ(view.text("peak_stacks", 0, "stack"),
@@ -103,6 +103,15 @@ TEST(MemorySnapshot, TheSegmentsSayHowTornTheRestIs) {
   EXPECT_TRUE(view.notes("CUDA 0: 10 MiB of 24 MiB reserved are free beside blocks in use"));
 }
 
+TEST(MemorySnapshot, WhatFoundNoMemoryIsSaid) {
+  const ResultView view = view_analysis("memory", read(format_path("snapshot_protocol2.pickle")));
+  EXPECT_EQ(
+      view.result.answer.at(1),
+      "CUDA 0 was out of memory for 14 MiB at train.py(20): loss: the device had 5 MiB free, and of the 24 "
+      "MiB reserved in the end 10 MiB are free, 6 MiB in one block: it is torn "
+      "(PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True)");
+}
+
 /// As a Chrome trace it says the same.
 TEST(MemorySnapshot, StacksAndSegmentsAreConverted) {
   const Trace trace = read(format_path("snapshot_protocol5.pickle"));
@@ -114,6 +123,7 @@ TEST(MemorySnapshot, StacksAndSegmentsAreConverted) {
     EXPECT_EQ(view_analysis("memory", trace).table(table).rows,
               view_analysis("memory", again).table(table).rows);
   }
+  EXPECT_EQ(view_analysis("memory", trace).result.answer, view_analysis("memory", again).result.answer);
 }
 
 template <std::size_t kSize>

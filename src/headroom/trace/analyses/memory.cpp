@@ -14,6 +14,7 @@
 #include "headroom/trace/work/allocation_tables.h"
 #include "headroom/trace/work/allocations.h"
 #include "headroom/trace/work/device_work.h"
+#include "headroom/trace/work/python_places.h"
 #include "headroom/trace/work/stack_memory_tables.h"
 #include "headroom/trace/work/transfers.h"
 
@@ -157,9 +158,27 @@ void note_allocators(const Trace& trace, const MemoryHistory& history, AnalysisR
   }
 }
 
+/// Which allocation found no memory, and whether that was for want of it or for the pieces that it is in.
+std::string failure_text(const Trace& trace, const MemoryPool& pool) {
+  const auto bytes = [](std::int64_t of) { return format_bytes(static_cast<double>(of)); };
+  const std::int64_t free = pool.inactive_split_bytes + pool.free_whole_bytes;
+  std::string text = fmt::format("{} {} was out of memory", device_type_name(pool.device_type), pool.device);
+  if (pool.out_of_memory > 1) text += fmt::format(" {} times, the last", pool.out_of_memory);
+  text += fmt::format(" for {}", bytes(pool.wanted_bytes));
+  if (pool.wanted_stack != kNoName)
+    text += fmt::format(" at {}", own_line_of(trace.names[pool.wanted_stack]));
+  text += fmt::format(
+      ": the device had {} free, and of the {} reserved in the end {} are free, {} in one block",
+      bytes(pool.device_free_bytes), bytes(pool.reserved_bytes), bytes(free), bytes(pool.largest_free_bytes));
+  if (free + pool.device_free_bytes >= pool.wanted_bytes && pool.largest_free_bytes < pool.wanted_bytes)
+    text += ": it is torn (PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True)";
+  return text;
+}
+
 void note_pools(const Trace& trace, AnalysisResult& result) {
   constexpr std::int64_t kMuch = 10;  // one part in
   for (const MemoryPool& pool : trace.memory_pools) {
+    if (pool.out_of_memory > 0) result.answer.push_back(failure_text(trace, pool));
     if (pool.inactive_split_bytes <= pool.reserved_bytes / kMuch) continue;
     result.notes.push_back(fmt::format(
         "{} {}: {} of {} reserved are free beside blocks in use, so that they cannot be given back; what is "
@@ -258,12 +277,13 @@ AnalysisResult analyze(const Trace& trace, const AnalysisOptions& options) {
 
 namespace analysis {
 
-extern const Analysis memory{"memory",
-                             "copies, their bandwidth, what was allocated, which lines hold it, and how torn it is",
-                             Needs::kMemory | Needs::kGpuArguments,
-                             analyze,
-                             kOptions,
-                             nullptr};
+extern const Analysis memory{
+    "memory",
+    "copies, their bandwidth, what was allocated, which lines hold it, and how torn it is",
+    Needs::kMemory | Needs::kGpuArguments,
+    analyze,
+    kOptions,
+    nullptr};
 
 }  // namespace analysis
 }  // namespace headroom::trace

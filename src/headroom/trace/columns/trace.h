@@ -123,6 +123,9 @@ struct MemoryPool {
   std::int64_t free_whole_bytes = 0;      ///< of segments of which nothing is in use: can be given back
   std::int64_t inactive_split_bytes = 0;  ///< free beside blocks in use: cannot
   std::int64_t largest_free_bytes = 0;    ///< of one block: what is larger needs a new segment
+  std::int64_t out_of_memory = 0;         ///< how often the allocator found none
+  std::int64_t wanted_bytes = 0, device_free_bytes = 0;  ///< the last time: asked for, and free of the device
+  NameId wanted_stack = kNoName;                         ///< as MemoryEvent::stack
 };
 
 /// One end of an arrow: ph s or f (t is dropped).

@@ -68,6 +68,11 @@ void read_pools(const Json& list, Trace& trace) {
     pool.free_whole_bytes = number("free_whole_bytes");
     pool.inactive_split_bytes = number("inactive_split_bytes");
     pool.largest_free_bytes = number("largest_free_bytes");
+    pool.out_of_memory = number("out_of_memory");
+    pool.wanted_bytes = number("wanted_bytes");
+    pool.device_free_bytes = number("device_free_bytes");
+    if (const std::string stack = text(entry, "wanted_stack"); !stack.empty())
+      pool.wanted_stack = trace.names.intern(stack);
   }
 }
 

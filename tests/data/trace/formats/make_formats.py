@@ -246,6 +246,9 @@ def snapshot():
                entry("alloc", at + 32 * MIB, 8 * MIB, first + 2), entry("free_requested", at + 2 * MIB, 6 * MIB, first + 3),
                entry("free_completed", at + 2 * MIB, 6 * MIB, first + 4), entry("alloc", at + 8 * MIB, 4 * MIB, first + 5, loss),
                entry("free_requested", at + 32 * MIB, 8 * MIB, first + 6), entry("snapshot", 0, 0, first + 7)]
+    # What was asked for last was not there: entries of that kind say what was free in place of an address.
+    history.insert(-1, {"action": "oom", "device_free": 5 * MIB, "size": 14 * MIB, "stream": 0, "time_us": first + 7,
+                        "frames": loss})
     blocks = [block(at, 2 * MIB, 2 * MIB, "active_allocated", weights), block(at + 2 * MIB, 6 * MIB, 0, "inactive"),
               block(at + 8 * MIB, 4 * MIB, 4 * MIB, "active_allocated", loss),
               block(at + 12 * MIB, 4 * MIB, 0, "inactive")]

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -55,6 +56,7 @@ class SnapshotReader {
   void read_history(std::int64_t device, const std::vector<Id>& entries);
   void read_blocks(std::int64_t device);
   void add_blocks(std::int64_t device, const std::vector<Id>& blocks, std::int64_t at_ns, Totals now);
+  void note_failures(std::int64_t device, const std::vector<Id>& entries);
   void add(std::int64_t device, Id entry, std::int64_t at_ns, std::int64_t change, const Totals& totals);
   /// Snapshots before PyTorch 2.2 have no times: then their order is all there is.
   std::int64_t time_of(Id entry, std::int64_t otherwise) const {
@@ -77,8 +79,9 @@ class SnapshotReader {
   EventWriter& events_;
   SnapshotSegments segments_;
   std::uint64_t entry_ = 0;  ///< problems are located by its number: a value has no byte of its own
-  std::unordered_map<Id, std::string> stacks_;  ///< entries of one stack share the list of its frames
-  std::size_t stacks_text_ = 0;                 ///< bytes of them
+  std::unordered_map<Id, std::string> stacks_;    ///< entries of one stack share the list of its frames
+  std::size_t stacks_text_ = 0;                   ///< bytes of them
+  std::map<std::int64_t, std::string> failures_;  ///< by device, members for what found no memory
 };
 
 void SnapshotReader::read() {
@@ -100,9 +103,10 @@ void SnapshotReader::read() {
       read_blocks(device);
     } else {
       read_history(device, entries);
+      note_failures(device, entries);
     }
   }
-  if (segments_.devices() > 0) events_.member("memory_pools", segments_.pools_json(), 0);
+  if (segments_.devices() > 0) events_.member("memory_pools", segments_.pools_json(failures_), 0);
 }
 
 /// In requested bytes: what entries of the history have, and what blocks say of the end.
@@ -159,6 +163,25 @@ void SnapshotReader::read_history(std::int64_t device, const std::vector<Id>& en
       events_.count_without_columns();
     }
   }
+}
+
+/// What was asked for and not there, the last time.
+void SnapshotReader::note_failures(std::int64_t device, const std::vector<Id>& entries) {
+  std::int64_t count = 0;
+  Id last = Pickle::kAbsent;
+  for (const Id entry : entries) {
+    if (pickle_.text(pickle_.at(entry, "action")) != "oom") continue;
+    ++count;
+    last = entry;
+  }
+  if (count == 0) return;
+  JsonMembers members;
+  members.add("out_of_memory", count);
+  members.add("wanted_bytes", segments_.bytes(last, "size"));
+  members.add("device_free_bytes", segments_.bytes(last, "device_free"));
+  if (const std::string& stack = stack_json(frames_of(last)); !stack.empty())
+    members.add_json("wanted_stack", stack);
+  failures_[device] = members.text();
 }
 
 /// Without a history: what was held when it was written.

@@ -93,10 +93,14 @@ std::string SnapshotSegments::pool_json(std::int64_t device) const {
   return members.text();
 }
 
-std::string SnapshotSegments::pools_json() const {
+std::string SnapshotSegments::pools_json(const std::map<std::int64_t, std::string>& more) const {
   std::string pools;
-  for (const auto& [device, segments] : by_device_)
-    pools += (pools.empty() ? "[{" : ",{") + pool_json(device) + "}";
+  for (const auto& [device, segments] : by_device_) {
+    const auto found = more.find(device);
+    pools += (pools.empty() ? "[{" : ",{") + pool_json(device);
+    if (found != more.end()) pools += "," + found->second;
+    pools += '}';
+  }
   return pools.empty() ? "[]" : pools + "]";
 }
 

@@ -30,8 +30,9 @@ class SnapshotSegments {
   /// What was asked for, where the file says it; else what it was rounded up to.
   std::int64_t requested_bytes(Id block) const;
   std::int64_t bytes(Id object, std::string_view key) const;
-  /// What the member memory_pools of a trace has: a JSON list of what a MemoryPool holds of each device.
-  std::string pools_json() const;
+  /// What the member memory_pools of a trace has: a JSON list of what a MemoryPool holds of each device, with
+  /// `more` members of some.
+  std::string pools_json(const std::map<std::int64_t, std::string>& more) const;
 
  private:
   const std::vector<Id>& of(std::int64_t device) const;
