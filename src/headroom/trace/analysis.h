@@ -91,7 +91,7 @@ struct Analysis {
 };
 
 /// Bytes of unpacked text.
-inline constexpr std::uint64_t kLargeTrace = std::uint64_t{512} << 20;
+inline constexpr std::uint64_t kLargeTrace = std::uint64_t{700} << 20;
 
 /// What a trace must be read with for the analysis to give what these options ask for.
 Needs needs_of(const Analysis& analysis, const AnalysisOptions& options);
