@@ -22,7 +22,8 @@ TEST(DeviceWork, DevicesAreApartAndInOrder) {
   EXPECT_EQ(devices[0].busy(), (Spans{{20, 35}}));
   EXPECT_EQ(devices[1].busy(), (Spans{{0, 5}, {50, 60}}));
   EXPECT_EQ(devices[1].extent.length_ns(), 60);
-  EXPECT_EQ(busy_times(builder.trace, work, {true, false, false, false}), (std::vector<Spans>{{}, {{50, 60}}}));
+  EXPECT_EQ(busy_times(builder.trace, work, {true, false, false, false}),
+            (std::vector<Spans>{{}, {{50, 60}}}));
 }
 
 TEST(DeviceWork, TheBreakdownAddsUpToTheSpan) {
