@@ -95,7 +95,7 @@ def peak_mib(runs):
 
 def show(name, runs, ours=None):
     wall, cpu = (statistics.median(getattr(one, field) for one in runs) for field in ("wall_s", "cpu_s"))
-    line = f"  {name:<22} {wall:7.3f} s wall {cpu:7.3f} s CPU {peak_mib(runs):7.1f} MiB"
+    line = f"  {name:<24} {wall:7.3f} s wall {cpu:7.3f} s CPU {peak_mib(runs):7.1f} MiB"
     if ours is not None:
         line += f"   headroom / it: wall {ratio_text(ratios(ours, runs, 'wall_s'))}, " \
                 f"CPU {ratio_text(ratios(ours, runs, 'cpu_s'))}"
