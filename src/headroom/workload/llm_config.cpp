@@ -1,9 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom/workload/llm_config.h"
 
+#include <algorithm>
+#include <array>
 #include <stdexcept>
 
 namespace headroom {
+namespace {
+
+constexpr std::array kFormats{LlmFormat::kBf16, LlmFormat::kInt8, LlmFormat::kInt8Blocks,
+                              LlmFormat::kInt4Blocks};
+
+}  // namespace
+
+const char* name_of(LlmFormat format) {
+  constexpr std::array kNames{"bf16", "int8", "int8_g32", "int4"};
+  return kNames.at(static_cast<std::size_t>(format));
+}
+
+LlmFormat llm_format(std::string_view dtype) {
+  for (const LlmFormat format : kFormats) {
+    if (dtype == name_of(format)) return format;
+  }
+  throw std::invalid_argument("no weights of " + std::string(dtype));
+}
+
+std::size_t row_bytes(LlmFormat format, std::size_t columns) {
+  constexpr std::size_t kScale = 2;
+  switch (format) {
+    case LlmFormat::kBf16:
+      return 2 * columns;
+    case LlmFormat::kInt8:
+      return columns;
+    case LlmFormat::kInt8Blocks:
+      return columns / kLlmBlock * (kScale + kLlmBlock);
+    case LlmFormat::kInt4Blocks:
+      return columns / kLlmBlock * (kScale + kLlmBlock / 2);
+  }
+  return 0;
+}
+
+LlmLayerFormats LlmConfig::formats_of(std::size_t layer) const {
+  if (!formats.empty()) return formats.at(layer);
+  const LlmFormat all = llm_format(dtype);
+  return {all, all, all, all};
+}
 
 LlmConfig llama2_7b(const std::string& dtype) {
   LlmConfig config;
@@ -42,7 +83,20 @@ void require_sound(const LlmConfig& config) {
   require(config.head_dim() % 2 == 0, "a head of odd size cannot be rotated");
   require(config.kv_heads > 0 && config.heads % config.kv_heads == 0, "kv_heads do not divide the heads");
   require(config.chosen > 0 && config.chosen <= config.experts, "more experts are chosen than there are");
-  require(config.dtype == "bf16" || config.dtype == "int8", "the dtype is neither bf16 nor int8");
+  require(std::ranges::any_of(kFormats, [&](LlmFormat format) { return config.dtype == name_of(format); }),
+          "the dtype is none of bf16, int8, int8_g32 and int4");
+  require(config.formats.empty() || config.formats.size() == config.layers, "formats of other layers");
+  const auto require_blocks = [&](LlmFormat format, std::size_t columns) {
+    require(!is_blocked(format) || columns % kLlmBlock == 0, "rows are no multiples of 32");
+  };
+  // All layers alike: a million of them, asked for in jest, are not walked through.
+  const std::size_t different = std::max<std::size_t>(config.formats.size(), 1);
+  for (std::size_t layer = 0; layer < different; ++layer) {
+    const LlmLayerFormats formats = config.formats_of(layer);
+    for (const LlmFormat format : {formats.qkv, formats.out, formats.up}) require_blocks(format, config.dim);
+    require_blocks(formats.down, config.hidden);
+  }
+  require_blocks(config.output_format(), config.dim);
 }
 
 }  // namespace headroom

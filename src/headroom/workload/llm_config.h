@@ -3,14 +3,41 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace headroom {
+
+/// How the numbers of a matrix lie in memory.
+enum class LlmFormat {
+  kBf16,
+  kInt8,        ///< int8, a scale of bf16 for each row
+  kInt8Blocks,  ///< blocks of 32 in a row: a scale of binary16, 32 of int8 (ggml's Q8_0)
+  kInt4Blocks   ///< the same with 4 bits each, of which 8 is zero (ggml's Q4_0)
+};
+
+/// "bf16", "int8", "int8_g32", "int4": the dtypes of kernels.
+const char* name_of(LlmFormat format);
+/// Throws std::invalid_argument for any other name.
+LlmFormat llm_format(std::string_view dtype);
+/// Columns that a row must be a multiple of.
+constexpr std::size_t kLlmBlock = 32;
+constexpr bool is_blocked(LlmFormat format) {
+  return format == LlmFormat::kInt8Blocks || format == LlmFormat::kInt4Blocks;
+}
+/// Bytes of `columns` numbers of a row, scales of rows not counted.
+std::size_t row_bytes(LlmFormat format, std::size_t columns);
+
+/// Of the matrices of a layer.
+struct LlmLayerFormats {
+  LlmFormat qkv, out, up, down;
+};
 
 /// Shapes of a decoder-only transformer with RMSNorm, rotary embeddings, grouped-query attention and SwiGLU,
 /// whose feed-forward layers may be experts of which each token takes the few that its gate scores highest.
 struct LlmConfig {
   std::string model;  ///< "Llama-2-7b-chat-hf"
-  std::string dtype;  ///< of the linear layers' weights: "bf16", or "int8" with a scale for each row
+  std::string dtype;  ///< of the linear layers' weights: one of LlmFormat's names
   std::size_t layers = 0;
   std::size_t dim = 0;  ///< of the residual stream
   std::size_t heads = 0;
@@ -21,11 +48,17 @@ struct LlmConfig {
   std::size_t chosen = 1;   ///< experts for each token
   double rope_base = 10000;
   float norm_epsilon = 1e-5F;
+  bool has_bias = false;                   ///< queries, keys and values have one
+  std::vector<float> rope_factors{};       ///< [head_dim / 2]: what each frequency is divided by; empty: 1
+  std::vector<LlmLayerFormats> formats{};  ///< of each layer, where they are not all `dtype`
+  std::string output_dtype{};              ///< of the last matrix; empty: `dtype`
 
   std::size_t head_dim() const { return dim / heads; }
   std::size_t kv_dim() const { return kv_heads * head_dim(); }
   std::size_t qkv_rows() const { return dim + 2 * kv_dim(); }
   bool is_gated() const { return experts > 1; }
+  LlmLayerFormats formats_of(std::size_t layer) const;
+  LlmFormat output_format() const { return llm_format(output_dtype.empty() ? dtype : output_dtype); }
 };
 
 /// Llama 2 7B, and Mixtral 8x7B halved to 16 layers as gpt-fast's benchmark has it. Sources: the models'

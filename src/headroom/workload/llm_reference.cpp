@@ -18,6 +18,10 @@ double angle_of(std::size_t position, std::size_t pair, std::size_t width, doubl
          std::pow(base, -2 * static_cast<double>(pair) / static_cast<double>(width));
 }
 
+double factor_of(std::span<const float> factors, std::size_t pair) {
+  return factors.empty() ? 1 : double{factors[pair]};
+}
+
 Vector times(const Team& team, const LlmMatrix& matrix, const Vector& x) {
   Vector y = exact_gemv(team, matrix.dtype(), matrix.weights, matrix.rows, x);
   if (matrix.scales == nullptr) return y;
@@ -80,9 +84,10 @@ class Reference {
     const LlmLayer& layer = weights_.layer(index);
     const std::size_t width = config_.head_dim(), shared = config_.heads / config_.kv_heads;
     Vector qkv = times(team_, layer.qkv, x);
+    for (std::size_t row = 0; layer.bias != nullptr && row < qkv.size(); ++row) qkv[row] += layer.bias[row];
     const std::span<double> all(qkv);
     for (std::size_t head = 0; head < config_.heads + config_.kv_heads; ++head)
-      exact_rotation(all.subspan(head * width, width), position_, config_.rope_base);
+      exact_rotation(all.subspan(head * width, width), position_, config_.rope_base, config_.rope_factors);
 
     Cache& cache = caches_[index];
     cache.keys.resize(config_.kv_heads);
@@ -157,16 +162,18 @@ RotaryTable::RotaryTable(const LlmConfig& config, std::size_t positions) : pairs
   sines.reserve(positions * pairs);
   for (std::size_t position = 0; position < positions; ++position) {
     for (std::size_t pair = 0; pair < pairs; ++pair) {
-      const double angle = angle_of(position, pair, config.head_dim(), config.rope_base);
+      const double angle = angle_of(position, pair, config.head_dim(), config.rope_base) /
+                           factor_of(config.rope_factors, pair);
       cosines.push_back(static_cast<float>(std::cos(angle)));
       sines.push_back(static_cast<float>(std::sin(angle)));
     }
   }
 }
 
-void exact_rotation(std::span<double> head, std::size_t position, double base) {
+void exact_rotation(std::span<double> head, std::size_t position, double base,
+                    std::span<const float> factors) {
   for (std::size_t pair = 0; pair < head.size() / 2; ++pair) {
-    const double angle = angle_of(position, pair, head.size(), base);
+    const double angle = angle_of(position, pair, head.size(), base) / factor_of(factors, pair);
     const double first = head[2 * pair], second = head[2 * pair + 1];
     head[2 * pair] = first * std::cos(angle) - second * std::sin(angle);
     head[2 * pair + 1] = second * std::cos(angle) + first * std::sin(angle);

@@ -40,7 +40,9 @@ ExactLogits exact_logits(const Team& team, const LlmWeights& weights, std::span<
 std::vector<double> exact_attention(std::span<const double> query, std::span<const double> keys,
                                     std::span<const double> values);
 
-/// Turns the pairs (x[0], x[1]), (x[2], x[3]), ... of a head at `position`.
-void exact_rotation(std::span<double> head, std::size_t position, double base);
+/// Turns the pairs (x[0], x[1]), (x[2], x[3]), ... of a head at `position`; the frequency of each is divided
+/// by its factor, where there are factors.
+void exact_rotation(std::span<double> head, std::size_t position, double base,
+                    std::span<const float> factors = {});
 
 }  // namespace headroom

@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <cmath>
+#include <cstring>
 #include <new>
 
 #include "headroom/experiment/random.h"
@@ -28,12 +29,13 @@ class Arena {
     return reinterpret_cast<T*>(piece);
   }
 
-  LlmMatrix matrix(std::size_t rows, std::size_t columns, const std::string& dtype) {
+  LlmMatrix matrix(std::size_t rows, std::size_t columns, LlmFormat format) {
     LlmMatrix made;
     made.rows = rows;
     made.columns = columns;
-    made.weights = take<std::byte>(rows * columns * item_bytes(dtype));
-    if (dtype == "int8") made.scales = take<Bf16>(rows);
+    made.format = format;
+    made.weights = take<std::byte>(rows * row_bytes(format, columns));
+    if (format == LlmFormat::kInt8) made.scales = take<Bf16>(rows);
     return made;
   }
 
@@ -42,24 +44,26 @@ class Arena {
   std::size_t used_ = 0;
 };
 
-LlmLayer place_layer(Arena& arena, const LlmConfig& config) {
+LlmLayer place_layer(Arena& arena, const LlmConfig& config, std::size_t index) {
+  const LlmLayerFormats formats = config.formats_of(index);
   LlmLayer layer;
   layer.attention_norm = arena.take<Bf16>(config.dim);
-  layer.qkv = arena.matrix(config.qkv_rows(), config.dim, config.dtype);
-  layer.out = arena.matrix(config.dim, config.dim, config.dtype);
+  layer.qkv = arena.matrix(config.qkv_rows(), config.dim, formats.qkv);
+  if (config.has_bias) layer.bias = arena.take<float>(config.qkv_rows());
+  layer.out = arena.matrix(config.dim, config.dim, formats.out);
   layer.ffn_norm = arena.take<Bf16>(config.dim);
-  if (config.is_gated()) layer.gate = arena.matrix(config.experts, config.dim, "bf16");
+  if (config.is_gated()) layer.gate = arena.matrix(config.experts, config.dim, LlmFormat::kBf16);
   for (std::size_t expert = 0; expert < config.experts; ++expert) {
-    layer.w1.push_back(arena.matrix(config.hidden, config.dim, config.dtype));
-    layer.w3.push_back(arena.matrix(config.hidden, config.dim, config.dtype));
-    layer.w2.push_back(arena.matrix(config.dim, config.hidden, config.dtype));
+    layer.w1.push_back(arena.matrix(config.hidden, config.dim, formats.up));
+    layer.w3.push_back(arena.matrix(config.hidden, config.dim, formats.up));
+    layer.w2.push_back(arena.matrix(config.dim, config.hidden, formats.down));
   }
   return layer;
 }
 
-std::size_t layer_bytes(const LlmConfig& config) {
+std::size_t layer_bytes(const LlmConfig& config, std::size_t index) {
   Arena counted;
-  place_layer(counted, config);
+  place_layer(counted, config, index);
   return counted.used();
 }
 
@@ -67,7 +71,7 @@ std::size_t ends_bytes(const LlmConfig& config) {
   Arena counted;
   counted.take<Bf16>(config.vocab * config.dim);
   counted.take<Bf16>(config.dim);
-  counted.matrix(config.vocab, config.dim, config.dtype);
+  counted.matrix(config.vocab, config.dim, config.output_format());
   return counted.used();
 }
 
@@ -99,6 +103,26 @@ void fill_uniform(std::span<std::int8_t> values, std::uint64_t seed, Slice slice
   }
 }
 
+/// Blocks of random numbers, with scales of once to twice the power of two at or below `scale`.
+void fill_blocks(const LlmMatrix& matrix, std::uint64_t seed, Slice rows, float scale) {
+  const std::size_t block_bytes = row_bytes(matrix.format, kLlmBlock),
+                    words = block_bytes / sizeof(std::uint64_t);
+  const std::size_t blocks_of_row = matrix.columns / kLlmBlock;
+  const int exponent = std::ilogb(scale);
+  for (std::size_t block = rows.begin * blocks_of_row; block < rows.end * blocks_of_row; ++block) {
+    std::byte* const at = matrix.weights + block * block_bytes;
+    // Ten random bits behind the point: the power of two times 1 to 2.
+    const std::uint64_t hash = random_bits(seed, block * (words + 1));
+    const auto bits =
+        static_cast<std::uint16_t>(static_cast<unsigned>(exponent + 15) << 10U | (hash & 0x3ffU));
+    std::memcpy(at, &bits, sizeof bits);
+    for (std::size_t word = 0; word < words; ++word) {
+      const std::uint64_t numbers = random_bits(seed, block * (words + 1) + word + 1);
+      std::memcpy(at + sizeof bits + word * sizeof numbers, &numbers, sizeof numbers);
+    }
+  }
+}
+
 /// Fills pieces one after the other, each with numbers of its own.
 class Filler {
  public:
@@ -117,11 +141,19 @@ class Filler {
     const std::size_t count = matrix.rows * matrix.columns;
     // Uniform in [-a, a] has the variance a^2 / 3.
     const float spread = std::sqrt(3.0F / static_cast<float>(matrix.columns));
-    if (matrix.scales == nullptr) {
+    if (matrix.format == LlmFormat::kBf16) {
       fill(reinterpret_cast<Bf16*>(matrix.weights), count, 0, spread);
       return;
     }
     const std::uint64_t seed = ++seed_;
+    if (is_blocked(matrix.format)) {
+      // Scales are 1 to 2 times a power of two, 1.5 in the middle.
+      const float most = matrix.format == LlmFormat::kInt8Blocks ? 128 : 8;
+      team_([&](int worker, int workers) {
+        fill_blocks(matrix, seed, slice_of(matrix.rows, worker, workers), spread / most / 1.5F);
+      });
+      return;
+    }
     team_([&](int worker, int workers) {
       fill_uniform(std::span(reinterpret_cast<std::int8_t*>(matrix.weights), count), seed,
                    slice_of(count, worker, workers));
@@ -165,53 +197,68 @@ std::vector<Buffer> make_buffers(const std::vector<std::size_t>& bytes, const Te
 
 }  // namespace
 
-LlmWeights::LlmWeights(const LlmConfig& config, std::uint64_t seed, const Team& team) : config_(config) {
+LlmWeights::LlmWeights(const LlmConfig& config, const Team& team) : config_(config) {
   require_sound(config);
-  std::vector<std::size_t> bytes(config.layers, layer_bytes(config));
+  std::vector<std::size_t> bytes;
+  for (std::size_t index = 0; index < config.layers; ++index) bytes.push_back(layer_bytes(config, index));
   bytes.push_back(ends_bytes(config));
   memory_ = make_buffers(bytes, team);
-  Filler filler(seed, team);
   for (std::size_t index = 0; index < config.layers; ++index) {
     Arena arena(memory_[index].data());
-    layers_.push_back(place_layer(arena, config));
-    filler.fill(layers_.back(), config.dim);
+    layers_.push_back(place_layer(arena, config, index));
   }
   Arena arena(memory_.back().data());
   embedding_ = arena.take<Bf16>(config.vocab * config.dim);
   final_norm_ = arena.take<Bf16>(config.dim);
-  output_ = arena.matrix(config.vocab, config.dim, config.dtype);
+  output_ = arena.matrix(config.vocab, config.dim, config.output_format());
+}
+
+LlmWeights LlmWeights::unfilled(const LlmConfig& config, const Team& team) {
+  return {config, team};
+}
+
+LlmWeights::LlmWeights(const LlmConfig& config, std::uint64_t seed, const Team& team)
+    : LlmWeights(config, team) {
+  Filler filler(seed, team);
+  for (const LlmLayer& layer : layers_) filler.fill(layer, config.dim);
   filler.fill(embedding_, config.vocab * config.dim, 0, std::sqrt(3.0F));
   filler.fill(final_norm_, config.dim, 1, 0.1F);
   filler.fill(output_);
 }
 
 std::size_t llm_bytes(const LlmConfig& config) {
-  const std::size_t layers = bytes_of(config.layers, layer_bytes(config));
+  std::size_t layers = 0;
+  if (config.formats.empty()) {
+    layers = bytes_of(config.layers, layer_bytes(config, 0));
+  } else {
+    for (std::size_t index = 0; index < config.layers; ++index) layers += layer_bytes(config, index);
+  }
   return bytes_of(layers + ends_bytes(config), 1);  // no more than a number of bytes can be
 }
 
 LlmActivated llm_activated(const LlmConfig& config) {
-  const bool is_int8 = config.dtype == "int8";
   LlmActivated sum;
-  const auto add = [&](std::size_t rows, std::size_t columns, bool int8) {
-    const double count = static_cast<double>(rows) * static_cast<double>(columns);
-    sum.parameters += count;
-    sum.bytes += int8 ? count + static_cast<double>(rows * sizeof(Bf16)) : count * sizeof(Bf16);
+  const auto add = [&](std::size_t rows, std::size_t columns, LlmFormat format, double times) {
+    const auto count = static_cast<double>(rows);
+    const std::size_t scale = format == LlmFormat::kInt8 ? sizeof(Bf16) : 0;
+    sum.parameters += times * count * static_cast<double>(columns);
+    sum.bytes += times * count * static_cast<double>(row_bytes(format, columns) + scale);
   };
-  add(config.qkv_rows(), config.dim, is_int8);
-  add(config.dim, config.dim, is_int8);
-  if (config.is_gated()) add(config.experts, config.dim, false);
-  for (std::size_t expert = 0; expert < config.chosen; ++expert) {
-    add(config.hidden, config.dim, is_int8);
-    add(config.hidden, config.dim, is_int8);
-    add(config.dim, config.hidden, is_int8);
+  const std::size_t different = std::max<std::size_t>(config.formats.size(), 1);
+  const double alike = static_cast<double>(config.layers) / static_cast<double>(different);
+  for (std::size_t index = 0; index < different; ++index) {
+    const LlmLayerFormats formats = config.formats_of(index);
+    const double experts = alike * static_cast<double>(config.chosen);
+    add(config.qkv_rows(), config.dim, formats.qkv, alike);
+    add(config.dim, config.dim, formats.out, alike);
+    if (config.is_gated()) add(config.experts, config.dim, LlmFormat::kBf16, alike);
+    add(2 * config.hidden, config.dim, formats.up, experts);
+    add(config.dim, config.hidden, formats.down, experts);
   }
-  const double norm = static_cast<double>(config.dim * sizeof(Bf16));
-  sum.bytes += 2 * norm;
-  sum.parameters *= static_cast<double>(config.layers);
-  sum.bytes *= static_cast<double>(config.layers);
-  sum.bytes += norm;
-  add(config.vocab, config.dim, is_int8);
+  const std::size_t bias = config.has_bias ? config.qkv_rows() * sizeof(float) : 0;
+  sum.bytes += static_cast<double>(config.layers) * static_cast<double>(2 * config.dim * sizeof(Bf16) + bias);
+  sum.bytes += static_cast<double>(config.dim * sizeof(Bf16));
+  add(config.vocab, config.dim, config.output_format(), 1);
   return sum;
 }
 

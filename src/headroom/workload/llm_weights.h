@@ -12,15 +12,16 @@
 
 namespace headroom {
 
-/// A matrix [rows, columns] of bf16, or of int8 of which row r counts scales[r] times.
+/// A matrix [rows, columns]; of int8 row r counts scales[r] times.
 struct LlmMatrix {
   std::byte* weights = nullptr;
-  Bf16* scales = nullptr;  ///< null for bf16
+  Bf16* scales = nullptr;  ///< of kInt8 alone
   std::size_t rows = 0;
   std::size_t columns = 0;
+  LlmFormat format = LlmFormat::kBf16;
 
-  const char* dtype() const { return scales == nullptr ? "bf16" : "int8"; }
-  std::size_t row_bytes() const { return columns * (scales == nullptr ? sizeof(Bf16) : 1); }
+  const char* dtype() const { return name_of(format); }
+  std::size_t row_bytes() const { return headroom::row_bytes(format, columns); }
   /// Of weights and scales.
   std::size_t bytes() const { return rows * (row_bytes() + (scales == nullptr ? 0 : sizeof(Bf16))); }
 };
@@ -28,6 +29,7 @@ struct LlmMatrix {
 struct LlmLayer {
   Bf16* attention_norm = nullptr;  ///< [dim]
   LlmMatrix qkv;                   ///< [dim + 2 kv_dim, dim]: queries, keys, values
+  float* bias = nullptr;           ///< [dim + 2 kv_dim] of these, where there is one
   LlmMatrix out;                   ///< [dim, dim]
   Bf16* ffn_norm = nullptr;        ///< [dim]
   LlmMatrix gate;                  ///< [experts, dim] of bf16; no rows without experts
@@ -42,14 +44,18 @@ class LlmWeights {
  public:
   /// Throws std::invalid_argument (see require_sound), std::bad_alloc.
   LlmWeights(const LlmConfig& config, std::uint64_t seed, const Team& team);
+  /// All zeros, to be filled by who read them from a file.
+  static LlmWeights unfilled(const LlmConfig& config, const Team& team);
 
   const LlmConfig& config() const { return config_; }
   const LlmLayer& layer(std::size_t index) const { return layers_[index]; }
-  const Bf16* embedding(std::size_t token) const { return embedding_ + token * config_.dim; }
-  const Bf16* final_norm() const { return final_norm_; }
+  Bf16* embedding(std::size_t token) const { return embedding_ + token * config_.dim; }
+  Bf16* final_norm() const { return final_norm_; }
   const LlmMatrix& output() const { return output_; }  ///< [vocab, dim]
 
  private:
+  LlmWeights(const LlmConfig& config, const Team& team);
+
   LlmConfig config_;
   std::vector<Buffer> memory_;
   std::vector<LlmLayer> layers_;

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "headroom/workload/slice.h"
+#include "headroom/workload/stored_tensor.h"
 
 namespace headroom {
 namespace {
@@ -13,6 +14,9 @@ double as_double(Bf16 value) {
   return to_float(value);
 }
 double as_double(std::int8_t value) {
+  return value;
+}
+double as_double(float value) {
   return value;
 }
 
@@ -32,6 +36,17 @@ double dot(const Weight* row, std::span<const double> x) {
 template <typename Weight>
 void gemv_rows(const Weight* weights, Slice rows, std::span<const double> x, std::span<double> y) {
   for (std::size_t row = rows.begin; row < rows.end; ++row) y[row] = dot(weights + row * x.size(), x);
+}
+
+/// Rows of blocks: each row as the floats that it stands for.
+void gemv_blocks(StoredType type, const std::byte* weights, Slice rows, std::span<const double> x,
+                 std::span<double> y) {
+  const std::size_t row_bytes = x.size() / block_size(type) * block_bytes(type);
+  std::vector<float> values(x.size());
+  for (std::size_t row = rows.begin; row < rows.end; ++row) {
+    dequantise(type, weights + row * row_bytes, values);
+    y[row] = dot(values.data(), x);
+  }
 }
 
 void normalise(std::span<const double> x, std::span<const double> gamma, std::span<const double> beta,
@@ -65,6 +80,8 @@ std::vector<double> exact_gemv(const Team& team, std::string_view dtype, const s
     const Slice slice = slice_of(rows, worker, workers);
     if (dtype == "bf16") {
       gemv_rows(reinterpret_cast<const Bf16*>(weights), slice, x, y);
+    } else if (dtype == "int8_g32" || dtype == "int4") {
+      gemv_blocks(dtype == "int4" ? StoredType::kQ4Block : StoredType::kQ8Block, weights, slice, x, y);
     } else {
       gemv_rows(reinterpret_cast<const std::int8_t*>(weights), slice, x, y);
     }

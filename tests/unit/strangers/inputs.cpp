@@ -11,6 +11,7 @@
 #include <fstream>
 #include <initializer_list>
 
+#include "../model_bytes.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/json.h"
@@ -29,6 +30,10 @@
 #include "headroom/runner/protocol.h"
 #include "headroom/schedule/group_journal.h"
 #include "headroom/trace/readers/read.h"
+#include "headroom/workload/gguf_file.h"
+#include "headroom/workload/llm_description.h"
+#include "headroom/workload/llm_file.h"
+#include "headroom/workload/safetensors_file.h"
 
 namespace headroom::strangers {
 namespace {
@@ -161,6 +166,55 @@ void take_option(std::string_view bytes) {
   require(visible(visible(bytes)) == visible(bytes), "text that is visible is spelled once more");
 }
 
+std::span<const std::byte> bytes_of(std::string_view text) {
+  return std::as_bytes(std::span(text));
+}
+
+/// A tensor that is believed lies in the file, and all its numbers can be read.
+void require_readable(const StoredModel& model, std::string_view bytes) {
+  for (const auto& [name, tensor] : model.tensors) {
+    require(tensor.offset <= bytes.size() && tensor.bytes.size() <= bytes.size() - tensor.offset,
+            "a tensor lies outside of its file");
+    std::vector<float> values(tensor.bytes.size() / block_bytes(tensor.type) * block_size(tensor.type));
+    dequantise(tensor.type, tensor.bytes.data(), values);
+  }
+}
+
+void take_gguf(std::string_view bytes) {
+  tolerant([&] {
+    const StoredModel model = parse_gguf(bytes_of(bytes), "a.gguf");
+    require_readable(model, bytes);
+    describe_llm_gguf(model, "a.gguf");
+  });
+  tolerant([&] {
+    const MemoryFile file(bytes);
+    if (bytes.empty()) return;
+    const LlmFile model = open_llm_file(file.path());
+    if (llm_bytes(model.config) < std::size_t{1} << 24)
+      load_llm_weights(model, model.config.layers, fresh_threads(1));
+  });
+}
+
+void take_safetensors(std::string_view bytes) {
+  tolerant([&] { require_readable(parse_safetensors(bytes_of(bytes), "a.safetensors"), bytes); });
+  tolerant([&] { describe_llm_json(std::string(bytes), "config.json"); });
+}
+
+std::vector<std::string> gguf_files() {
+  std::vector<std::string> files;
+  const model_bytes::Sizes sizes{1, 32, 2, 1, 32, 3};
+  for (const std::uint32_t type : {0U, 2U, 8U, 30U})
+    files.push_back(
+        model_bytes::gguf(model_bytes::llama_metadata(sizes), model_bytes::llama_tensors(sizes, type, true)));
+  return files;
+}
+
+std::vector<std::string> safetensors_files() {
+  const model_bytes::Sizes sizes{1, 8, 2, 1, 8, 3};
+  return {model_bytes::safetensors(model_bytes::llama_tensors(sizes, 30, false)),
+          model_bytes::config_json(sizes)};
+}
+
 std::vector<std::string> files_below(const fs::path& folder) {
   std::vector<std::string> texts;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
@@ -262,6 +316,8 @@ std::span<const Input> inputs() {
       Input{"journal", take_journal, journals},
       Input{"history", take_history, histories},
       Input{"option", take_option, options},
+      Input{"gguf", take_gguf, gguf_files},
+      Input{"safetensors", take_safetensors, safetensors_files},
       Input{"perfetto", take_trace,
             [] {
               return traces({"kineto.pftrace", "rocprofv3.pftrace"});

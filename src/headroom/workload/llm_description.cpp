@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/workload/llm_description.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <stdexcept>
+
+#include "headroom/base/error.h"
+#include "headroom/base/json.h"
+#include "headroom/base/text.h"
+
+namespace headroom {
+namespace {
+
+constexpr std::array<std::string_view, 3> kFamilies{"llama", "mistral", "qwen2"};
+/// No size of a model is larger; products of three such sizes stay numbers.
+constexpr std::uint64_t kMostSize = std::uint64_t{1} << 20;
+
+void require_family(const std::string& name, const std::string& source) {
+  if (std::ranges::find(kFamilies, name) != kFamilies.end()) return;
+  throw Error(source + ": the architecture is " + in_quotes(name) +
+              ", which is not read; llama, mistral and qwen2 are");
+}
+
+std::size_t size_from(double value, const std::string& what) {
+  if (!(value >= 1) || value > static_cast<double>(kMostSize) || value != std::floor(value))
+    throw Error(fmt::format("{} is {:g}; it must be a whole number from 1 to {}", what, value, kMostSize));
+  return static_cast<std::size_t>(value);
+}
+
+void require_shape(const LlmConfig& config, const std::string& source) {
+  try {
+    require_sound(config);
+  } catch (const std::invalid_argument& unsound) {
+    throw Error(source + ": " + unsound.what());
+  }
+}
+
+void require_rope(double base, double epsilon, const std::string& source) {
+  if (!(base > 1) || !std::isfinite(base))
+    throw Error(source + ": the base of the rotation is no number above 1");
+  if (!(epsilon > 0) || epsilon > 1)
+    throw Error(source + ": the epsilon of the norms is not between 0 and 1");
+}
+
+/// Metadata of one architecture.
+class Metadata {
+ public:
+  Metadata(const StoredModel& model, const std::string& source) : model_(model), source_(source) {
+    architecture_ = text("general.architecture");
+  }
+
+  const std::string& architecture() const { return architecture_; }
+
+  std::string text(const std::string& key) const {
+    const auto found = model_.metadata.find(key);
+    const auto* value = found == model_.metadata.end() ? nullptr : std::get_if<std::string>(&found->second);
+    if (value == nullptr) throw Error(source_ + ": the metadata has no text " + in_quotes(key));
+    return *value;
+  }
+
+  std::optional<double> number(const std::string& name) const {
+    const auto found = model_.metadata.find(architecture_ + "." + name);
+    if (found == model_.metadata.end()) return std::nullopt;
+    if (const auto* whole = std::get_if<std::uint64_t>(&found->second)) return static_cast<double>(*whole);
+    if (const auto* integer = std::get_if<std::int64_t>(&found->second)) return static_cast<double>(*integer);
+    if (const auto* real = std::get_if<double>(&found->second)) return *real;
+    throw Error(source_ + ": the metadata entry " + in_quotes(found->first) + " is no number");
+  }
+
+  std::size_t size(const std::string& name) const {
+    const auto value = number(name);
+    const std::string what = source_ + ": the metadata entry " + in_quotes(architecture_ + "." + name);
+    if (!value) throw Error(what + " is missing");
+    return size_from(*value, what);
+  }
+
+ private:
+  const StoredModel& model_;
+  const std::string& source_;
+  std::string architecture_;
+};
+
+void refuse_what_is_not_computed(const Metadata& metadata, const StoredModel& model, const LlmConfig& config,
+                                 const std::string& source) {
+  if (metadata.number("expert_count").value_or(0) > 0)
+    throw Error(source + ": the model has experts, which are not read from files");
+  const std::string scaling = metadata.architecture() + ".rope.scaling.type";
+  if (model.metadata.contains(scaling) && metadata.text(scaling) != "none")
+    throw Error(source + ": the rotation is scaled (" + in_quotes(scaling) + "), which is not computed here");
+  const auto rotated = metadata.number("rope.dimension_count");
+  if (rotated && *rotated != static_cast<double>(config.head_dim()))
+    throw Error(source + ": only a part of each head is rotated, or heads do not divide the width");
+}
+
+void read_rope_factors(const StoredModel& model, LlmConfig& config, const std::string& source) {
+  const StoredTensor* factors = model.find("rope_freqs.weight");
+  if (factors == nullptr) return;
+  config.rope_factors.resize(config.head_dim() / 2);
+  if (factors->type != StoredType::kF32 || factors->shape != std::vector{config.rope_factors.size()})
+    throw Error(fmt::format("{}: tensor {}: expected [{}] of F32", source, factors->describe(),
+                            config.rope_factors.size()));
+  dequantise(factors->type, factors->bytes.data(), config.rope_factors);
+  if (!std::ranges::all_of(config.rope_factors, [](float one) { return one > 0 && std::isfinite(one); }))
+    throw Error(source + ": tensor " + factors->describe() + " has factors that are not above 0");
+}
+
+std::size_t json_size(const Json& json, const char* key, const std::string& source) {
+  return size_from(json_number(json, key, source), source + ": " + in_quotes(key));
+}
+
+void refuse_what_is_not_computed(const Json& json, const LlmConfig& config, const std::string& source) {
+  const auto refuse = [&](bool is_so, const std::string& what) {
+    if (is_so) throw Error(source + ": " + what + ", which is not computed here");
+  };
+  refuse(json_optional(json, "rope_scaling", source) != nullptr, "the rotation is scaled (rope_scaling)");
+  refuse(json_optional(json, "quantization_config", source) != nullptr,
+         "the weights are quantised (quantization_config)");
+  refuse(json_string_or(json, "hidden_act", "silu", source) != "silu", "hidden_act is not silu");
+  const Json* bias = json_optional(json, "attention_bias", source);
+  refuse(bias != nullptr && !(bias->is_boolean() && !bias->get<bool>()), "attention_bias is set");
+  const double width = json_number_or(json, "head_dim", static_cast<double>(config.head_dim()), source);
+  refuse(width != static_cast<double>(config.head_dim()), "head_dim is not hidden_size over heads");
+}
+
+}  // namespace
+
+LlmDescription describe_llm_gguf(const StoredModel& model, const std::string& source) {
+  const Metadata metadata(model, source);
+  require_family(metadata.architecture(), source);
+  LlmConfig config;
+  config.model = source;
+  config.dtype = "bf16";
+  config.layers = metadata.size("block_count");
+  config.dim = metadata.size("embedding_length");
+  config.hidden = metadata.size("feed_forward_length");
+  config.heads = metadata.size("attention.head_count");
+  config.kv_heads =
+      metadata.number("attention.head_count_kv") ? metadata.size("attention.head_count_kv") : config.heads;
+  config.rope_base = metadata.number("rope.freq_base").value_or(10000);
+  const double epsilon = metadata.number("attention.layer_norm_rms_epsilon").value_or(1e-5);
+  config.norm_epsilon = static_cast<float>(epsilon);
+  const StoredTensor* embedding = model.find("token_embd.weight");
+  if (embedding == nullptr) throw Error(source + ": tensor 'token_embd.weight' is missing");
+  config.vocab = embedding->shape.front();
+  config.has_bias = model.find("blk.0.attn_q.bias") != nullptr;
+  require_rope(config.rope_base, epsilon, source);
+  require_shape(config, source);
+  refuse_what_is_not_computed(metadata, model, config, source);
+  read_rope_factors(model, config, source);
+  const auto longest = metadata.number("context_length");
+  return {config, longest && *longest >= 1 && *longest < 1e9 ? static_cast<std::size_t>(*longest) : 0};
+}
+
+LlmDescription describe_llm_json(const std::string& text, const std::string& source) {
+  const Json json = parse_json(text, source);
+  if (!json.is_object()) throw Error(source + ": it is no JSON object");
+  require_family(json_string(json, "model_type", source), source);
+  LlmConfig config;
+  config.model = source;
+  config.dtype = "bf16";
+  config.layers = json_size(json, "num_hidden_layers", source);
+  config.dim = json_size(json, "hidden_size", source);
+  config.hidden = json_size(json, "intermediate_size", source);
+  config.heads = json_size(json, "num_attention_heads", source);
+  config.kv_heads = json_optional(json, "num_key_value_heads", source) != nullptr
+                        ? json_size(json, "num_key_value_heads", source)
+                        : config.heads;
+  config.vocab = json_size(json, "vocab_size", source);
+  config.rope_base = json_number_or(json, "rope_theta", 10000, source);
+  const double epsilon = json_number_or(json, "rms_norm_eps", 1e-6, source);
+  config.norm_epsilon = static_cast<float>(epsilon);
+  config.has_bias = json_string(json, "model_type", source) == "qwen2";
+  require_rope(config.rope_base, epsilon, source);
+  require_shape(config, source);
+  refuse_what_is_not_computed(json, config, source);
+  const double longest = json_number_or(json, "max_position_embeddings", 0, source);
+  return {config, longest >= 1 && longest < 1e9 ? static_cast<std::size_t>(longest) : 0};
+}
+
+}  // namespace headroom

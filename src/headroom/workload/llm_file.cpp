@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/workload/llm_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <set>
+
+#include "headroom/base/error.h"
+#include "headroom/base/files.h"
+#include "headroom/base/json.h"
+#include "headroom/base/text.h"
+#include "headroom/workload/gguf_file.h"
+#include "headroom/workload/llm_description.h"
+#include "headroom/workload/safetensors_file.h"
+#include "headroom/workload/slice.h"
+
+namespace headroom {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// How files spell their tensors; those of layers follow the prefix and the number of the layer.
+struct Spelling {
+  const char *embedding, *norm, *output, *prefix;
+  const char *attention_norm, *query, *key, *value, *out, *ffn_norm, *gate, *up, *down;
+};
+constexpr Spelling kGguf{"token_embd", "output_norm", "output",  "blk.",        "attn_norm",
+                         "attn_q",     "attn_k",      "attn_v",  "attn_output", "ffn_norm",
+                         "ffn_gate",   "ffn_up",      "ffn_down"};
+constexpr Spelling kHuggingFace{"model.embed_tokens",
+                                "model.norm",
+                                "lm_head",
+                                "model.layers.",
+                                "input_layernorm",
+                                "self_attn.q_proj",
+                                "self_attn.k_proj",
+                                "self_attn.v_proj",
+                                "self_attn.o_proj",
+                                "post_attention_layernorm",
+                                "mlp.gate_proj",
+                                "mlp.up_proj",
+                                "mlp.down_proj"};
+
+const Spelling& spelling_of(const LlmFile& file) {
+  return file.is_gguf ? kGguf : kHuggingFace;
+}
+
+std::string name_in_layer(const LlmFile& file, std::size_t layer, const char* part,
+                          const char* ending = ".weight") {
+  return fmt::format("{}{}.{}{}", spelling_of(file).prefix, layer, part, ending);
+}
+
+const StoredTensor& tensor_of(const LlmFile& file, const std::string& name,
+                              const std::vector<std::size_t>& shape) {
+  const StoredTensor* found = file.model.find(name);
+  if (found == nullptr) {
+    throw Error(file.path + ": tensor " + in_quotes(name) +
+                " is missing: the file is incomplete, or of a model that is not read");
+  }
+  if (found->shape != shape) {
+    throw Error(fmt::format("{}: tensor {}: the model's other sizes want [{}]", file.path, found->describe(),
+                            fmt::join(shape, ",")));
+  }
+  return *found;
+}
+
+/// The tensors of a layer.
+struct StoredLayer {
+  const StoredTensor *attention_norm, *query, *key, *value, *out, *ffn_norm, *gate, *up, *down;
+  const StoredTensor *query_bias = nullptr, *key_bias = nullptr, *value_bias = nullptr;
+};
+
+StoredLayer layer_of(const LlmFile& file, std::size_t index) {
+  const LlmConfig& config = file.config;
+  const Spelling& spelling = spelling_of(file);
+  const auto matrix = [&](const char* part, std::size_t rows, std::size_t columns) {
+    return &tensor_of(file, name_in_layer(file, index, part), {rows, columns});
+  };
+  const auto vector = [&](const char* part, std::size_t size, const char* ending = ".weight") {
+    return &tensor_of(file, name_in_layer(file, index, part, ending), {size});
+  };
+  const std::size_t dim = config.dim, kv_dim = config.kv_dim(), hidden = config.hidden;
+  StoredLayer layer{vector(spelling.attention_norm, dim), matrix(spelling.query, dim, dim),
+                    matrix(spelling.key, kv_dim, dim),    matrix(spelling.value, kv_dim, dim),
+                    matrix(spelling.out, dim, dim),       vector(spelling.ffn_norm, dim),
+                    matrix(spelling.gate, hidden, dim),   matrix(spelling.up, hidden, dim),
+                    matrix(spelling.down, dim, hidden)};
+  if (config.has_bias) {
+    layer.query_bias = vector(spelling.query, dim, ".bias");
+    layer.key_bias = vector(spelling.key, kv_dim, ".bias");
+    layer.value_bias = vector(spelling.value, kv_dim, ".bias");
+  }
+  return layer;
+}
+
+const StoredTensor& embedding_of(const LlmFile& file) {
+  return tensor_of(file, std::string(spelling_of(file).embedding) + ".weight",
+                   {file.config.vocab, file.config.dim});
+}
+const StoredTensor& norm_of(const LlmFile& file) {
+  return tensor_of(file, std::string(spelling_of(file).norm) + ".weight", {file.config.dim});
+}
+/// Where there is none, the embedding does for it, too.
+const StoredTensor& output_of(const LlmFile& file) {
+  const std::string name = std::string(spelling_of(file).output) + ".weight";
+  if (file.model.find(name) == nullptr) return embedding_of(file);
+  return tensor_of(file, name, {file.config.vocab, file.config.dim});
+}
+
+LlmFormat format_of(std::initializer_list<const StoredTensor*> together) {
+  const StoredType type = (*together.begin())->type;
+  for (const StoredTensor* tensor : together) {
+    if (tensor->type != type) return LlmFormat::kBf16;
+  }
+  if (type == StoredType::kQ8Block) return LlmFormat::kInt8Blocks;
+  return type == StoredType::kQ4Block ? LlmFormat::kInt4Blocks : LlmFormat::kBf16;
+}
+
+/// Looks at every tensor that will be read, and says in the config how their numbers will lie in memory.
+void settle_formats(LlmFile& file) {
+  std::map<StoredType, std::size_t> bytes;
+  for (std::size_t index = 0; index < file.config.layers; ++index) {
+    const StoredLayer layer = layer_of(file, index);
+    file.config.formats.push_back({format_of({layer.query, layer.key, layer.value}), format_of({layer.out}),
+                                   format_of({layer.gate, layer.up}), format_of({layer.down})});
+    for (const StoredTensor* one :
+         {layer.query, layer.key, layer.value, layer.out, layer.gate, layer.up, layer.down})
+      bytes[one->type] += one->bytes.size();
+  }
+  embedding_of(file);
+  norm_of(file);
+  file.config.output_dtype = name_of(format_of({&output_of(file)}));
+  const auto most = std::ranges::max_element(bytes, {}, [](const auto& one) { return one.second; });
+  file.stored = name_of(most->first);
+}
+
+/// The shards that an index names, each once.
+std::set<std::string> shards_of(const fs::path& index) {
+  const std::string source = index.string();
+  const Json json = parse_json(read_file(index), source);
+  const Json& map = json_member(json, "weight_map", source);
+  if (!map.is_object()) throw Error(source + ": weight_map is no object");
+  std::set<std::string> names;
+  for (const auto& [tensor, shard] : map.items()) {
+    if (!shard.is_string() || shard.string().empty() || contains(shard.string(), "/"))
+      throw Error(source + ": tensor " + in_quotes(tensor) + " lies in no file of this folder");
+    names.insert(shard.string());
+  }
+  return names;
+}
+
+void open_safetensors(LlmFile& file, const fs::path& folder, const std::set<std::string>& names) {
+  for (const std::string& name : names) {
+    const fs::path path = folder / name;
+    StoredModel part = parse_safetensors(file.files.emplace_back(path).bytes(), path.string());
+    for (auto& [tensor, stored] : part.tensors) {
+      if (!file.model.tensors.emplace(tensor, std::move(stored)).second)
+        throw Error(path.string() + ": tensor " + in_quotes(tensor) + " is in another file, too");
+    }
+  }
+}
+
+LlmDescription open_folder(LlmFile& file, const fs::path& path) {
+  const bool is_folder = fs::is_directory(path);
+  const fs::path folder = is_folder ? path : path.parent_path();
+  const fs::path config = folder / "config.json", index = folder / "model.safetensors.index.json";
+  if (!fs::exists(config)) {
+    throw Error(in_quotes(path.string()) +
+                ": there is no config.json beside the weights, and without it nobody "
+                "knows the model's shape");
+  }
+  LlmDescription description = describe_llm_json(read_file(config), config.string());
+  if (!is_folder) {
+    open_safetensors(file, folder, {path.filename().string()});
+  } else if (fs::exists(index)) {
+    open_safetensors(file, folder, shards_of(index));
+  } else if (fs::exists(folder / "model.safetensors")) {
+    open_safetensors(file, folder, {"model.safetensors"});
+  } else {
+    throw Error(in_quotes(path.string()) + " has neither model.safetensors nor model.safetensors.index.json");
+  }
+  return description;
+}
+
+/// Rows of `from`, in their order or with the halves of heads of `width` rows interleaved, from row `first`
+/// of `to` on.
+void copy_rows(const StoredTensor& from, const LlmMatrix& to, std::size_t first, std::size_t width,
+               const Team& team) {
+  const std::size_t rows = from.shape.front(), bytes = from.bytes.size() / rows, row_bytes = to.row_bytes();
+  const bool is_same =
+      (to.format == LlmFormat::kBf16 && from.type == StoredType::kBf16) || is_blocked(to.format);
+  team([&](int worker, int workers) {
+    std::vector<float> values(is_same ? 0 : to.columns);
+    const Slice slice = slice_of(rows, worker, workers);
+    for (std::size_t row = slice.begin; row < slice.end; ++row) {
+      const std::size_t at = width == 0 ? row : row % width;
+      const std::size_t source = width == 0 ? row : row - at + at / 2 + at % 2 * (width / 2);
+      const std::byte* numbers = from.bytes.data() + source * bytes;
+      std::byte* const into = to.weights + (first + row) * row_bytes;
+      if (is_same) {
+        std::memcpy(into, numbers, bytes);
+        continue;
+      }
+      dequantise(from.type, numbers, values);
+      std::ranges::transform(values, reinterpret_cast<Bf16*>(into), to_bf16);
+    }
+  });
+}
+
+std::vector<float> values_of(const StoredTensor& tensor) {
+  std::vector<float> values(tensor.shape.front());
+  dequantise(tensor.type, tensor.bytes.data(), values);
+  return values;
+}
+void copy_vector(const StoredTensor& from, Bf16* to) {
+  std::ranges::transform(values_of(from), to, to_bf16);
+}
+void copy_bias(const StoredTensor& from, float* to, std::size_t width) {
+  const std::vector<float> values = values_of(from);
+  for (std::size_t row = 0; row < values.size(); ++row) {
+    const std::size_t at = width == 0 ? row : row % width;
+    to[row] = values[width == 0 ? row : row - at + at / 2 + at % 2 * (width / 2)];
+  }
+}
+
+void load_layer(const LlmFile& file, const StoredLayer& from, const LlmLayer& to, const Team& team) {
+  const LlmConfig& config = file.config;
+  const std::size_t width = file.has_halves ? config.head_dim() : 0;
+  copy_vector(*from.attention_norm, to.attention_norm);
+  copy_vector(*from.ffn_norm, to.ffn_norm);
+  copy_rows(*from.query, to.qkv, 0, width, team);
+  copy_rows(*from.key, to.qkv, config.dim, width, team);
+  copy_rows(*from.value, to.qkv, config.dim + config.kv_dim(), 0, team);
+  if (config.has_bias) {
+    copy_bias(*from.query_bias, to.bias, width);
+    copy_bias(*from.key_bias, to.bias + config.dim, width);
+    copy_bias(*from.value_bias, to.bias + config.dim + config.kv_dim(), 0);
+  }
+  copy_rows(*from.out, to.out, 0, 0, team);
+  copy_rows(*from.gate, to.w1.front(), 0, 0, team);
+  copy_rows(*from.up, to.w3.front(), 0, 0, team);
+  copy_rows(*from.down, to.w2.front(), 0, 0, team);
+}
+
+}  // namespace
+
+LlmFile open_llm_file(const fs::path& path) {
+  LlmFile file;
+  file.path = path.string();
+  std::error_code problem;
+  if (!fs::exists(path, problem)) throw Error(in_quotes(file.path) + ": there is no such file or folder");
+  LlmDescription description;
+  if (fs::is_directory(path, problem) || path.extension() == ".safetensors") {
+    description = open_folder(file, path);
+    file.has_halves = true;
+  } else {
+    file.is_gguf = true;
+    file.model = parse_gguf(file.files.emplace_back(path).bytes(), file.path);
+    description = describe_llm_gguf(file.model, file.path);
+    // Of Llama's files the rows of queries and keys were put side by side when they were converted.
+    const auto& family = file.model.metadata.at("general.architecture");
+    file.has_halves = std::get<std::string>(family) == "qwen2";
+  }
+  file.config = description.config;
+  file.longest = description.longest;
+  const fs::path plain = fs::absolute(path).lexically_normal();
+  const fs::path last = plain.has_filename() ? plain : plain.parent_path();
+  file.config.model = fs::is_directory(path, problem) ? last.filename().string() : last.stem().string();
+  settle_formats(file);
+  return file;
+}
+
+LlmConfig config_of_layers(const LlmFile& file, std::size_t layers) {
+  if (layers > file.config.layers) {
+    throw Error(fmt::format("{} has {} layers: --layers {} is more", in_quotes(file.path), file.config.layers,
+                            layers));
+  }
+  LlmConfig config = file.config;
+  config.layers = layers;
+  config.formats.resize(layers);
+  return config;
+}
+
+LlmWeights load_llm_weights(const LlmFile& file, std::size_t layers, const Team& team) {
+  LlmWeights weights = LlmWeights::unfilled(config_of_layers(file, layers), team);
+  for (std::size_t index = 0; index < layers; ++index)
+    load_layer(file, layer_of(file, index), weights.layer(index), team);
+  const LlmMatrix embedding{reinterpret_cast<std::byte*>(weights.embedding(0)), nullptr, file.config.vocab,
+                            file.config.dim, LlmFormat::kBf16};
+  copy_rows(embedding_of(file), embedding, 0, 0, team);
+  copy_vector(norm_of(file), weights.final_norm());
+  copy_rows(output_of(file), weights.output(), 0, 0, team);
+  return weights;
+}
+
+}  // namespace headroom

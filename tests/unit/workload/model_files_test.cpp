@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+#include "../error_message.h"
+#include "../model_bytes.h"
+#include "headroom/base/error.h"
+#include "headroom/workload/gguf_file.h"
+#include "headroom/workload/llm_description.h"
+#include "headroom/workload/llm_file.h"
+#include "headroom/workload/llm_reference.h"
+#include "headroom/workload/safetensors_file.h"
+
+namespace headroom {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+namespace fs = std::filesystem;
+
+std::span<const std::byte> bytes_of(const std::string& text) {
+  return std::as_bytes(std::span(text));
+}
+
+class ModelFiles : public testing::Test {
+ protected:
+  ModelFiles() {
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+  }
+  ~ModelFiles() override { fs::remove_all(folder_); }
+
+  fs::path write(const std::string& name, const std::string& text) const {
+    std::ofstream(folder_ / name, std::ios::binary) << text;
+    return folder_ / name;
+  }
+  std::string message(const fs::path& path) const {
+    return test::message_of([&] { open_llm_file(path); });
+  }
+  /// Of a GGUF file without what `change` does to it.
+  template <typename Change>
+  std::string message_of_changed(Change&& change) const {
+    std::vector<model_bytes::Tensor> tensors = model_bytes::llama_tensors(sizes_, 30, true);
+    change(tensors);
+    return message(write("a.gguf", model_bytes::gguf(model_bytes::llama_metadata(sizes_), tensors)));
+  }
+
+  const fs::path folder_ =
+      fs::path(testing::TempDir()) / testing::UnitTest::GetInstance()->current_test_info()->name();
+  const model_bytes::Sizes sizes_;
+};
+
+std::string whole_gguf(std::uint32_t type = 30) {
+  return model_bytes::gguf(model_bytes::llama_metadata({}), model_bytes::llama_tensors({}, type, true));
+}
+
+TEST(Gguf, SaysWhatIsInIt) {
+  for (const std::uint32_t version : {2U, 3U}) {
+    const std::string text =
+        model_bytes::gguf(model_bytes::llama_metadata({}), model_bytes::llama_tensors({}, 8, true), version);
+    const StoredModel model = parse_gguf(bytes_of(text), "a.gguf");
+    EXPECT_EQ(model.tensors.size(), 2 * 9 + 3U);
+    const StoredTensor* key = model.find("blk.1.attn_k.weight");
+    ASSERT_NE(key, nullptr);
+    EXPECT_EQ(key->type, StoredType::kQ8Block);
+    EXPECT_THAT(key->shape, ElementsAre(32, 64));
+    EXPECT_EQ(key->bytes.size(), 32U * 2 * 34);
+    EXPECT_EQ(reinterpret_cast<const char*>(key->bytes.data()), text.data() + key->offset);
+    EXPECT_EQ(std::get<std::uint64_t>(model.metadata.at("llama.block_count")), 2U);
+    EXPECT_EQ(std::get<ModelArray>(model.metadata.at("tokenizer.ggml.tokens")).count, 2U);
+    EXPECT_EQ(std::get<std::string>(model.metadata.at("general.architecture")), "llama");
+  }
+}
+
+TEST(Gguf, CutAnywhereIsRefusedWithASentence) {
+  const std::string whole =
+      model_bytes::gguf(model_bytes::llama_metadata({}),
+                        {model_bytes::tensor("a", {2, 3}, 0, 1), model_bytes::tensor("b", {4}, 0, 1)});
+  EXPECT_NO_THROW(parse_gguf(bytes_of(whole), "a.gguf"));
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    const std::string cut = whole.substr(0, size);
+    EXPECT_THROW(parse_gguf(bytes_of(cut), "a.gguf"), Error) << size;
+  }
+  const std::string cut = whole.substr(0, whole.size() - 1);
+  EXPECT_THAT(
+      test::message_of([&] { parse_gguf(bytes_of(cut), "a.gguf"); }),
+      AllOf(HasSubstr("a.gguf: tensor 'b' [4] of F32 takes 16 bytes from byte "), HasSubstr("it is cut")));
+}
+
+TEST(Gguf, AbsurdSizesAreRefused) {
+  const auto message_of = [](std::string text, std::size_t at, std::uint64_t value) {
+    std::memcpy(text.data() + at, &value, sizeof value);
+    return test::message_of([&] { parse_gguf(bytes_of(text), "a.gguf"); });
+  };
+  const std::string whole = whole_gguf();
+  for (const std::uint64_t value : {std::uint64_t{1} << 40, ~std::uint64_t{0}}) {
+    EXPECT_THAT(message_of(whole, 8, value), HasSubstr("tensors, for which its"));
+    EXPECT_THAT(message_of(whole, 16, value), HasSubstr("metadata entries, for which its"));
+    EXPECT_THAT(message_of(whole, 24, value), HasSubstr("the file is cut"));  // a key's length
+  }
+  const std::uint64_t most = ~std::uint64_t{0};
+  for (const std::vector<std::uint64_t>& shape :
+       {std::vector{most}, std::vector{most, most},
+        std::vector{std::uint64_t{1} << 33, std::uint64_t{1} << 33}, std::vector<std::uint64_t>{0, 4},
+        std::vector<std::uint64_t>{}, std::vector<std::uint64_t>(5, 1)}) {
+    const std::string text = model_bytes::gguf({}, {{"t", shape, 0, "0123456789abcdef"}});
+    EXPECT_THROW(parse_gguf(bytes_of(text), "a.gguf"), Error);
+  }
+  const std::string odd = model_bytes::gguf({}, {{"t", {2, 33}, 8, std::string(136, 'a')}});
+  EXPECT_THAT(test::message_of([&] { parse_gguf(bytes_of(odd), "a.gguf"); }),
+              HasSubstr("tensor 't' [2,33] of Q8_0 cannot be"));
+}
+
+TEST(Gguf, OtherFilesAreNamed) {
+  const auto message_of = [](const std::string& text) {
+    return test::message_of([&] { parse_gguf(bytes_of(text), "a.gguf"); });
+  };
+  EXPECT_THAT(message_of("PK\x03\x04 something"), HasSubstr("this is no GGUF file"));
+  EXPECT_THAT(message_of(model_bytes::gguf({}, {}, 1)), HasSubstr("GGUF version 1 is not read"));
+  EXPECT_THAT(message_of(model_bytes::gguf({}, {}, 0x03000000)), HasSubstr("big-endian"));
+  EXPECT_THAT(message_of(model_bytes::gguf({}, {{"t", {1}, 13, "x"}})),
+              AllOf(HasSubstr("tensor 't'"), HasSubstr("ggml's type 13, which is not read")));
+  EXPECT_THAT(message_of(model_bytes::gguf(
+                  {}, {model_bytes::tensor("t", {1}, 0, 1), model_bytes::tensor("t", {1}, 0, 1)})),
+              HasSubstr("tensor 't' is there twice"));
+}
+
+TEST(Safetensors, CutAnywhereIsRefusedWithASentence) {
+  const std::string whole = model_bytes::safetensors(
+      {model_bytes::tensor("a", {2, 3}, 0, 1), model_bytes::tensor("b", {4}, 30, 1)});
+  const StoredModel model = parse_safetensors(bytes_of(whole), "a.safetensors");
+  EXPECT_THAT(model.find("a")->shape, ElementsAre(2, 3));
+  EXPECT_EQ(model.find("b")->type, StoredType::kBf16);
+  EXPECT_EQ(reinterpret_cast<const char*>(model.find("b")->bytes.data()), whole.data() + whole.size() - 8);
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    const std::string cut = whole.substr(0, size);
+    EXPECT_THROW(parse_safetensors(bytes_of(cut), "a.safetensors"), Error) << size;
+  }
+}
+
+TEST(Safetensors, WhatCannotBeIsRefused) {
+  const auto message_of = [](const std::string& header) {
+    std::string text;
+    model_bytes::append(text, std::uint64_t{header.size()});
+    text += header + "01234567";
+    return test::message_of([&] { parse_safetensors(bytes_of(text), "a.safetensors"); });
+  };
+  EXPECT_THAT(message_of(R"({"t":{"dtype":"F32","shape":[2],"data_offsets":[0,12]}})"),
+              AllOf(HasSubstr("tensor 't' [2] of F32 at byte "), HasSubstr("does not take the 12 bytes")));
+  EXPECT_THAT(message_of(R"({"t":{"dtype":"F32","shape":[3],"data_offsets":[0,12]}})"),
+              HasSubstr("it is cut"));
+  EXPECT_THAT(message_of(R"({"t":{"dtype":"I8","shape":[2],"data_offsets":[0,2]}})"),
+              HasSubstr("'I8', which is not read"));
+  for (const char* header :
+       {R"({"t":{"dtype":"F32","shape":[18446744073709551615,18446744073709551615],"data_offsets":[0,8]}})",
+        R"({"t":{"dtype":"F32","shape":[-2],"data_offsets":[0,8]}})", R"({"t":{"dtype":"F32","shape":[2]}})",
+        R"({"t":{"dtype":"F32","shape":[2],"data_offsets":[8,0]}})", R"({"t":4})", "[]", "nonsense"})
+    EXPECT_FALSE(message_of(header).empty()) << header;
+}
+
+TEST_F(ModelFiles, AGgufAndSafetensorsOfTheSameModelGiveTheSameLogits) {
+  const std::string config = model_bytes::config_json(sizes_, "qwen2");
+  fs::create_directories(folder_ / "hub");
+  std::vector<model_bytes::Tensor> stored = model_bytes::llama_tensors(sizes_, 30, false);
+  for (std::uint64_t layer = 0; layer < sizes_.layers; ++layer) {
+    for (const auto& [part, rows] : {std::pair{"q", 64U}, std::pair{"k", 32U}, std::pair{"v", 32U}})
+      stored.push_back(model_bytes::tensor(fmt::format("model.layers.{}.self_attn.{}_proj.bias", layer, part),
+                                           {rows}, 0, 1));
+  }
+  // The same numbers under the names of GGUF.
+  std::vector<model_bytes::Tensor> renamed = model_bytes::llama_tensors(sizes_, 30, true);
+  for (std::size_t i = 0; i < renamed.size(); ++i) renamed[i].bytes = stored[i].bytes;
+  const char* const biases[] = {"attn_q", "attn_k", "attn_v"};
+  for (std::size_t i = renamed.size(); i < stored.size(); ++i) {
+    const std::size_t bias = i - (2 * 9 + 3);
+    model_bytes::Tensor one = stored[i];
+    one.name = fmt::format("blk.{}.{}.bias", bias / 3, biases[bias % 3]);
+    renamed.push_back(one);
+  }
+  write("hub/config.json", config);
+  write("hub/model-1.safetensors", model_bytes::safetensors({stored.begin(), stored.begin() + 5}));
+  write("hub/model-2.safetensors", model_bytes::safetensors({stored.begin() + 5, stored.end()}));
+  std::string map;
+  for (std::size_t i = 0; i < stored.size(); ++i)
+    map += fmt::format("{}\"{}\":\"model-{}.safetensors\"", i > 0 ? "," : "", stored[i].name, i < 5 ? 1 : 2);
+  write("hub/model.safetensors.index.json", "{\"weight_map\":{" + map + "}}");
+  const fs::path gguf =
+      write("a.gguf", model_bytes::gguf(model_bytes::llama_metadata(sizes_, "qwen2"), renamed));
+
+  const LlmFile hub = open_llm_file(folder_ / "hub"), packed = open_llm_file(gguf);
+  EXPECT_EQ(hub.config.model, "hub");
+  EXPECT_EQ(packed.config.model, "a");
+  EXPECT_TRUE(packed.config.has_bias);
+  EXPECT_EQ(packed.stored, "BF16");
+  EXPECT_EQ(packed.longest, 128U);
+  const Team team = fresh_threads(2);
+  const std::vector<std::int32_t> tokens{1, 40, 7};
+  const auto logits = [&](const LlmFile& file) {
+    return exact_logits(team, load_llm_weights(file, 2, team), tokens).logits;
+  };
+  const std::vector<double> found = logits(hub);
+  EXPECT_EQ(found, logits(packed));
+  EXPECT_EQ(found.size(), 50U);
+}
+
+TEST_F(ModelFiles, HalvesOfHeadsComeToLieSideBySide) {
+  const auto stored = model_bytes::llama_tensors(sizes_, 30, false);
+  write("config.json", model_bytes::config_json(sizes_));
+  const LlmFile file = open_llm_file(write("model.safetensors", model_bytes::safetensors(stored)));
+  const LlmWeights weights = load_llm_weights(file, 1, fresh_threads(1));
+  const std::size_t row_bytes = 64 * 2, width = 16;
+  const auto row = [&](std::size_t index) { return weights.layer(0).qkv.weights + index * row_bytes; };
+  const auto is_row = [&](const char* name, std::size_t of_matrix, std::size_t of_file) {
+    const StoredTensor* tensor =
+        file.model.find(fmt::format("model.layers.0.self_attn.{}_proj.weight", name));
+    return std::memcmp(row(of_matrix), tensor->bytes.data() + of_file * row_bytes, row_bytes) == 0;
+  };
+  EXPECT_TRUE(is_row("q", 0, 0));
+  EXPECT_TRUE(is_row("q", 1, width / 2));
+  EXPECT_TRUE(is_row("q", 3 * width + 14, 3 * width + 7));
+  EXPECT_TRUE(is_row("k", 64 + width + 15, width + 15));
+  EXPECT_TRUE(is_row("v", 64 + 32 + 5, 5));  // what is not rotated stays
+}
+
+TEST_F(ModelFiles, BlocksStayAsTheyAre) {
+  for (const auto& [type, format] :
+       {std::pair{8U, LlmFormat::kInt8Blocks}, std::pair{2U, LlmFormat::kInt4Blocks}}) {
+    const LlmFile file = open_llm_file(write("a.gguf", whole_gguf(type)));
+    const LlmWeights weights = load_llm_weights(file, 1, fresh_threads(2));
+    const LlmMatrix& down = weights.layer(0).w2.front();
+    ASSERT_EQ(down.format, format);
+    const StoredTensor* stored = file.model.find("blk.0.ffn_down.weight");
+    EXPECT_EQ(std::memcmp(down.weights, stored->bytes.data(), stored->bytes.size()), 0);
+    EXPECT_EQ(weights.output().format, format);
+  }
+}
+
+TEST_F(ModelFiles, MatricesOfSeveralTypesBecomeBf16WhereTheyAreOne) {
+  std::vector<model_bytes::Tensor> tensors = model_bytes::llama_tensors(sizes_, 8, true);
+  for (model_bytes::Tensor& one : tensors) {
+    if (one.name == "blk.0.attn_v.weight") one = model_bytes::tensor(one.name, one.shape, 2, 1);
+  }
+  const LlmFile file =
+      open_llm_file(write("a.gguf", model_bytes::gguf(model_bytes::llama_metadata(sizes_), tensors)));
+  EXPECT_EQ(file.config.formats_of(0).qkv, LlmFormat::kBf16);
+  EXPECT_EQ(file.config.formats_of(1).qkv, LlmFormat::kInt8Blocks);
+  EXPECT_EQ(file.stored, "Q8_0");
+}
+
+TEST_F(ModelFiles, WithoutAnOutputTheEmbeddingIsTheOutput) {
+  std::vector<model_bytes::Tensor> tensors = model_bytes::llama_tensors(sizes_, 30, true);
+  tensors.pop_back();
+  const LlmFile file =
+      open_llm_file(write("a.gguf", model_bytes::gguf(model_bytes::llama_metadata(sizes_), tensors)));
+  const LlmWeights weights = load_llm_weights(file, 2, fresh_threads(1));
+  EXPECT_EQ(std::memcmp(weights.output().weights, weights.embedding(0), 50 * 64 * 2), 0);
+}
+
+TEST_F(ModelFiles, WrongShapesAndMissingTensorsAreNamed) {
+  const auto of_tensor = [](std::vector<model_bytes::Tensor>& tensors,
+                            const char* name) -> model_bytes::Tensor& {
+    return *std::ranges::find(tensors, name, &model_bytes::Tensor::name);
+  };
+  EXPECT_THAT(message_of_changed([&](auto& tensors) {
+                auto& wrong = of_tensor(tensors, "blk.1.ffn_down.weight");
+                wrong = model_bytes::tensor(wrong.name, {64, 64}, 30, 1);
+              }),
+              AllOf(HasSubstr("tensor 'blk.1.ffn_down.weight' [64,64] at byte "), HasSubstr("want [64,96]")));
+  EXPECT_THAT(
+      message_of_changed([&](auto& tensors) { of_tensor(tensors, "blk.0.attn_q.weight").name = "other"; }),
+      HasSubstr("tensor 'blk.0.attn_q.weight' is missing"));
+  EXPECT_THAT(message_of_changed([&](auto& tensors) { tensors.clear(); }),
+              HasSubstr("'token_embd.weight' is missing"));
+}
+
+TEST_F(ModelFiles, OtherModelsAreRefused) {
+  const auto message_of = [&](model_bytes::Metadata metadata) {
+    return message(
+        write("a.gguf", model_bytes::gguf(metadata, model_bytes::llama_tensors(sizes_, 30, true))));
+  };
+  EXPECT_THAT(message_of(model_bytes::llama_metadata(sizes_, "mamba")),
+              HasSubstr("the architecture is 'mamba'"));
+  model_bytes::Metadata scaled = model_bytes::llama_metadata(sizes_);
+  scaled.text("llama.rope.scaling.type", "yarn");
+  EXPECT_THAT(message_of(scaled), HasSubstr("the rotation is scaled"));
+  model_bytes::Metadata experts = model_bytes::llama_metadata(sizes_);
+  experts.number("llama.expert_count", 8);
+  EXPECT_THAT(message_of(experts), HasSubstr("the model has experts"));
+  model_bytes::Sizes odd = sizes_;
+  odd.heads = 7;
+  EXPECT_THAT(message_of(model_bytes::llama_metadata(odd)), HasSubstr("the heads do not divide dim"));
+  odd.heads = 0xffffffff;
+  EXPECT_THAT(message_of(model_bytes::llama_metadata(odd)), HasSubstr("it must be a whole number from 1 to"));
+  EXPECT_THAT(test::message_of([] { describe_llm_json(R"({"model_type":"gpt2"})", "config.json"); }),
+              HasSubstr("'gpt2'"));
+  EXPECT_THAT(test::message_of([] { describe_llm_json("[]", "config.json"); }), HasSubstr("no JSON object"));
+}
+
+TEST_F(ModelFiles, PathsThatHoldNoModelAreNamed) {
+  EXPECT_THAT(message(folder_ / "nothing.gguf"), HasSubstr("there is no such file or folder"));
+  EXPECT_THAT(message(folder_), HasSubstr("there is no config.json"));
+  EXPECT_THAT(message(write("empty.gguf", "")), HasSubstr("is empty"));
+  write("config.json", model_bytes::config_json(sizes_));
+  EXPECT_THAT(message(folder_), HasSubstr("has neither model.safetensors nor"));
+  write("model.safetensors.index.json", R"({"weight_map":{"a":"../../etc/passwd"}})");
+  EXPECT_THAT(message(folder_), HasSubstr("lies in no file of this folder"));
+}
+
+TEST(StoredTypes, NumbersAreThoseOfGgml) {
+  // Q4_K of scale 0.5, minimum 0.25: factors 1 to 8 and minima 8 to 15, the last with upper bits of 2 and 1.
+  std::string block;
+  model_bytes::append(block, std::uint16_t{0x3800});
+  model_bytes::append(block, std::uint16_t{0x3400});
+  for (const unsigned packed : {1U, 2U, 3U, 4U | 2U << 6U, 8U, 9U, 10U, 11U | 1U << 6U, 5U | 12U << 4U,
+                                6U | 13U << 4U, 7U | 14U << 4U, 8U | 15U << 4U})
+    block += static_cast<char>(packed);
+  for (std::size_t i = 0; i < 128; ++i) block += static_cast<char>(i % 16 | (15 - i % 16) << 4U);
+  std::vector<float> values(256);
+  dequantise(StoredType::kQ4Super, bytes_of(block).data(), values);
+  EXPECT_EQ(values[5], 0.5F * 1 * 5 - 0.25F * 8);        // of the first 32, low halves
+  EXPECT_EQ(values[32 + 5], 0.5F * 2 * 10 - 0.25F * 9);  // of the second, high ones
+  EXPECT_EQ(values[3 * 32 + 5], 0.5F * 4 * 10 - 0.25F * 11);
+  EXPECT_EQ(values[4 * 32 + 7], 0.5F * 5 * 7 - 0.25F * 12);
+  EXPECT_EQ(values[7 * 32 + 16], 0.5F * (8 + 32) * 15 - 0.25F * (15 + 16));
+
+  // Q6_K: lower halves 0..15, upper bits of all 2 (so that 0 stands for 32 - 32), scales 1..16 times 0.5.
+  block.clear();
+  for (std::size_t i = 0; i < 128; ++i) block += static_cast<char>(i % 16 | (15 - i % 16) << 4U);
+  block.append(64, static_cast<char>(0xaa));
+  for (int i = 1; i <= 16; ++i) block += static_cast<char>(i);
+  model_bytes::append(block, std::uint16_t{0x3800});
+  dequantise(StoredType::kQ6Super, bytes_of(block).data(), values);
+  EXPECT_EQ(values[3], 0.5F * 1 * 3);
+  EXPECT_EQ(values[16 + 3], 0.5F * 2 * 3);
+  EXPECT_EQ(values[32 + 3], 0.5F * 3 * 3);
+  EXPECT_EQ(values[64 + 3], 0.5F * 5 * 12);
+  EXPECT_EQ(values[128 + 96 + 16 + 15], 0.5F * 16 * 0);
+  EXPECT_EQ(values[128 + 96 + 16 + 1], 0.5F * 16 * 14);
+
+  EXPECT_EQ(float_of_half(0x3c00), 1.0F);
+  EXPECT_EQ(float_of_half(0xc000), -2.0F);
+  EXPECT_EQ(float_of_half(0x0001), 0x1p-24F);
+  EXPECT_EQ(float_of_half(0x83ff), -0x1.ff8p-15F);
+  EXPECT_EQ(float_of_half(0x7c00), INFINITY);
+  EXPECT_TRUE(std::isnan(float_of_half(0x7e00)));
+}
+
+}  // namespace
+}  // namespace headroom
