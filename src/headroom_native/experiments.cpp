@@ -81,6 +81,7 @@ void register_native_experiments(Registry& registry) {
         with_peers({"native", "reference"}, mlp_peers()),
         {{"native", gemv_variants()}}}});
   add_llm_experiments(registry, llm_decode, {"native"});
+  add_int4_llm_experiments(registry, llm_decode, {"native"});
   add_limits(registry);
 }
 

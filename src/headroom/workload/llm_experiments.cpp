@@ -30,4 +30,10 @@ void add_llm_experiments(Registry& registry, const LlmFunction& decode,
   add(registry, "mixtral_8x7b_int8", mixtral_8x7b("int8"), decode, backends);
 }
 
+void add_int4_llm_experiments(Registry& registry, const LlmFunction& decode,
+                              std::initializer_list<const char*> backends) {
+  add(registry, "llama2_7b_int4", llama2_7b("int4"), decode, backends);
+  add(registry, "mixtral_8x7b_int4", mixtral_8x7b("int4"), decode, backends);
+}
+
 }  // namespace headroom

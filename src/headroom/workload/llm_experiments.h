@@ -18,4 +18,9 @@ using LlmFunction = std::function<void(State&, const LlmConfig&)>;
 void add_llm_experiments(Registry& registry, const LlmFunction& decode,
                          std::initializer_list<const char*> backends);
 
+/// The same models with weights of 4 bits in groups of 32 (LlmFormat::kInt4Blocks), which gpt-fast's
+/// benchmark does not have: llama2_7b_int4 and mixtral_8x7b_int4.
+void add_int4_llm_experiments(Registry& registry, const LlmFunction& decode,
+                              std::initializer_list<const char*> backends);
+
 }  // namespace headroom

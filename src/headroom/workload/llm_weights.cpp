@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <new>
@@ -103,22 +104,35 @@ void fill_uniform(std::span<std::int8_t> values, std::uint64_t seed, Slice slice
   }
 }
 
-/// Blocks of random numbers, with scales of once to twice the power of two at or below `scale`.
+/// Eight numbers of int8, or sixteen of 4 bits, of which the least becomes zero: without it their mean is 0,
+/// and the sums of many do not drift one way through all layers.
+std::uint64_t balanced(std::uint64_t bits, LlmFormat format) {
+  constexpr std::uint64_t kTops = 0x8080808080808080U, kLows = 0x1111111111111111U;
+  if (format == LlmFormat::kInt4Blocks) {
+    const std::uint64_t any = bits | bits >> 1U | bits >> 2U | bits >> 3U;
+    return bits | (~any & kLows) << 3U;
+  }
+  const std::uint64_t other = bits ^ kTops;
+  const std::uint64_t differs = ((other & ~kTops) + ~kTops) | other;
+  return bits ^ (~differs & kTops);
+}
+
+/// Blocks of random numbers, with scales of 0.9 to 1.1 times `scale`, normal numbers of binary16.
 void fill_blocks(const LlmMatrix& matrix, std::uint64_t seed, Slice rows, float scale) {
   const std::size_t block_bytes = row_bytes(matrix.format, kLlmBlock),
                     words = block_bytes / sizeof(std::uint64_t);
   const std::size_t blocks_of_row = matrix.columns / kLlmBlock;
-  const int exponent = std::ilogb(scale);
   for (std::size_t block = rows.begin * blocks_of_row; block < rows.end * blocks_of_row; ++block) {
     std::byte* const at = matrix.weights + block * block_bytes;
-    // Ten random bits behind the point: the power of two times 1 to 2.
-    const std::uint64_t hash = random_bits(seed, block * (words + 1));
-    const auto bits =
-        static_cast<std::uint16_t>(static_cast<unsigned>(exponent + 15) << 10U | (hash & 0x3ffU));
-    std::memcpy(at, &bits, sizeof bits);
+    const auto part = static_cast<float>(random_bits(seed, block * (words + 1)) >> 40U) * 0x1p-24F;
+    // binary16 has ten bits behind the point, and its exponent is 112 less.
+    const auto bits = std::bit_cast<std::uint32_t>(scale * (0.9F + 0.2F * part));
+    const auto half = static_cast<std::uint16_t>((bits >> 13U) - (112U << 10U));
+    std::memcpy(at, &half, sizeof half);
     for (std::size_t word = 0; word < words; ++word) {
-      const std::uint64_t numbers = random_bits(seed, block * (words + 1) + word + 1);
-      std::memcpy(at + sizeof bits + word * sizeof numbers, &numbers, sizeof numbers);
+      const std::uint64_t numbers =
+          balanced(random_bits(seed, block * (words + 1) + word + 1), matrix.format);
+      std::memcpy(at + sizeof half + word * sizeof numbers, &numbers, sizeof numbers);
     }
   }
 }
@@ -147,10 +161,10 @@ class Filler {
     }
     const std::uint64_t seed = ++seed_;
     if (is_blocked(matrix.format)) {
-      // Scales are 1 to 2 times a power of two, 1.5 in the middle.
-      const float most = matrix.format == LlmFormat::kInt8Blocks ? 128 : 8;
+      // The root mean square of -127 to 127, and of -7 to 7 with one zero more, over that of [-1, 1].
+      const float most = matrix.format == LlmFormat::kInt8Blocks ? 127.5F : 7.25F;
       team_([&](int worker, int workers) {
-        fill_blocks(matrix, seed, slice_of(matrix.rows, worker, workers), spread / most / 1.5F);
+        fill_blocks(matrix, seed, slice_of(matrix.rows, worker, workers), spread / most);
       });
       return;
     }

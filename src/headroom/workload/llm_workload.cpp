@@ -37,7 +37,9 @@ void require_memory(const State& state, const LlmConfig& config, std::size_t pos
 void describe(State& state, const LlmConfig& config) {
   const LlmActivated activated = llm_activated(config);
   state.work({.flops = 2 * activated.parameters, .bytes = activated.bytes, .dtype = "bf16"});
-  const char* scales = config.dtype == "int8" ? ", a bf16 scale for each row" : "";
+  const char* scales = config.dtype == "int8"                 ? ", a bf16 scale for each row"
+                       : is_blocked(llm_format(config.dtype)) ? ", a binary16 scale for 32 of a row"
+                                                              : "";
   state.input("weights",
               fmt::format("{} uniform, variance 1/columns{}; {} in all, {} activated for a token",
                           config.dtype, scales, format_bytes(static_cast<double>(llm_bytes(config))),

@@ -12,6 +12,7 @@
 #include "headroom_native/kernels/prefetch.h"
 #include "headroom_native/kernels/row_groups.h"
 #include "headroom_native/kernels/unroll.h"
+#include "headroom_native/kernels/gemv_blocks.h"
 
 #include "headroom_native/kernels/highway_targets.h"
 
@@ -386,6 +387,7 @@ GemvKernel gemv_kernel(std::string_view dtype, Isa isa, GemvForm form) {
     throw std::logic_error("no gemv kernel with a table for weights of " + std::string(dtype) + " on " +
                            name_of(isa));
   }
+  if (dtype == "int8_g32" || dtype == "int4") return gemv_blocks(dtype, isa);
 #if defined(__x86_64__)
   if (form == GemvForm::kTable) return gemv_avx512_table();
   if (dtype == "int8" && isa == Isa::kAvxVnni && form == GemvForm::kBest) return gemv_avx_vnni();

@@ -5,200 +5,261 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <stdexcept>
+
+#include "headroom/experiment/random.h"
 
 namespace headroom::native {
 namespace {
 
-/// Tokens of a prompt that go through a layer together.
-constexpr std::size_t kTokensAtOnce = 16;
-/// Weights that stay in the second-level cache while all tokens are multiplied with them.
-constexpr std::size_t kBlockBytes = std::size_t{192} << 10;
-
-/// Groups of rows for a kernel that takes four at once.
-constexpr std::size_t kRowsAtOnce = 4;
+/// Tokens that go through a layer together: their vectors fill half of a second-level cache
+/// (matrix_products.cpp).
+constexpr std::size_t kRowsAtOnce = 128;
+/// Up to here each worker normalises all rows by itself, which costs less than a meeting.
+constexpr std::size_t kAlone = 2;
 
 }  // namespace
 
 LlmDecoder::LlmDecoder(const LlmWeights& weights, ThreadPool& pool, Isa isa, std::size_t positions,
-                       TopKSampler sampler)
+                       TopKSampler sampler, std::size_t sequences)
     : weights_(weights),
       config_(weights.config()),
       pool_(pool),
-      kernel_(gemv_kernel(config_.dtype, isa)),
-      gate_kernel_(gemv_kernel("bf16", isa)),
+      kernel_format_(config_.formats_of(0).up),
       token_(token_kernels(isa)),
       sampler_(std::move(sampler)),
       rotary_(config_, positions),
       positions_(positions),
-      x_(kTokensAtOnce * config_.dim),
-      qkv_(kTokensAtOnce * config_.qkv_rows()),
-      attended_(kTokensAtOnce * config_.dim),
-      sums_(kTokensAtOnce * config_.chosen * config_.dim),
-      gate_(kTokensAtOnce * config_.chosen * config_.hidden),
-      up_(gate_.size()),
-      hidden_(gate_.size()),
-      logits_(config_.vocab),
-      workers_(static_cast<std::size_t>(pool.workers())) {
-  const std::size_t largest = std::max(config_.dim, config_.hidden);
+      sequences_(sequences) {
+  const std::size_t rows = at_once();
+  x_.resize(rows * config_.dim);
+  normalised_.resize(rows * config_.dim);
+  qkv_.resize(rows * config_.qkv_rows());
+  attended_.resize(rows * config_.dim);
+  sums_.resize(rows * config_.chosen * config_.dim);
+  gate_.resize(rows * config_.chosen * config_.hidden);
+  up_.resize(gate_.size());
+  hidden_.resize(gate_.size());
+  shares_.resize(rows * config_.chosen);
   for (std::size_t layer = 0; layer < config_.layers; ++layer) {
-    for (auto* caches : {&keys_, &values_}) caches->emplace_back(positions * config_.kv_dim() * sizeof(Bf16));
+    for (auto* caches : {&keys_, &values_})
+      caches->emplace_back(sequences * positions * config_.kv_dim() * sizeof(Bf16));
   }
-  for (Worker& worker : workers_) {
-    worker.vector.resize(config_.dim);
-    for (std::size_t slot = 0; slot < kTokensAtOnce * config_.chosen; ++slot)
-      worker.prepared.emplace_back(prepared_bytes(largest));
-    if (config_.is_gated()) worker.prepared_gate = Buffer(prepared_bytes(config_.dim));
+  for (int index = 0; index < pool.workers(); ++index) {
+    Worker& worker =
+        workers_.emplace_back(Worker{MatrixProducts(isa, std::max(config_.dim, config_.hidden)), {}, {}, {}});
+    worker.normalised.resize(kAlone * config_.dim);
     worker.scores.resize(std::max(positions, config_.experts));
-    worker.shares.resize(kTokensAtOnce * config_.chosen);
-    worker.products.reserve(kTokensAtOnce * config_.chosen);
+    worker.list.reserve(rows * config_.chosen);
   }
   if (config_.is_gated()) routing_.reserve(positions * config_.layers * config_.chosen);
 }
 
-void LlmDecoder::rewind() {
-  used_ = 0;
-  routing_.clear();
+std::size_t LlmDecoder::at_once() const {
+  return std::min(kRowsAtOnce, sequences_ * positions_);
 }
 
-std::span<const float> LlmDecoder::forward(std::span<const std::int32_t> tokens) {
-  if (tokens.empty() || tokens.size() > positions_ - used_) {
-    throw std::length_error(
-        fmt::format("{} tokens behind {} in room for {}", tokens.size(), used_, positions_));
+void LlmDecoder::rewind(std::size_t positions) {
+  used_ = std::min(used_, positions);
+  routing_.resize(std::min(routing_.size(), used_ * config_.layers * config_.chosen));
+}
+
+void LlmDecoder::pretend(std::size_t positions, std::uint64_t seed) {
+  if (positions > positions_) throw std::length_error("more positions than there is room for");
+  // Uniform with variance 1. One block is repeated, from another place on in each row: a line of a prime
+  // length less would make them equal.
+  constexpr std::size_t kValues = (std::size_t{1} << 16) - 15;
+  std::vector<Bf16> block(kValues);
+  for (std::size_t i = 0; i < kValues; ++i) {
+    const auto bits = static_cast<float>(random_bits(seed, i) >> 40U);
+    block[i] = to_bf16((bits * 0x1p-23F - 1) * std::sqrt(3.0F));
   }
-  while (!tokens.empty()) {
-    const std::size_t some = std::min(tokens.size(), kTokensAtOnce);
-    forward_some(tokens.first(some));
-    tokens = tokens.subspan(some);
-    if (tokens.empty()) project_output(some - 1);
+  const std::size_t heads = sequences_ * config_.kv_heads, count = positions * config_.head_dim();
+  pool_.run([&](int at, int workers) {
+    const Slice slice = slice_of(heads, at, workers);
+    for (std::size_t layer = 0; layer < 2 * config_.layers; ++layer) {
+      Buffer& cache = layer % 2 == 0 ? keys_[layer / 2] : values_[layer / 2];
+      for (std::size_t head = slice.begin; head < slice.end; ++head) {
+        Bf16* const to = cache.as<Bf16>().data() + head * positions_ * config_.head_dim();
+        std::size_t from = random_bits(seed + layer, head) % kValues;
+        for (std::size_t done = 0; done < count; from = 0) {
+          const std::size_t some = std::min(count - done, kValues - from);
+          std::memcpy(to + done, block.data() + from, some * sizeof(Bf16));
+          done += some;
+        }
+      }
+    }
+  });
+  used_ = positions;
+  routing_.assign(config_.is_gated() ? positions * config_.layers * config_.chosen : 0, 0);
+}
+
+std::span<const float> LlmDecoder::forward(std::span<const std::int32_t> tokens, LlmLogits wanted) {
+  if (tokens.empty() || tokens.size() % sequences_ != 0 || tokens.size() / sequences_ > positions_ - used_) {
+    throw std::length_error(fmt::format("{} tokens for {} sequences, behind {} in room for {}", tokens.size(),
+                                        sequences_, used_, positions_));
   }
+  each_ = tokens.size() / sequences_;
+  logits_.resize((wanted == LlmLogits::kAll ? tokens.size() : sequences_) * config_.vocab);
+  if (config_.is_gated()) routing_.resize((used_ + each_) * config_.layers * config_.chosen);
+  for (first_row_ = 0; first_row_ < tokens.size();) {
+    const std::size_t rows = std::min(tokens.size() - first_row_, at_once());
+    run_rows(tokens.subspan(first_row_, rows));
+    collect_logits(rows, wanted);
+    first_row_ += rows;
+  }
+  used_ += each_;
   return logits_;
 }
 
-void LlmDecoder::forward_some(std::span<const std::int32_t> tokens) {
-  for (std::size_t token = 0; token < tokens.size(); ++token) {
-    const Bf16* row = weights_.embedding(static_cast<std::size_t>(tokens[token]));
-    std::transform(row, row + config_.dim, x_.begin() + static_cast<std::ptrdiff_t>(token * config_.dim),
+void LlmDecoder::run_rows(std::span<const std::int32_t> tokens) {
+  for (std::size_t row = 0; row < tokens.size(); ++row) {
+    const Bf16* from = weights_.embedding(static_cast<std::size_t>(tokens[row]));
+    std::transform(from, from + config_.dim, x_.begin() + static_cast<std::ptrdiff_t>(row * config_.dim),
                    to_float);
   }
-  if (config_.is_gated()) routing_.resize((used_ + tokens.size()) * config_.layers * config_.chosen);
   for (std::size_t layer = 0; layer < config_.layers; ++layer) run_layer(layer, tokens.size());
-  used_ += tokens.size();
 }
 
-void LlmDecoder::run_layer(std::size_t index, std::size_t tokens) {
+void LlmDecoder::run_layer(std::size_t index, std::size_t rows) {
   const LlmLayer& layer = weights_.layer(index);
   pool_.run([&](int at, int workers) {
     Worker& worker = workers_[static_cast<std::size_t>(at)];
-    worker.products.clear();
-    for (std::size_t token = 0; token < tokens; ++token) {
-      std::byte* prepared = worker.prepared[token].data();
-      kernel_.prepare(normalised(token, layer.attention_norm, worker), config_.dim, prepared);
-      worker.products.push_back({prepared, qkv_.data() + token * config_.qkv_rows()});
-    }
-    multiply(layer.qkv, slice_of(config_.qkv_rows(), at, workers), worker.products);
-  });
-  pool_.run([&](int at, int workers) {
-    const Slice heads = slice_of(config_.kv_heads, at, workers);
-    for (std::size_t head = heads.begin; head < heads.end; ++head)
-      attend(index, tokens, head, workers_[static_cast<std::size_t>(at)]);
-  });
-  pool_.run([&](int at, int workers) {
-    Worker& worker = workers_[static_cast<std::size_t>(at)];
-    const Slice rows = slice_of(config_.dim, at, workers);
-    worker.products.clear();
-    for (std::size_t token = 0; token < tokens; ++token) {
-      std::byte* prepared = worker.prepared[token].data();
-      kernel_.prepare(attended_.data() + token * config_.dim, config_.dim, prepared);
-      worker.products.push_back({prepared, sums_.data() + token * config_.dim});
-    }
-    multiply(layer.out, rows, worker.products);
-    for (std::size_t token = 0; token < tokens; ++token) {
-      const std::size_t start = token * config_.dim;
-      for (std::size_t row = rows.begin; row < rows.end; ++row) x_[start + row] += sums_[start + row];
+    const Bf16* x = normalise(layer.attention_norm, rows, at, workers);
+    const Slice slice = slice_of(config_.qkv_rows(), at, workers);
+    worker.list.clear();
+    for (std::size_t row = 0; row < rows; ++row)
+      worker.list.push_back({x + row * config_.dim, qkv_.data() + row * config_.qkv_rows()});
+    worker.products.multiply(layer.qkv, slice, worker.list);
+    for (std::size_t row = 0; layer.bias != nullptr && row < rows; ++row) {
+      for (std::size_t i = slice.begin; i < slice.end; ++i) worker.list[row].sums[i] += layer.bias[i];
     }
   });
-  pool_.run([&](int at, int workers) { expand(layer, tokens, at, workers); });
-  if (config_.is_gated()) record_routing(index, tokens);
-  pool_.run([&](int at, int workers) { contract(layer, tokens, at, workers); });
+  pool_.run([&](int at, int workers) { attend_rows(index, rows, at, workers); });
+  pool_.run([&](int at, int workers) { project_back(layer, rows, at, workers); });
+  pool_.run([&](int at, int workers) { expand(layer, rows, at, workers); });
+  if (config_.is_gated()) record_routing(index, rows);
+  pool_.run([&](int at, int workers) { contract(layer, rows, at, workers); });
 }
 
-/// Of one key-value head: keeps key and value of each token, and attends for the query heads that share them.
-void LlmDecoder::attend(std::size_t index, std::size_t tokens, std::size_t kv_head, Worker& worker) {
+/// Rows of one sequence need the keys of those before them; rows of different sequences need nobody's.
+void LlmDecoder::attend_rows(std::size_t layer, std::size_t rows, int at, int workers) {
+  Worker& worker = workers_[static_cast<std::size_t>(at)];
+  const Slice slice = slice_of(rows * config_.kv_heads, at, workers);
+  const bool meets = each_ > 1;
+  for (std::size_t unit = slice.begin; unit < slice.end; ++unit) {
+    keep(layer, unit % rows, unit / rows);
+    if (!meets) attend(layer, unit % rows, unit / rows, worker);
+  }
+  if (!meets) return;
+  pool_.meet();
+  for (std::size_t unit = slice.begin; unit < slice.end; ++unit)
+    attend(layer, unit % rows, unit / rows, worker);
+}
+
+/// Turns the key of a head, and puts it and the value into the cache.
+void LlmDecoder::keep(std::size_t layer, std::size_t row, std::size_t kv_head) {
+  const std::size_t width = config_.head_dim(), position = position_of(row);
+  const std::size_t start = ((sequence_of(row) * config_.kv_heads + kv_head) * positions_ + position) * width;
+  float* const key = qkv_.data() + row * config_.qkv_rows() + config_.dim + kv_head * width;
+  const std::size_t pair = position * rotary_.pairs;
+  token_.rotate(key, rotary_.cosines.data() + pair, rotary_.sines.data() + pair, rotary_.pairs);
+  token_.round(key, width, keys_[layer].as<Bf16>().data() + start);
+  token_.round(key + config_.kv_dim(), width, values_[layer].as<Bf16>().data() + start);
+}
+
+/// The query heads that share a key-value head.
+void LlmDecoder::attend(std::size_t layer, std::size_t row, std::size_t kv_head, Worker& worker) {
   const std::size_t width = config_.head_dim(), shared = config_.heads / config_.kv_heads;
-  const std::size_t start = kv_head * positions_ * width;
-  Bf16* const keys = keys_[index].as<Bf16>().data() + start;
-  Bf16* const values = values_[index].as<Bf16>().data() + start;
-  for (std::size_t token = 0; token < tokens; ++token) {
-    const std::size_t position = used_ + token;
-    float* const queries = qkv_.data() + token * config_.qkv_rows();
-    float* const key = queries + config_.dim + kv_head * width;
-    const float* const cosines = rotary_.cosines.data() + position * rotary_.pairs;
-    const float* const sines = rotary_.sines.data() + position * rotary_.pairs;
-    token_.rotate(key, cosines, sines, rotary_.pairs);
-    token_.round(key, width, keys + position * width);
-    token_.round(key + config_.kv_dim(), width, values + position * width);
-    for (std::size_t head = kv_head * shared; head < (kv_head + 1) * shared; ++head) {
-      float* const query = queries + head * width;
-      token_.rotate(query, cosines, sines, rotary_.pairs);
-      token_.attend(query, keys, values, position + 1, width, worker.scores.data(),
-                    attended_.data() + token * config_.dim + head * width);
-    }
+  const std::size_t position = position_of(row), sequence = sequence_of(row), pair = position * rotary_.pairs;
+  for (std::size_t head = kv_head * shared; head < (kv_head + 1) * shared; ++head) {
+    float* const query = qkv_.data() + row * config_.qkv_rows() + head * width;
+    token_.rotate(query, rotary_.cosines.data() + pair, rotary_.sines.data() + pair, rotary_.pairs);
+    token_.attend(query, keys(layer, sequence, kv_head), values(layer, sequence, kv_head), position + 1,
+                  width, worker.scores.data(), attended_.data() + row * config_.dim + head * width);
+  }
+}
+
+void LlmDecoder::project_back(const LlmLayer& layer, std::size_t rows, int at, int workers) {
+  Worker& worker = workers_[static_cast<std::size_t>(at)];
+  const Slice slice = slice_of(config_.dim, at, workers);
+  worker.list.clear();
+  for (std::size_t row = 0; row < rows; ++row)
+    worker.list.push_back({attended_.data() + row * config_.dim, sums_.data() + row * config_.dim});
+  worker.products.multiply(layer.out, slice, worker.list);
+  for (std::size_t row = 0; row < rows; ++row) {
+    const std::size_t start = row * config_.dim;
+    for (std::size_t i = slice.begin; i < slice.end; ++i) x_[start + i] += sums_[start + i];
   }
 }
 
 /// The worker's rows of the hidden activations.
-void LlmDecoder::expand(const LlmLayer& layer, std::size_t tokens, int at, int workers) {
+void LlmDecoder::expand(const LlmLayer& layer, std::size_t rows, int at, int workers) {
   Worker& worker = workers_[static_cast<std::size_t>(at)];
-  const Slice rows = slice_of(config_.hidden, at, workers);
-  for (std::size_t token = 0; token < tokens; ++token) {
-    const Bf16* x = normalised(token, layer.ffn_norm, worker);
-    if (config_.is_gated()) choose_experts(layer, token, worker);
-    kernel_.prepare(x, config_.dim, worker.prepared[token].data());
+  const Slice slice = slice_of(config_.hidden, at, workers);
+  const Bf16* x = normalise(layer.ffn_norm, rows, at, workers);
+  if (config_.is_gated()) {
+    const Slice mine = slice_of(rows, at, workers);
+    for (std::size_t row = mine.begin; row < mine.end; ++row)
+      choose_experts(layer, row, x + row * config_.dim, worker);
+    pool_.meet();
   }
   for (std::size_t expert = 0; expert < config_.experts; ++expert) {
-    multiply(layer.w1[expert], rows, products_of(expert, tokens, false, gate_, config_.hidden, worker));
-    multiply(layer.w3[expert], rows, products_of(expert, tokens, false, up_, config_.hidden, worker));
+    const auto list = [&](std::vector<float>& sums) {
+      return products_of(expert, rows, x, false, config_.dim, sums, config_.hidden, worker);
+    };
+    worker.products.multiply(layer.w1[expert], slice, list(gate_));
+    worker.products.multiply(layer.w3[expert], slice, list(up_));
   }
-  for (std::size_t share = 0; share < tokens * config_.chosen; ++share) {
-    const std::size_t from = share * config_.hidden + rows.begin;
-    token_.swiglu(gate_.data() + from, up_.data() + from, rows.size(), hidden_.data() + from);
+  for (std::size_t share = 0; share < rows * config_.chosen; ++share) {
+    const std::size_t from = share * config_.hidden + slice.begin;
+    token_.swiglu(gate_.data() + from, up_.data() + from, slice.size(), hidden_.data() + from);
   }
 }
 
 /// The worker's rows of what the feed-forward layer adds to the residual stream.
-void LlmDecoder::contract(const LlmLayer& layer, std::size_t tokens, int at, int workers) {
+void LlmDecoder::contract(const LlmLayer& layer, std::size_t rows, int at, int workers) {
   Worker& worker = workers_[static_cast<std::size_t>(at)];
-  const Slice rows = slice_of(config_.dim, at, workers);
-  for (std::size_t share = 0; share < tokens * config_.chosen; ++share)
-    kernel_.prepare(hidden_.data() + share * config_.hidden, config_.hidden, worker.prepared[share].data());
-  for (std::size_t expert = 0; expert < config_.experts; ++expert)
-    multiply(layer.w2[expert], rows, products_of(expert, tokens, true, sums_, config_.dim, worker));
-  for (std::size_t share = 0; share < tokens * config_.chosen; ++share) {
-    const float weight = worker.shares[share].weight;
+  const Slice slice = slice_of(config_.dim, at, workers);
+  for (std::size_t expert = 0; expert < config_.experts; ++expert) {
+    worker.products.multiply(
+        layer.w2[expert], slice,
+        products_of(expert, rows, hidden_.data(), true, config_.hidden, sums_, config_.dim, worker));
+  }
+  for (std::size_t share = 0; share < rows * config_.chosen; ++share) {
+    const float weight = shares_[share].weight;
     const float* const sums = sums_.data() + share * config_.dim;
     float* const x = x_.data() + share / config_.chosen * config_.dim;
-    for (std::size_t row = rows.begin; row < rows.end; ++row) x[row] += weight * sums[row];
+    for (std::size_t i = slice.begin; i < slice.end; ++i) x[i] += weight * sums[i];
   }
 }
 
-void LlmDecoder::project_output(std::size_t token) {
+void LlmDecoder::collect_logits(std::size_t rows, LlmLogits wanted) {
+  const auto is_wanted = [&](std::size_t row) {
+    return wanted == LlmLogits::kAll || (first_row_ + row + 1) % each_ == 0;
+  };
+  bool any = false;
+  for (std::size_t row = 0; row < rows; ++row) any = any || is_wanted(row);
+  if (!any) return;
   pool_.run([&](int at, int workers) {
     Worker& worker = workers_[static_cast<std::size_t>(at)];
-    std::byte* prepared = worker.prepared.front().data();
-    kernel_.prepare(normalised(token, weights_.final_norm(), worker), config_.dim, prepared);
-    const Product product{prepared, logits_.data()};
-    multiply(weights_.output(), slice_of(config_.vocab, at, workers), std::span(&product, 1));
+    const Bf16* x = normalise(weights_.final_norm(), rows, at, workers);
+    worker.list.clear();
+    for (std::size_t row = 0; row < rows; ++row) {
+      if (!is_wanted(row)) continue;
+      const std::size_t place = wanted == LlmLogits::kAll ? first_row_ + row : sequence_of(row);
+      worker.list.push_back({x + row * config_.dim, logits_.data() + place * config_.vocab});
+    }
+    worker.products.multiply(weights_.output(), slice_of(config_.vocab, at, workers), worker.list);
   });
 }
 
-/// Every worker chooses for itself, and all alike: that costs some microseconds and saves a meeting. The
-/// softmax over all experts, cut to the chosen ones and scaled to 1, is the softmax over those.
-void LlmDecoder::choose_experts(const LlmLayer& layer, std::size_t token, Worker& worker) const {
-  gate_kernel_.prepare(worker.vector.data(), config_.dim, worker.prepared_gate.data());
-  gate_kernel_.multiply(layer.gate.weights, config_.experts, config_.dim, worker.prepared_gate.data(),
-                        Reach::kNear, worker.scores.data());
-  Share* const shares = worker.shares.data() + token * config_.chosen;
+/// The softmax over all experts, cut to the chosen ones and scaled to 1, is the softmax over those.
+void LlmDecoder::choose_experts(const LlmLayer& layer, std::size_t row, const Bf16* x, Worker& worker) {
+  const LlmProduct product{x, worker.scores.data()};
+  worker.products.multiply(layer.gate, {0, config_.experts}, std::span(&product, 1));
+  Share* const shares = shares_.data() + row * config_.chosen;
   const auto end = worker.scores.begin() + static_cast<std::ptrdiff_t>(config_.experts);
   float most = 0, sum = 0;
   for (std::size_t i = 0; i < config_.chosen; ++i) {
@@ -211,53 +272,38 @@ void LlmDecoder::choose_experts(const LlmLayer& layer, std::size_t token, Worker
   for (std::size_t i = 0; i < config_.chosen; ++i) shares[i].weight /= sum;
 }
 
-void LlmDecoder::record_routing(std::size_t index, std::size_t tokens) {
-  const std::vector<Share>& shares = workers_.front().shares;
-  for (std::size_t share = 0; share < tokens * config_.chosen; ++share) {
-    const std::size_t position = used_ + share / config_.chosen;
-    routing_[(position * config_.layers + index) * config_.chosen + share % config_.chosen] =
-        shares[share].expert;
+void LlmDecoder::record_routing(std::size_t index, std::size_t rows) {
+  for (std::size_t share = 0; share < rows * config_.chosen; ++share) {
+    const std::size_t row = share / config_.chosen;
+    if (sequence_of(row) > 0) return;
+    routing_[(position_of(row) * config_.layers + index) * config_.chosen + share % config_.chosen] =
+        shares_[share].expert;
   }
 }
 
-const Bf16* LlmDecoder::normalised(std::size_t token, const Bf16* weight, Worker& worker) const {
-  token_.rms_norm(x_.data() + token * config_.dim, weight, config_.dim, config_.norm_epsilon,
-                  worker.vector.data());
-  return worker.vector.data();
+const Bf16* LlmDecoder::normalise(const Bf16* weight, std::size_t rows, int at, int workers) {
+  const bool alone = rows <= kAlone;
+  Bf16* const to = alone ? workers_[static_cast<std::size_t>(at)].normalised.data() : normalised_.data();
+  const Slice slice = alone ? Slice{0, rows} : slice_of(rows, at, workers);
+  for (std::size_t row = slice.begin; row < slice.end; ++row) {
+    token_.rms_norm(x_.data() + row * config_.dim, weight, config_.dim, config_.norm_epsilon,
+                    to + row * config_.dim);
+  }
+  if (!alone) pool_.meet();
+  return to;
 }
 
-void LlmDecoder::multiply(const LlmMatrix& matrix, Slice rows, std::span<const Product> products) const {
-  if (products.empty()) return;
-  const std::size_t row_bytes = matrix.row_bytes();
-  const std::size_t block = std::max<std::size_t>(1, kBlockBytes / row_bytes / kRowsAtOnce) * kRowsAtOnce;
-  const std::size_t step = products.size() == 1 ? std::max<std::size_t>(1, rows.size()) : block;
-  for (std::size_t row = rows.begin; row < rows.end; row += step) {
-    const std::size_t count = std::min(step, rows.end - row);
-    GemvWalk walk = kernel_.far_walk;
-    for (const Product& product : products) {
-      kernel_.multiply(matrix.weights + row * row_bytes, count, matrix.columns, product.prepared, walk,
-                       product.sums + row);
-      walk = Reach::kNear;
-    }
+std::span<const LlmProduct> LlmDecoder::products_of(std::size_t expert, std::size_t rows, const Bf16* x,
+                                                    bool of_shares, std::size_t columns,
+                                                    std::vector<float>& sums, std::size_t size,
+                                                    Worker& worker) const {
+  worker.list.clear();
+  for (std::size_t share = 0; share < rows * config_.chosen; ++share) {
+    if (shares_[share].expert != expert) continue;
+    const std::size_t from = of_shares ? share : share / config_.chosen;
+    worker.list.push_back({x + from * columns, sums.data() + share * size});
   }
-  if (matrix.scales == nullptr) return;
-  for (const Product& product : products) {
-    for (std::size_t row = rows.begin; row < rows.end; ++row)
-      product.sums[row] *= to_float(matrix.scales[row]);
-  }
-}
-
-std::span<const LlmDecoder::Product> LlmDecoder::products_of(std::size_t expert, std::size_t tokens,
-                                                             bool slot_for_each_share,
-                                                             std::vector<float>& sums, std::size_t rows,
-                                                             Worker& worker) const {
-  worker.products.clear();
-  for (std::size_t share = 0; share < tokens * config_.chosen; ++share) {
-    if (worker.shares[share].expert != expert) continue;
-    const std::size_t slot = slot_for_each_share ? share : share / config_.chosen;
-    worker.products.push_back({worker.prepared[slot].data(), sums.data() + share * rows});
-  }
-  return worker.products;
+  return worker.list;
 }
 
 }  // namespace headroom::native

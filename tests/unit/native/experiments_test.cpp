@@ -190,7 +190,7 @@ TEST(Experiments, BackendsOfOneCaseRunSideBySide) {
 TEST(Experiments, EveryOneHasASummaryAndLimitsAreMarked) {
   Registry registry;
   register_native_experiments(registry);
-  EXPECT_EQ(registry.all().size(), 13U);
+  EXPECT_EQ(registry.all().size(), 15U);
   for (const Experiment& experiment : registry.all()) {
     EXPECT_NE(experiment.summary(), "") << experiment.name();
     EXPECT_EQ(experiment.is_limit(), experiment.name().starts_with("limit.")) << experiment.name();

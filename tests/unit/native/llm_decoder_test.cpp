@@ -34,10 +34,11 @@ LlmConfig config_of(const DecoderShape& shape) {
 }
 
 constexpr DecoderShape kShapes[] = {
-    {"dense_bf16", "bf16", 64, 4, 4, 172, 321, 1},  {"grouped_bf16", "bf16", 60, 6, 2, 101, 97, 1},
-    {"odd_bf16", "bf16", 66, 3, 1, 77, 51, 1},      {"dense_int8", "int8", 64, 4, 2, 172, 321, 1},
-    {"odd_int8", "int8", 66, 3, 3, 77, 51, 1},      {"experts_bf16", "bf16", 64, 4, 2, 90, 100, 5},
-    {"experts_int8", "int8", 48, 4, 2, 130, 100, 8}};
+    {"dense_bf16", "bf16", 64, 4, 4, 172, 321, 1},       {"grouped_bf16", "bf16", 60, 6, 2, 101, 97, 1},
+    {"odd_bf16", "bf16", 66, 3, 1, 77, 51, 1},           {"dense_int8", "int8", 64, 4, 2, 172, 321, 1},
+    {"odd_int8", "int8", 66, 3, 3, 77, 51, 1},           {"experts_bf16", "bf16", 64, 4, 2, 90, 100, 5},
+    {"experts_int8", "int8", 48, 4, 2, 130, 100, 8},     {"dense_int4", "int4", 64, 4, 2, 160, 321, 1},
+    {"dense_int8_g32", "int8_g32", 96, 6, 2, 96, 97, 1}, {"experts_int4", "int4", 64, 4, 2, 96, 100, 5}};
 
 class LlmDecoderTest : public ::testing::TestWithParam<std::tuple<Isa, int, DecoderShape>> {
  protected:
@@ -84,6 +85,48 @@ TEST_P(LlmDecoderTest, APromptAtOnceIsThePromptTokenByToken) {
   for (const float value : expected) squares += double{value} * value;
   const double rms = std::sqrt(squares / static_cast<double>(expected.size()));
   for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(found[i], expected[i], 0.04 * rms) << i;
+}
+
+TEST_P(LlmDecoderTest, SequencesSideBySideAreThoseByThemselves) {
+  const std::size_t sequences = 5, each = 2;
+  std::vector<std::int32_t> tokens = llm_prompt(sequences * each, config_.vocab);
+  for (std::size_t i = 0; i < tokens.size(); ++i)
+    tokens[i] = static_cast<std::int32_t>((tokens[i] + 3 * i) % config_.vocab);
+  LlmDecoder together(weights_, pool_, isa_, 3, TopKSampler(20, 0.8F, 1, isa_), sequences);
+  together.forward(tokens);
+  std::vector<std::int32_t> next(sequences);
+  for (std::size_t i = 0; i < sequences; ++i) next[i] = tokens[i];
+  const std::span<const float> found = together.forward(next);
+  ASSERT_EQ(found.size(), sequences * config_.vocab);
+  for (const std::size_t sequence : {std::size_t{0}, sequences - 1}) {
+    const std::vector<std::int32_t> alone{tokens[sequence * each], tokens[sequence * each + 1],
+                                          next[sequence]};
+    LlmDecoder single = decoder(3);
+    single.forward(std::span(alone).first(2));
+    single.forward(std::span(alone).last(1));
+    expect_right(found.subspan(sequence * config_.vocab, config_.vocab), alone, single.routing());
+  }
+}
+
+TEST_P(LlmDecoderTest, LogitsOfAllTokensAreThoseOfEachInTurn) {
+  const std::vector<std::int32_t> tokens = llm_prompt(6, config_.vocab);
+  LlmDecoder at_once = decoder(6), one_by_one = decoder(6);
+  const std::span<const float> all = at_once.forward(tokens, LlmLogits::kAll);
+  ASSERT_EQ(all.size(), 6 * config_.vocab);
+  for (std::size_t token = 0; token < 6; ++token) {
+    const std::span<const float> one = one_by_one.forward(std::span(tokens).subspan(token, 1));
+    // A score between two experts may fall either way, and from there on the tokens are others.
+    const LlmRouting &here = one_by_one.routing(), &there = at_once.routing();
+    if (!std::equal(here.begin(), here.end(), there.begin())) {
+      EXPECT_GT(token, 0U);
+      break;
+    }
+    double squares = 0;
+    for (const float value : one) squares += double{value} * value;
+    const double rms = std::sqrt(squares / static_cast<double>(one.size()));
+    for (std::size_t i = 0; i < one.size(); ++i)
+      EXPECT_NEAR(all[token * config_.vocab + i], one[i], 0.04 * rms) << token << " " << i;
+  }
 }
 
 std::string name_of_decoding(const ::testing::TestParamInfo<LlmDecoderTest::ParamType>& suite) {

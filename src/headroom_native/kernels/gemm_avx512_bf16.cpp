@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom_native/kernels/gemm_kernel.h"
+
+#if defined(__x86_64__)
+#include <algorithm>
+#include <cstdint>
+
+#include "headroom_native/kernels/avx512_sums.h"
+#include "headroom_native/kernels/avx512_target.h"
+#include "headroom_native/kernels/unroll.h"
+
+namespace headroom::native {
+namespace {
+
+HEADROOM_BEGIN_TARGET("avx512f,avx512bw,avx512vl,avx512dq,fma,avx512bf16")
+
+using avx512::Ahead;
+constexpr std::size_t kColumns = 32;  // bf16 of one register
+/// Rows by vectors whose sums are kept in registers: eight loads for sixteen products, two of which the CPU
+/// begins in a cycle, as it does loads.
+constexpr int kTile = 4;
+
+[[gnu::always_inline]] inline __m512bh load(const Bf16* from) {
+  return reinterpret_cast<__m512bh>(_mm512_loadu_si512(from));
+}
+[[gnu::always_inline]] inline __m512bh load_first(const Bf16* from, std::size_t count) {
+  return reinterpret_cast<__m512bh>(_mm512_maskz_loadu_epi16((std::uint32_t{1} << count) - 1, from));
+}
+
+/// The sums of four rows and each of four vectors.
+template <Ahead kAhead>
+[[gnu::always_inline]] inline void multiply_tile(const Bf16* const* rows, std::size_t columns,
+                                                 const Bf16* const* vectors, std::size_t ahead,
+                                                 __m128* tile) {
+  __m512 sums[kTile][kTile];
+  HEADROOM_UNROLL(4)
+  for (int v = 0; v < kTile; ++v) {
+    HEADROOM_UNROLL(4)
+    for (int r = 0; r < kTile; ++r) sums[v][r] = _mm512_setzero_ps();
+  }
+  std::size_t k = 0;
+  for (; k + kColumns <= columns; k += kColumns) {
+    __m512bh parts[kTile];
+    HEADROOM_UNROLL(4)
+    for (int r = 0; r < kTile; ++r) {
+      avx512::prefetch<kAhead>(reinterpret_cast<const std::byte*>(rows[r] + k) + ahead);
+      parts[r] = load(rows[r] + k);
+    }
+    HEADROOM_UNROLL(4)
+    for (int v = 0; v < kTile; ++v) {
+      const __m512bh vector = load(vectors[v] + k);
+      HEADROOM_UNROLL(4)
+      for (int r = 0; r < kTile; ++r) sums[v][r] = _mm512_dpbf16_ps(sums[v][r], parts[r], vector);
+    }
+  }
+  if (const std::size_t left = columns - k; left > 0) {
+    HEADROOM_UNROLL(4)
+    for (int v = 0; v < kTile; ++v) {
+      const __m512bh vector = load_first(vectors[v] + k, left);
+      HEADROOM_UNROLL(4)
+      for (int r = 0; r < kTile; ++r)
+        sums[v][r] = _mm512_dpbf16_ps(sums[v][r], load_first(rows[r] + k, left), vector);
+    }
+  }
+  HEADROOM_UNROLL(4)
+  for (int v = 0; v < kTile; ++v) tile[v] = avx512::sums_of(sums[v][0], sums[v][1], sums[v][2], sums[v][3]);
+}
+
+void multiply(const Bf16* const* rows, std::size_t used, std::size_t columns, const Bf16* const* vectors,
+              std::size_t count, bool adds, std::size_t ahead, float* const* sums) {
+  for (std::size_t v = 0; v < count; v += kTile) {
+    const std::size_t some = std::min<std::size_t>(kTile, count - v);
+    const Bf16* at[kTile];
+    for (std::size_t i = 0; i < kTile; ++i) at[i] = vectors[v + std::min(i, some - 1)];
+    for (std::size_t row = 0; row < used; row += kTile) {
+      __m128 tile[kTile];
+      if (v == 0 && ahead > 0) {
+        multiply_tile<Ahead::kLargerCaches>(rows + row, columns, at, ahead, tile);
+      } else {
+        multiply_tile<Ahead::kNone>(rows + row, columns, at, 0, tile);
+      }
+      const auto wanted = static_cast<__mmask8>((1U << std::min<std::size_t>(kTile, used - row)) - 1);
+      for (std::size_t i = 0; i < some; ++i) {
+        float* const to = sums[v + i] + row;
+        const __m128 before = adds ? _mm_maskz_loadu_ps(wanted, to) : _mm_setzero_ps();
+        _mm_mask_storeu_ps(to, wanted, _mm_add_ps(before, tile[i]));
+      }
+    }
+  }
+}
+
+HEADROOM_END_TARGET
+
+}  // namespace
+
+GemmKernel gemm_avx512_bf16() {
+  return {multiply, portable_gemm_kernel(Isa::kAvx512Bf16).unpack, "avx512_bf16"};
+}
+
+}  // namespace headroom::native
+#endif

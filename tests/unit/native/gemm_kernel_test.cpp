@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom_native/kernels/gemm_kernel.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "headroom/experiment/buffer.h"
+#include "headroom/experiment/random.h"
+#include "headroom/workload/llm_weights.h"
+#include "headroom/workload/oracle.h"
+#include "headroom_native/kernels/block_scale.h"
+#include "headroom_native/kernels/gemv_kernel.h"
+
+namespace headroom::native {
+namespace {
+
+class GemmKernelTest : public testing::TestWithParam<Isa> {
+ protected:
+  const GemmKernel kernel_ = gemm_kernel(GetParam());
+};
+
+/// kGemmRows rows and `count` vectors of random bf16, and the right sums.
+struct Problem {
+  std::size_t columns, count;
+  std::vector<Bf16> weights, x;
+  std::vector<const Bf16*> rows, vectors;
+  std::vector<std::vector<double>> expected;
+
+  Problem(std::size_t columns_, std::size_t count_)
+      : columns(columns_), count(count_), weights(kGemmRows * columns), x(count * columns) {
+    fill_random(std::span(weights), 1);
+    fill_random(std::span(x), 2);
+    for (std::size_t row = 0; row < kGemmRows; ++row) rows.push_back(weights.data() + row * columns);
+    for (std::size_t v = 0; v < count; ++v) {
+      vectors.push_back(x.data() + v * columns);
+      expected.push_back(exact_gemv(fresh_threads(1), "bf16",
+                                    reinterpret_cast<const std::byte*>(weights.data()), kGemmRows,
+                                    as_doubles(std::span(x).subspan(v * columns, columns))));
+    }
+  }
+};
+
+TEST_P(GemmKernelTest, SumsAreRightForShapesThatAreNoMultiples) {
+  for (const std::size_t columns : {1U, 31U, 32U, 70U, 257U}) {
+    for (const std::size_t count : {1U, 3U, 4U, 9U}) {
+      const Problem problem(columns, count);
+      for (const std::size_t used : {std::size_t{1}, std::size_t{5}, kGemmRows}) {
+        constexpr float kUntouched = -12345;
+        std::vector<float> found(count * (kGemmRows + 1), kUntouched);
+        std::vector<float*> sums;
+        for (std::size_t v = 0; v < count; ++v) sums.push_back(found.data() + v * (kGemmRows + 1));
+        const auto run = [&](bool adds) {
+          kernel_.multiply(problem.rows.data(), used, columns, problem.vectors.data(), count, adds, 64,
+                           sums.data());
+        };
+        const auto expect_times = [&](double times) {
+          const double slack = 1e-5 * times * (1 + std::sqrt(static_cast<double>(columns)));
+          for (std::size_t v = 0; v < count; ++v) {
+            for (std::size_t row = 0; row <= kGemmRows; ++row) {
+              const double right = row < used ? times * problem.expected[v][row] : double{kUntouched};
+              ASSERT_NEAR(sums[v][row], right, slack)
+                  << columns << " " << count << " " << used << " " << v << " " << row;
+            }
+          }
+        };
+        run(false);
+        expect_times(1);
+        run(true);
+        expect_times(2);
+      }
+    }
+  }
+}
+
+LlmConfig of_dtype(const char* dtype) {
+  LlmConfig config;
+  config.model = "small";
+  config.dtype = dtype;
+  config.layers = 1;
+  config.dim = 96;
+  config.heads = config.kv_heads = 2;
+  config.hidden = 160;
+  config.vocab = 7;
+  return config;
+}
+
+TEST_P(GemmKernelTest, UnpacksWhatTheReferenceReads) {
+  for (const char* dtype : {"int8", "int8_g32", "int4"}) {
+    const LlmWeights weights(of_dtype(dtype), 3, fresh_threads(1));
+    const LlmMatrix& matrix = weights.layer(0).w2.front();  // [96, 160]
+    std::vector<Bf16> row(matrix.columns);
+    kernel_.unpack(dtype, matrix.weights, matrix.columns, 64, row.data());
+    for (std::size_t column = 0; column < matrix.columns; ++column) {
+      std::vector<double> one(matrix.columns);
+      one[column] = 1;
+      const double right = exact_gemv(fresh_threads(1), dtype, matrix.weights, 1, one).front();
+      EXPECT_EQ(to_float(row[column]), to_float(to_bf16(static_cast<float>(right))))
+          << dtype << " " << column;
+    }
+  }
+}
+
+TEST_P(GemmKernelTest, GemvOfBlocksIsTheReferences) {
+  for (const char* dtype : {"int8_g32", "int4"}) {
+    const LlmWeights weights(of_dtype(dtype), 5, fresh_threads(1));
+    for (const LlmMatrix* matrix : {&weights.layer(0).qkv, &weights.layer(0).w2.front(), &weights.output()}) {
+      std::vector<Bf16> x(matrix->columns);
+      fill_random(std::span(x), 4);
+      const std::vector<double> right = exact_gemv(fresh_threads(1), dtype, matrix->weights, matrix->rows,
+                                                   as_doubles(std::span<const Bf16>(x)));
+      double squares = 0;
+      for (const double value : right) squares += value * value / static_cast<double>(right.size());
+      const GemvKernel kernel = gemv_kernel(dtype, GetParam());
+      Buffer prepared(prepared_bytes(matrix->columns));
+      kernel.prepare(x.data(), matrix->columns, prepared.data());
+      for (const GemvWalk walk : {GemvWalk(Reach::kNear), GemvWalk(Reach::kFar), kernel.far_walk}) {
+        std::vector<float> y(matrix->rows, NAN);
+        kernel.multiply(matrix->weights, matrix->rows, matrix->columns, prepared.data(), walk, y.data());
+        for (std::size_t row = 0; row < y.size(); ++row)
+          EXPECT_NEAR(y[row], right[row], 2e-4 * std::sqrt(squares)) << dtype << " " << row;
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Isas, GemmKernelTest, testing::ValuesIn(available_isas()),
+                         [](const auto& suite) { return std::string(name_of(suite.param)); });
+
+TEST(BlockScale, IsTheNumberOfBinary16) {
+  const auto of = [](std::uint16_t bits) {
+    std::byte bytes[2];
+    std::memcpy(bytes, &bits, sizeof bits);
+    return block_scale(bytes);
+  };
+  EXPECT_EQ(of(0x3c00), 1.0F);
+  EXPECT_EQ(of(0xc001), -2.0F * (1 + 0x1p-10F));
+  EXPECT_EQ(of(0x0001), 0x1p-24F);
+  EXPECT_EQ(of(0x7bff), 65504.0F);
+  EXPECT_EQ(of(0x0000), 0.0F);
+}
+
+}  // namespace
+}  // namespace headroom::native
