@@ -14,6 +14,7 @@
 #include "headroom_native/limits/limit_read.h"
 #include "headroom_native/limits/limit_write.h"
 #include "headroom_native/llm/llm_decode.h"
+#include "headroom_native/llm/llm_models.h"
 #include "headroom_native/peers/peers.h"
 
 namespace headroom::native {
@@ -83,6 +84,7 @@ void register_native_experiments(Registry& registry) {
   add_llm_experiments(registry, llm_decode, {"native"});
   add_int4_llm_experiments(registry, llm_decode, {"native"});
   add_limits(registry);
+  registry.take_arguments_with(offer_llm);
 }
 
 }  // namespace headroom::native

@@ -35,6 +35,8 @@ constexpr const char* kRunExamples = R"(examples:
                                                  a TorchScript module, and a trace of its operators
   headroom run --quick --json result.json        a first look, kept as records
   headroom run llama2_7b_int8 --layers 4         decoding with a model, cut to four layers
+  headroom run llm --model model.gguf --prompt-len 512 --batch 8
+                                                 a model of yours: decoding, prompts, drafts
   headroom run bench.py --backend eager,native   experiments in Python, beside native ones of their names
   headroom run all_reduce ddp.mlp -a ranks=1,2   what the ranks of a job run, as headroom ddp has it
   headroom run --calibrate-noise                 how far apart equal things come out here
@@ -203,7 +205,10 @@ std::vector<RunnerCommand> python_commands(const RawRunOptions& raw) {
 
 std::vector<RunnerCommand> runner_commands(const RawRunOptions& raw, const Selection& selection) {
   std::vector<RunnerCommand> commands;
-  const std::vector<std::string> arguments = runner_arguments(raw.modules);
+  std::vector<std::string> arguments = runner_arguments(raw.modules);
+  const std::vector<std::string> model = runner_arguments(raw.model);
+  if (!arguments.empty() && !model.empty()) throw Error("--module and --model: measure them in two runs");
+  arguments.insert(arguments.end(), model.begin(), model.end());
   for (const FoundRunner& runner : runners_of(raw, selection)) {
     RunnerCommand command;
     command.path = runner.path;
@@ -274,7 +279,11 @@ void fill_request(RawRunOptions& raw, RunOptions& options) {
       raw.runners.size() + raw.files.size() + raw.modules_of_python.size() + (raw.socket.empty() ? 0 : 1);
   const bool is_alone = programs == 1 && raw.backends.empty();
   if (raw.all_backends || is_alone) selection.backends = {"all"};
-  if (!raw.modules.modules.empty()) select_modules(selection);
+  if (!raw.modules.modules.empty()) {
+    select_modules(selection);
+  } else {
+    select_model(raw.model, selection);
+  }
   const bool of_ranks = any_of_ranks(selection.names);
   const int threads = of_ranks ? 1 : static_cast<int>(allowed_cpus().size());
   selection.default_threads = threads;

@@ -72,6 +72,22 @@ class Reference {
     return {times(team_, weights_.output(), normalised(x, weights_.final_norm(), epsilon())), gap_};
   }
 
+  /// Of one token behind what is kept.
+  ExactToken run_behind(const LlmKept& kept, std::size_t position, std::int32_t token) {
+    kept_ = &kept;
+    position_ = position;
+    std::vector<std::int32_t> tokens(position + 1, token);
+    const ExactLogits last = run(tokens);
+    ExactToken found{last.logits, {}, {}, last.routing_gap};
+    for (const Cache& cache : caches_) {
+      for (std::size_t head = 0; head < config_.kv_heads; ++head) {
+        found.keys.insert(found.keys.end(), cache.keys[head].begin(), cache.keys[head].end());
+        found.values.insert(found.values.end(), cache.values[head].begin(), cache.values[head].end());
+      }
+    }
+    return found;
+  }
+
  private:
   /// Keys and values of every position, a vector for each key-value head.
   struct Cache {
@@ -99,12 +115,25 @@ class Reference {
       cache.values[head].insert(cache.values[head].end(), value.begin(), value.end());
     }
     Vector y;
-    for (std::size_t head = 0; head < config_.heads; ++head) {
-      const Vector part = exact_attention(all.subspan(head * width, width), cache.keys[head / shared],
-                                          cache.values[head / shared]);
-      y.insert(y.end(), part.begin(), part.end());
+    for (std::size_t kv_head = 0; kv_head < config_.kv_heads; ++kv_head) {
+      const Vector keys = behind_kept(index, kv_head, cache.keys[kv_head], &LlmKept::keys);
+      const Vector values = behind_kept(index, kv_head, cache.values[kv_head], &LlmKept::values);
+      for (std::size_t head = kv_head * shared; head < (kv_head + 1) * shared; ++head) {
+        const Vector part = exact_attention(all.subspan(head * width, width), keys, values);
+        y.insert(y.end(), part.begin(), part.end());
+      }
     }
     return times(team_, layer.out, y);
+  }
+
+  /// The reference's own keys or values of a head, behind those that are kept of the positions before.
+  Vector behind_kept(std::size_t layer, std::size_t head, const Vector& own,
+                     LlmKept::Head LlmKept::*which) const {
+    if (kept_ == nullptr) return own;
+    const std::size_t count = position_ * config_.head_dim();
+    Vector all = as_doubles(std::span((kept_->*which)(layer, head), count));
+    all.insert(all.end(), own.begin(), own.end());
+    return all;
   }
 
   Vector feed_forward(std::size_t index, const Vector& x) {
@@ -151,6 +180,7 @@ class Reference {
   const LlmConfig& config_;
   const LlmRouting& routing_;
   std::vector<Cache> caches_;
+  const LlmKept* kept_ = nullptr;
   std::size_t position_ = 0;
   double gap_ = 0;
 };
@@ -199,6 +229,11 @@ std::vector<double> exact_attention(std::span<const double> query, std::span<con
 ExactLogits exact_logits(const Team& team, const LlmWeights& weights, std::span<const std::int32_t> tokens,
                          const LlmRouting& routing) {
   return Reference(team, weights, routing).run(tokens);
+}
+
+ExactToken exact_token(const Team& team, const LlmWeights& weights, const LlmKept& kept, std::size_t position,
+                       std::int32_t token, const LlmRouting& routing) {
+  return Reference(team, weights, routing).run_behind(kept, position, token);
 }
 
 }  // namespace headroom

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -35,6 +36,25 @@ struct ExactLogits {
 /// fall either way; empty: the reference's own choice.
 ExactLogits exact_logits(const Team& team, const LlmWeights& weights, std::span<const std::int32_t> tokens,
                          const LlmRouting& routing = {});
+
+/// The keys and values that an implementation has of a sequence: of a key-value head [positions, head_dim].
+struct LlmKept {
+  using Head = std::function<const Bf16*(std::size_t layer, std::size_t head)>;
+  Head keys, values;
+};
+
+/// What one token gives in float64.
+struct ExactToken {
+  std::vector<double> logits;
+  std::vector<double> keys, values;  ///< [layers, kv_dim]; keys are rotated
+  double routing_gap = 0;            ///< as ExactLogits has it
+};
+
+/// Of `token` at `position`, where at those before it lies what an implementation has kept: the right answer
+/// to a long context for the price of one token. Routing, where not empty, is of all positions up to this
+/// one.
+ExactToken exact_token(const Team& team, const LlmWeights& weights, const LlmKept& kept, std::size_t position,
+                       std::int32_t token, const LlmRouting& routing = {});
 
 /// One head's attention in float64: query[width], keys and values [positions, width].
 std::vector<double> exact_attention(std::span<const double> query, std::span<const double> keys,

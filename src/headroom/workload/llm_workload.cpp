@@ -18,22 +18,6 @@ std::size_t cache_bytes(const LlmConfig& config, std::size_t positions) {
   return bytes_of(bytes_of(2, config.layers, config.kv_dim(), sizeof(Bf16)), positions);
 }
 
-void require_memory(const State& state, const LlmConfig& config, std::size_t positions) {
-  const std::size_t weights = llm_bytes(config), cache = cache_bytes(config, positions);
-  LlmConfig one_layer = config;
-  one_layer.layers = 1;
-  LlmConfig two_layers = config;
-  two_layers.layers = 2;
-  try {
-    state.require_memory(bytes_of(weights + cache, 1));
-  } catch (const SkipCase& skipped) {
-    throw SkipCase{
-        fmt::format("{}; a layer takes {}, the rest {}: --layers N makes it smaller", skipped.reason,
-                    format_bytes(static_cast<double>(llm_bytes(two_layers) - llm_bytes(one_layer))),
-                    format_bytes(static_cast<double>(2 * llm_bytes(one_layer) - llm_bytes(two_layers))))};
-  }
-}
-
 void describe(State& state, const LlmConfig& config) {
   const LlmActivated activated = llm_activated(config);
   state.work({.flops = 2 * activated.parameters, .bytes = activated.bytes, .dtype = "bf16"});
@@ -51,7 +35,7 @@ void describe(State& state, const LlmConfig& config) {
 
 std::shared_ptr<LlmWorkload> make_llm(const State& state, const LlmConfig& config, std::size_t prompt_len,
                                       std::size_t new_tokens, const Team& team) {
-  require_memory(state, config, prompt_len + new_tokens);
+  require_llm_memory(state, config, prompt_len + new_tokens);
   const auto start = std::chrono::steady_clock::now();
   LlmWeights weights(config, state.seed(), team);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
@@ -60,6 +44,33 @@ std::shared_ptr<LlmWorkload> make_llm(const State& state, const LlmConfig& confi
 }
 
 }  // namespace
+
+void require_llm_memory(const State& state, const LlmConfig& config, std::size_t positions,
+                        std::size_t rest) {
+  LlmConfig ends = config;
+  ends.layers = 0;
+  ends.formats.clear();
+  const std::size_t weights = llm_bytes(config), beside = llm_bytes(ends),
+                    cache = cache_bytes(config, positions);
+  // So that what is needed is no more than 95 % of what there is.
+  const std::size_t needed = bytes_of(bytes_of(weights + cache, 1) + rest, 1);
+  try {
+    state.require_memory(bytes_of(needed + needed / 19, 1));
+  } catch (const SkipCase& skipped) {
+    const auto text = [](std::size_t bytes) { return format_bytes(static_cast<double>(bytes)); };
+    throw SkipCase{fmt::format(
+        "{}, with a margin of 5 %: weights {} (a layer takes {}, the rest {}), keys and values {}; --layers "
+        "N "
+        "makes it smaller",
+        skipped.reason, text(weights), text((weights - beside) / config.layers), text(beside), text(cache))};
+  }
+}
+
+Tolerance llm_tolerance(const LlmConfig& config, bool rounds_weights) {
+  const double roundings = rounds_weights ? 5 : 3;
+  const double added = 2 * static_cast<double>(config.layers) + 1;
+  return {.relative = 5 * 0x1p-9 / std::sqrt(3.0) * std::sqrt(roundings * added)};
+}
 
 std::vector<std::int32_t> LlmWorkload::verified_tokens() const {
   constexpr std::size_t kMost = 3;  // each costs the reference a pass over all weights
@@ -78,7 +89,7 @@ std::shared_ptr<const LlmWorkload> llm_workload(State& state, LlmConfig config, 
   config.layers = size_axis(state, "layers");
   const std::size_t prompt_len = size_axis(state, "prompt_len");
   const std::size_t new_tokens = size_axis(state, "max_new_tokens");
-  require_memory(state, config, prompt_len + new_tokens);
+  require_llm_memory(state, config, prompt_len + new_tokens);
   describe(state, config);
   return state.shared<LlmWorkload>(
       fmt::format("llm {} {} layers={} prompt={} new={} seed={}", config.model, config.dtype, config.layers,

@@ -43,6 +43,19 @@ std::vector<std::int32_t> llm_prompt(std::size_t length, std::size_t vocab);
 /// lives now. Says the work and the inputs to `state`; skips where the memory does not do, with the sizes.
 std::shared_ptr<const LlmWorkload> llm_workload(State& state, LlmConfig config, const Team& team);
 
+/// Skips the case where the weights, keys and values of `positions` tokens in all and `rest` more bytes do
+/// not fit the memory that is available with a margin of 5 %, saying what each takes.
+void require_llm_memory(const State& state, const LlmConfig& config, std::size_t positions,
+                        std::size_t rest = 0);
+
+/// What the logits of a model may be off whose matrices, keys and values are multiplied with numbers rounded
+/// to bf16, in units of their root mean square: 5 u / sqrt(3) sqrt(r (2 layers + 1)), with u = 2^-9 and r
+/// roundings for each of the 2 layers + 1 times that something is added to the residual stream (or read from
+/// it): 3 where vectors are rounded, 5 where the weights of blocks are, too. A rounding is off by up to u,
+/// evenly spread, so by u / sqrt(3) in the root mean square; as independent errors, each relative to what is
+/// added, they add up by their squares; 5 standard deviations are passed by one of two million values.
+Tolerance llm_tolerance(const LlmConfig& config, bool rounds_weights);
+
 /// What runs a model. Logits are those behind the last of `tokens`, which are put behind those before.
 template <typename Model>
 concept LlmModel = requires(Model& model, std::span<const std::int32_t> tokens) {

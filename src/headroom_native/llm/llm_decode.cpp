@@ -8,13 +8,6 @@
 #include "headroom_native/llm/decoder.h"
 
 namespace headroom::native {
-namespace {
-
-/// What the linear layers multiply is rounded to bf16 (8 significant bits): errors of 2^-9 that add up over
-/// layers.
-constexpr Tolerance kTolerance{.relative = 0.1};
-
-}  // namespace
 
 void llm_decode(State& state, const LlmConfig& config) {
   const auto pool = shared_pool(state);
@@ -25,7 +18,8 @@ void llm_decode(State& state, const LlmConfig& config) {
   LlmDecoder decoder(workload->weights, *pool, isa, workload->positions(),
                      TopKSampler(LlmWorkload::kTopK, LlmWorkload::kTemperature, state.seed(), isa));
   state.note("isa", decoder.isa());
-  measure_llm(state, *workload, decoder, team, kTolerance, std::chrono::steady_clock::now() - start);
+  measure_llm(state, *workload, decoder, team, llm_tolerance(workload->weights.config(), false),
+              std::chrono::steady_clock::now() - start);
 }
 
 }  // namespace headroom::native

@@ -103,5 +103,54 @@ TEST(ExactLogits, SaysHowWrongARoutingIs) {
   EXPECT_LE(right, 1U) << "at most one pair is right in the first layer";
 }
 
+/// Keys and values that were rounded to bf16, as an implementation has them.
+struct Rounded {
+  std::vector<std::vector<Bf16>> keys, values;  ///< of each layer and head, [positions, head_dim]
+
+  Rounded(const LlmConfig& config, const ExactToken& token) {
+    const auto round = [&](const std::vector<double>& from, std::vector<std::vector<Bf16>>& to) {
+      for (std::size_t i = 0; i < from.size(); i += config.head_dim()) {
+        std::vector<Bf16>& head = to.emplace_back();
+        for (std::size_t k = 0; k < config.head_dim(); ++k)
+          head.push_back(to_bf16(static_cast<float>(from[i + k])));
+      }
+    };
+    round(token.keys, keys);
+    round(token.values, values);
+  }
+  LlmKept kept(const LlmConfig& config) const {
+    return {[this, &config](std::size_t layer, std::size_t head) {
+              return keys[layer * config.kv_heads + head].data();
+            },
+            [this, &config](std::size_t layer, std::size_t head) {
+              return values[layer * config.kv_heads + head].data();
+            }};
+  }
+};
+
+TEST(ExactToken, BehindWhatIsKeptIsTheTokenOfTheWholeSequence) {
+  const LlmConfig config = small(1);
+  const Team team = fresh_threads(1);
+  const LlmWeights weights(config, 5, team);
+  const LlmKept none{[](std::size_t, std::size_t) { return nullptr; },
+                     [](std::size_t, std::size_t) { return nullptr; }};
+  const ExactToken first = exact_token(team, weights, none, 0, 7);
+  const std::vector<std::int32_t> tokens{7, 30};
+  EXPECT_EQ(first.logits, exact_logits(team, weights, std::span(tokens).first(1)).logits);
+  EXPECT_EQ(first.keys.size(), 2 * config.kv_dim());
+  Rounded rounded(config, first);
+  const auto distance = [&] {
+    const ExactToken second = exact_token(team, weights, rounded.kept(config), 1, 30);
+    const std::vector<double> right = exact_logits(team, weights, tokens).logits;
+    double most = 0;
+    for (std::size_t i = 0; i < right.size(); ++i)
+      most = std::max(most, std::fabs(second.logits[i] - right[i]));
+    return most;
+  };
+  EXPECT_LT(distance(), 0.03);
+  rounded.values[3][1] = to_bf16(9);
+  EXPECT_GT(distance(), 0.1) << "what is kept must matter";
+}
+
 }  // namespace
 }  // namespace headroom

@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "headroom/workload/llm_workload.h"
+#include "headroom/workload/stored_tensor.h"
 
 namespace headroom {
 namespace {
@@ -114,6 +115,45 @@ TEST(LlmWeights, TheMemoryThatIsSaidIsWhatTheyTake) {
 TEST(LlmPrompt, RepeatsAndFitsTheVocabulary) {
   EXPECT_THAT(llm_prompt(6, 32000), ElementsAre(1, 15043, 29892, 590, 1024, 338));
   EXPECT_THAT(llm_prompt(8, 100), ElementsAre(1, 43, 92, 90, 24, 38, 1, 43));
+}
+
+TEST(LlmWeights, OfBlocksHaveMeanZeroAndTheVarianceOfTheOthers) {
+  for (const char* dtype : {"int4", "int8_g32"}) {
+    LlmConfig config = small_weights(dtype);
+    config.dim = 192;
+    config.hidden = 320;
+    const LlmWeights weights(config, 7, fresh_threads(2));
+    const LlmMatrix& matrix = weights.layer(0).w2.front();
+    std::vector<float> values(matrix.rows * matrix.columns);
+    dequantise(matrix.format == LlmFormat::kInt4Blocks ? StoredType::kQ4Block : StoredType::kQ8Block,
+               matrix.weights, values);
+    double sum = 0, squares = 0;
+    for (const float value : values) {
+      sum += value;
+      squares += double{value} * value;
+    }
+    const auto count = static_cast<double>(values.size());
+    const double deviation = 1 / std::sqrt(320.0);
+    EXPECT_NEAR(sum / count, 0, 5 * deviation / std::sqrt(count)) << dtype;
+    EXPECT_NEAR(squares / count * 320, 1, 0.03) << dtype;
+  }
+}
+
+TEST(LlmTolerance, FollowsFromTheRoundings) {
+  LlmConfig config = small_weights("bf16");
+  // 5 standard deviations of 2^-9 / sqrt(3), of 3 roundings for each of 2 x 2 + 1 additions.
+  EXPECT_NEAR(llm_tolerance(config, false).relative, 5 * 0.001953125 / 1.7320508 * 3.8729833, 1e-6);
+  EXPECT_NEAR(llm_tolerance(config, true).relative, 5 * 0.001953125 / 1.7320508 * 5, 1e-6);
+}
+
+TEST(LlmBytes, OfBlocksAreThoseOfGgml) {
+  const LlmConfig llama = llama2_7b("int4");
+  // 18 bytes for 32 numbers, and 65 norms of bf16.
+  const double parameters = llm_activated(llama2_7b("bf16")).parameters;
+  EXPECT_EQ(llm_activated(llama).bytes, parameters / 32 * 18 + 65 * 4096 * 2);
+  EXPECT_EQ(llm_activated(llama2_7b("int8_g32")).bytes, parameters / 32 * 34 + 65 * 4096 * 2);
+  LlmConfig odd = small_weights("int4");  // rows of 48
+  EXPECT_THROW(require_sound(odd), std::invalid_argument);
 }
 
 }  // namespace

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A model of the user's: its file, its prompt, sequences side by side, drafts, and what is said of files that are wrong."""
+import pathlib
+import struct
+import sys
+import unittest
+
+from command_line import BRIEF, CommandLineTest, headroom, records_of
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
+import gguf_file  # noqa: E402
+
+CONFIG = {"dim": 128, "heads": 4, "kv_heads": 2, "hidden": 160, "vocab": 300}
+LAYERS = 2
+# Matrices and norms of bf16 (the norms are F32 in the file).
+ACTIVATED = 2 * (LAYERS * (256 * 128 + 128 * 128 + 3 * 128 * 160 + 2 * 128) + 128 + 300 * 128)
+POSITION = 2 * LAYERS * 64 * 2  # keys and values, bf16
+RUN = ["--no-limits", "--no-store", "--processes", "1", *BRIEF]
+
+
+class LlmModelsTest(CommandLineTest):
+    def setUp(self):
+        super().setUp()
+        self.model = self.folder / "small.gguf"
+        gguf_file.write_model(self.model, CONFIG, LAYERS, gguf_file.BF16)
+
+    def records(self, *arguments, metric="token_per_sec"):
+        file = self.folder / "records.json"
+        self.assert_exit(headroom("run", *arguments, *RUN, "--json", file), 0)
+        return [record for record in records_of(file) if record["metric"]["name"] == metric]
+
+    def test_decoding_prompts_and_drafts_are_verified(self):
+        records = self.records("llm", "--model", self.model)
+        self.assertEqual([record["model"]["name"] for record in records], ["llm.decode", "llm.prefill", "llm.verify"])
+        for record in records:
+            self.assertTrue(record["verified"])
+            self.assertLess(record["max_error"], record["tolerance"] if "tolerance" in record else 0.05)
+            self.assertEqual(dict(record["axes"])["model"], "small")
+            self.assertEqual(dict(record["axes"])["dtype"], "BF16")
+
+    def test_bytes_are_weights_and_the_cache(self):
+        for batch, context in ((1, 1), (3, 40)):
+            options = ["llm.decode", "--model", self.model, "--batch", batch, "--context", context]
+            rate = self.records(*map(str, options))[0]["metric"]["value"]
+            bandwidth = self.records(*map(str, options), metric="memory_bandwidth(GB/s)")[0]
+            self.assertEqual(dict(bandwidth["axes"])["batch"], batch)
+            file = self.folder / "records.json"
+            rate = next(r for r in records_of(file) if r["metric"]["name"] == "token_per_sec")["metric"]["value"]
+            expected = ACTIVATED + POSITION * batch * (context + 1)
+            self.assertAlmostEqual(bandwidth["metric"]["value"] * 1e9 / (rate / batch) / expected, 1, delta=1e-6)
+
+    def test_axes_are_swept(self):
+        records = self.records("llm.decode", "--model", self.model, "--batch", "1,4", "--context", "8,16")
+        self.assertEqual({(dict(r["axes"])["batch"], dict(r["axes"])["context"]) for r in records},
+                         {(1, 8), (1, 16), (4, 8), (4, 16)})
+
+    def test_a_prompt_is_given_by_its_ids(self):
+        file = self.folder / "ids.txt"
+        file.write_text("1, 15\n27 299\n")
+        found = {}
+        for name, tokens in (("list", "1,15,27,299"), ("file", file), ("other", "1,15,27,298")):
+            record, = self.records("llm.prefill", "--model", self.model, "--tokens", str(tokens))
+            self.assertEqual(dict(record["axes"])["prompt_len"], 4)
+            found[name] = record["model"]["extra_info"]["likeliest"]
+        self.assertEqual(found["list"], found["file"])
+        self.assertNotEqual(found["list"], found["other"])
+        record, = self.records("llm.prefill", "--model", self.model, "--tokens", "1,15", "--prompt-len", "7", "--batch", "2")
+        self.assertEqual(dict(record["axes"])["prompt_len"], 7)
+
+    def test_what_does_not_fit_is_skipped_with_the_sizes(self):
+        result = headroom("run", "llm.decode", "--model", self.model, "--context", str(2**40), *RUN)
+        self.assert_exit(result, 0)
+        for words in ("skipped", "with a margin of 5 %", "keys and values 512 TiB", "are available", "a layer takes"):
+            self.assertIn(words, result.stdout)
+
+    def test_files_that_are_wrong(self):
+        whole = self.model.read_bytes()
+        wrong = self.folder / "wrong.gguf"
+
+        def assert_refused(content, *words):
+            wrong.write_bytes(content)
+            self.assert_refused(headroom("run", "llm", "--model", wrong, *RUN), *words)
+
+        assert_refused(whole[:-1000], "tensor 'output.weight' [300,128] of BF16", "it is cut or damaged")
+        assert_refused(whole[:100], "11 metadata entries, for which its 100 bytes have no room")
+        assert_refused(whole[:400], "the file is cut: it ends after 400 bytes")
+        assert_refused(b"PK" + whole[2:], "this is no GGUF file")
+        assert_refused(whole.replace(b"llama", b"gemma"), "the architecture is 'gemma'")
+        hidden = gguf_file.text("llama.feed_forward_length") + struct.pack("<II", gguf_file.UINT32, 160)
+        assert_refused(whole.replace(hidden, hidden[:-4] + struct.pack("<I", 192)),
+                       "tensor 'blk.0.ffn_gate.weight' [160,128] at byte", "want [192,128]")
+        self.assert_refused(headroom("run", "llm", "--model", self.folder / "none.gguf"), "there is no such file or folder")
+        self.assert_refused(headroom("run", "llm", "--model", self.folder), "there is no config.json")
+
+    def test_options_that_make_no_sense(self):
+        self.assert_refused(headroom("run", "llm"), "name it with --model FILE")
+        self.assert_refused(headroom("run", "gemv", "--model", self.model), "leave out 'gemv'")
+        self.assert_refused(headroom("run", "--tokens", "1"), "--tokens is the prompt of a model")
+        self.assert_refused(headroom("run", "llm", "--model", self.model, "--tokens", "1,x"), "'x' is no id of a token")
+        self.assert_refused(headroom("run", "llm", "--model", self.model, "--tokens", "1,300"), "300 is no token of 'small', which has 300")
+        result = headroom("run", "llm.decode", "--model", self.model, "--layers", "3", *RUN)
+        self.assert_exit(result, 1)
+        self.assertIn("has 2 layers: --layers 3 is more", result.stdout)
+        self.assert_refused(headroom("run", "llm.decode", "--model", self.model, "--batch", "0"), "batch")
+
+
+if __name__ == "__main__":
+    unittest.main()
