@@ -14,6 +14,8 @@ GemvKernel gemv_avx512_bf16();
 GemvKernel gemv_avx512_vnni(bool strict);
 /// Weights of int8, made bf16 by tables of 128 entries in registers (AVX512-VBMI and AVX512-BF16).
 GemvKernel gemv_avx512_table();
+/// Weights in blocks (gemv_blocks.h) of 4 or 8 bits, x as fixed point of 16 bits (AVX512-VNNI).
+GemvKernel gemv_avx512_blocks(bool is_int4);
 #endif
 
 }  // namespace headroom::native

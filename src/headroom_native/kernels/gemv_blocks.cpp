@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "headroom_native/kernels/block_scale.h"
+#include "headroom_native/kernels/gemv_avx512.h"
 
 #include "headroom_native/kernels/highway_targets.h"
 
@@ -134,6 +135,13 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace headroom::native {
 GemvKernel gemv_blocks(std::string_view dtype, Isa isa) {
+#if defined(__x86_64__)
+  if (isa >= Isa::kAvx512Vnni) return gemv_avx512_blocks(dtype == "int4");
+#endif
+  return portable_gemv_blocks(dtype, isa);
+}
+
+GemvKernel portable_gemv_blocks(std::string_view dtype, Isa isa) {
   const auto round = portable_gemv_kernel("bf16", isa).round;
   return {HEADROOM_HIGHWAY_FUNCTION(prepare, isa),
           dtype == "int4" ? HEADROOM_HIGHWAY_FUNCTION(multiply_int4_blocks, isa)

@@ -8,7 +8,11 @@
 namespace headroom::native {
 
 /// Weights in blocks of 32 along a row, each with a scale of binary16 before it: "int8_g32" (ggml's Q8_0) or
-/// "int4" (Q4_0). Columns are a multiple of 32; x stays as it is, products and sums are in f32.
+/// "int4" (Q4_0). Columns are a multiple of 32. Where the CPU multiplies bytes x is 16-bit fixed point (error
+/// 3e-5 of the largest |x|).
 GemvKernel gemv_blocks(std::string_view dtype, Isa isa);
+
+/// The kernel that Highway makes of plain vectors, products and sums in f32: there on every CPU.
+GemvKernel portable_gemv_blocks(std::string_view dtype, Isa isa);
 
 }  // namespace headroom::native

@@ -127,6 +127,29 @@ TEST_P(GemmKernelTest, GemvOfBlocksIsTheReferences) {
   }
 }
 
+TEST_P(GemmKernelTest, GemvOfBlocksKeepsWhatIsNoNumber) {
+  for (const char* dtype : {"int8_g32", "int4"}) {
+    const LlmWeights weights(of_dtype(dtype), 5, fresh_threads(1));
+    const LlmMatrix& matrix = weights.layer(0).out;
+    const GemvKernel kernel = gemv_kernel(dtype, GetParam());
+    Buffer prepared(prepared_bytes(matrix.columns));
+    const auto product = [&](float value) {
+      std::vector<Bf16> x(matrix.columns, to_bf16(0));
+      x[40] = to_bf16(value);
+      kernel.prepare(x.data(), matrix.columns, prepared.data());
+      std::vector<float> y(matrix.rows);
+      kernel.multiply(matrix.weights, matrix.rows, matrix.columns, prepared.data(), kernel.far_walk,
+                      y.data());
+      return y;
+    };
+    EXPECT_THAT(product(0), testing::Each(0.0F));
+    for (const float value : product(NAN)) EXPECT_TRUE(std::isnan(value));
+    const auto tiny = product(1e-35F), one = product(1);
+    for (std::size_t row = 0; row < one.size(); ++row)
+      EXPECT_NEAR(tiny[row] / 1e-35F, one[row], 1e-2 * (std::fabs(one[row]) + 0.01)) << dtype << " " << row;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Isas, GemmKernelTest, testing::ValuesIn(available_isas()),
                          [](const auto& suite) { return std::string(name_of(suite.param)); });
 
