@@ -6,8 +6,12 @@
 namespace headroom::native {
 namespace {
 
-/// Up to here vectors are multiplied one by one.
-constexpr std::size_t kFew = 3;
+/// Up to here vectors are multiplied one by one: unpacking weights costs as much as so many.
+constexpr std::size_t kMostFew = 8;
+std::size_t few_of(LlmFormat format) {
+  if (format == LlmFormat::kBf16) return 1;
+  return format == LlmFormat::kInt8 ? kMostFew : 5;
+}
 /// Weights that stay in the second-level cache while few vectors are multiplied with them.
 constexpr std::size_t kBlockBytes = std::size_t{192} << 10;
 /// Groups of rows for a gemv that takes four at once.
@@ -28,12 +32,12 @@ MatrixProducts::MatrixProducts(Isa isa, std::size_t columns)
     : many_(gemm_kernel(isa)), unpacked_(kGemmRows * columns * sizeof(Bf16)) {
   for (std::size_t format = 0; format < kernels_.size(); ++format)
     kernels_[format] = gemv_kernel(name_of(static_cast<LlmFormat>(format)), isa);
-  for (std::size_t i = 0; i < kFew; ++i) prepared_.emplace_back(prepared_bytes(columns));
+  for (std::size_t i = 0; i < kMostFew; ++i) prepared_.emplace_back(prepared_bytes(columns));
 }
 
 void MatrixProducts::multiply(const LlmMatrix& matrix, Slice rows, std::span<const LlmProduct> products) {
   if (products.empty() || rows.size() == 0) return;
-  if (products.size() <= kFew) {
+  if (products.size() <= few_of(matrix.format)) {
     multiply_few(matrix, rows, products);
   } else {
     multiply_many(matrix, rows, products);
