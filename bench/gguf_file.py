@@ -8,7 +8,7 @@ import struct
 
 ALIGNMENT = 32
 UINT32, FLOAT32, STRING = 4, 6, 8  # types of metadata
-F32, Q8_0, BF16 = 0, 8, 30  # types of tensors
+F32, Q4_0, Q8_0, Q4_K, Q6_K, BF16 = 0, 2, 8, 12, 14, 30  # types of tensors
 LLAMA2_7B = {"dim": 4096, "heads": 32, "kv_heads": 32, "hidden": 11008, "vocab": 32000}
 BLOCK = 1 << 20  # values made at once, and repeated: nothing depends on what they are
 
@@ -29,14 +29,40 @@ def random_q8_0(count):
     return bytes(values)
 
 
+def random_q4_0(count):
+    """Blocks of 32 values: a scale of binary16 (0.01), then 32 of 4 bits."""
+    blocks = count // 32
+    values, scale = bytearray(os.urandom(18 * blocks)), struct.pack("<e", 0.01)
+    values[0::18], values[1::18] = scale[:1] * blocks, scale[1:] * blocks
+    return bytes(values)
+
+
+def random_q4_k(count):
+    """Blocks of 256 values: a scale and a minimum of binary16, eight of 6 bits each, then 256 of 4 bits."""
+    blocks = count // 256
+    values, ends = bytearray(os.urandom(144 * blocks)), struct.pack("<ee", 0.0002, 0.0015)
+    for at in range(4):
+        values[at::144] = ends[at:at + 1] * blocks
+    return bytes(values)
+
+
+def random_q6_k(count):
+    """Blocks of 256 values of 6 bits, sixteen scales of 8 bits, and a scale of binary16."""
+    blocks = count // 256
+    values, scale = bytearray(os.urandom(210 * blocks)), struct.pack("<e", 0.00002)
+    values[208::210], values[209::210] = scale[:1] * blocks, scale[1:] * blocks
+    return bytes(values)
+
+
 def ones(count):
     return struct.pack("<f", 1.0) * count
 
 
-MAKERS = {F32: (ones, 4), BF16: (random_bf16, 2), Q8_0: (random_q8_0, 34 / 32)}
+MAKERS = {F32: (ones, 4), BF16: (random_bf16, 2), Q8_0: (random_q8_0, 34 / 32), Q4_0: (random_q4_0, 18 / 32),
+          Q4_K: (random_q4_k, 144 / 256), Q6_K: (random_q6_k, 210 / 256)}
 
 
-def tensors_of(config, layers, dtype):
+def tensors_of(config, layers, dtype, family="llama"):
     """(name, shape with the fastest dimension first, type) of each."""
     dim, hidden, vocab = config["dim"], config["hidden"], config["vocab"]
     kv_dim = dim // config["heads"] * config["kv_heads"]
@@ -46,6 +72,9 @@ def tensors_of(config, layers, dtype):
                     "ffn_gate": (dim, hidden), "ffn_up": (dim, hidden), "ffn_down": (hidden, dim)}
         tensors += [(f"blk.{layer}.{name}.weight", shape, dtype) for name, shape in matrices.items()]
         tensors += [(f"blk.{layer}.{name}.weight", (dim,), F32) for name in ("attn_norm", "ffn_norm")]
+        if family == "qwen2":
+            sizes = {"q": dim, "k": kv_dim, "v": kv_dim}
+            tensors += [(f"blk.{layer}.attn_{name}.bias", (rows,), F32) for name, rows in sizes.items()]
     return tensors + [("output_norm.weight", (dim,), F32), ("output.weight", (dim, vocab), dtype)]
 
 
@@ -65,15 +94,15 @@ def text(value):
     return struct.pack("<Q", len(value)) + value.encode()
 
 
-def metadata(config, layers):
+def metadata(config, layers, family="llama"):
     head = config["dim"] // config["heads"]
     numbers = {"context_length": 4096, "embedding_length": config["dim"], "block_count": layers,
                "feed_forward_length": config["hidden"], "rope.dimension_count": head, "vocab_size": config["vocab"],
                "attention.head_count": config["heads"], "attention.head_count_kv": config["kv_heads"]}
     entries = [text(key) + struct.pack("<I", STRING) + text(value)
-               for key, value in (("general.architecture", "llama"), ("tokenizer.ggml.model", "no_vocab"))]
-    entries += [text(f"llama.{key}") + struct.pack("<II", UINT32, value) for key, value in numbers.items()]
-    entries.append(text("llama.attention.layer_norm_rms_epsilon") + struct.pack("<If", FLOAT32, 1e-5))
+               for key, value in (("general.architecture", family), ("tokenizer.ggml.model", "no_vocab"))]
+    entries += [text(f"{family}.{key}") + struct.pack("<II", UINT32, value) for key, value in numbers.items()]
+    entries.append(text(f"{family}.attention.layer_norm_rms_epsilon") + struct.pack("<If", FLOAT32, 1e-5))
     return entries
 
 
@@ -81,9 +110,9 @@ def padded(size):
     return (size + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
 
 
-def write_model(path, config, layers, dtype):
-    """Writes a model of `layers` layers with matrices of `dtype` (BF16 or Q8_0) and norms of F32."""
-    tensors, entries = tensors_of(config, layers, dtype), metadata(config, layers)
+def write_model(path, config, layers, dtype, family="llama"):
+    """Writes a model of `layers` layers with matrices of `dtype` (a key of MAKERS) and norms of F32."""
+    tensors, entries = tensors_of(config, layers, dtype, family), metadata(config, layers, family)
     header = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(entries)) + b"".join(entries)
     offset = 0
     for name, shape, kind in tensors:
@@ -95,7 +124,10 @@ def write_model(path, config, layers, dtype):
         for _, shape, kind in tensors:
             left = bytes_of(shape, kind)
             end = padded(left) - left
+            block = blocks[kind]
+            if left < len(block):  # small ones differ from each other, as what logits are compared by must
+                block = MAKERS[kind][0](int(left / MAKERS[kind][1]))
             while left > 0:
-                file.write(blocks[kind][:left])
-                left -= len(blocks[kind])
+                file.write(block[:left])
+                left -= len(block)
             file.write(bytes(end))
