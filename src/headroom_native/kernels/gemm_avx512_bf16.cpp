@@ -7,6 +7,7 @@
 
 #include "headroom_native/kernels/avx512_sums.h"
 #include "headroom_native/kernels/avx512_target.h"
+#include "headroom_native/kernels/prefetch.h"
 #include "headroom_native/kernels/block_scale.h"
 #include "headroom_native/kernels/unroll.h"
 
@@ -15,7 +16,6 @@ namespace {
 
 HEADROOM_BEGIN_TARGET("avx512f,avx512bw,avx512vl,avx512dq,fma,avx512bf16")
 
-using avx512::Ahead;
 constexpr std::size_t kColumns = 32;  // bf16 of one register
 /// Rows by vectors whose sums are kept in registers: eight loads for sixteen products, two of which the CPU
 /// begins in a cycle, as it does loads.
@@ -44,7 +44,7 @@ template <Ahead kAhead>
     __m512bh parts[kTile];
     HEADROOM_UNROLL(4)
     for (int r = 0; r < kTile; ++r) {
-      avx512::prefetch<kAhead>(reinterpret_cast<const std::byte*>(rows[r] + k) + ahead);
+      prefetch<kAhead>(reinterpret_cast<const std::byte*>(rows[r] + k) + ahead);
       parts[r] = load(rows[r] + k);
     }
     HEADROOM_UNROLL(4)
@@ -105,7 +105,7 @@ void unpack_int8(const std::byte* from, std::size_t columns, std::size_t ahead, 
   const __m512 one = _mm512_set1_ps(1), none = _mm512_setzero_ps();
   std::size_t k = 0;
   for (; k + kBlockColumns <= columns; k += kBlockColumns) {
-    if (k % 64 == 0 && ahead > 0) avx512::prefetch<Ahead::kLargerCaches>(from + k + ahead);
+    if (k % 64 == 0 && ahead > 0) prefetch<Ahead::kLargerCaches>(from + k + ahead);
     store_rounded(scaled(load_numbers(from + k), one, none), scaled(load_numbers(from + k + 16), one, none),
                   to + k);
   }
@@ -114,7 +114,7 @@ void unpack_int8(const std::byte* from, std::size_t columns, std::size_t ahead, 
 
 void unpack_int8_blocks(const std::byte* from, std::size_t columns, std::size_t ahead, Bf16* to) {
   for (std::size_t k = 0; k < columns; k += kBlockColumns, from += kInt8BlockBytes) {
-    if (ahead > 0) avx512::prefetch<Ahead::kLargerCaches>(from + ahead);
+    if (ahead > 0) prefetch<Ahead::kLargerCaches>(from + ahead);
     const __m512 scale = _mm512_set1_ps(block_scale(from)), none = _mm512_setzero_ps();
     const std::byte* const numbers = from + kScaleBytes;
     store_rounded(scaled(load_numbers(numbers), scale, none), scaled(load_numbers(numbers + 16), scale, none),
@@ -125,7 +125,7 @@ void unpack_int8_blocks(const std::byte* from, std::size_t columns, std::size_t 
 void unpack_int4_blocks(const std::byte* from, std::size_t columns, std::size_t ahead, Bf16* to) {
   const __m128i low = _mm_set1_epi8(15);
   for (std::size_t k = 0; k < columns; k += kBlockColumns, from += kInt4BlockBytes) {
-    if (ahead > 0) avx512::prefetch<Ahead::kLargerCaches>(from + ahead);
+    if (ahead > 0) prefetch<Ahead::kLargerCaches>(from + ahead);
     const float one = block_scale(from);
     const __m512 scale = _mm512_set1_ps(one), zero = _mm512_set1_ps(8 * one);
     const __m128i two = load_numbers(from + kScaleBytes);

@@ -10,6 +10,7 @@
 
 #include "headroom_native/kernels/avx512_sums.h"
 #include "headroom_native/kernels/avx512_target.h"
+#include "headroom_native/kernels/prefetch.h"
 #include "headroom_native/kernels/block_scale.h"
 #include "headroom_native/kernels/gemv_blocks.h"
 #include "headroom_native/kernels/unroll.h"
@@ -23,7 +24,6 @@ namespace {
 
 HEADROOM_BEGIN_TARGET("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni,fma,f16c")
 
-using avx512::Ahead;
 
 constexpr std::size_t kLine = 64;
 /// Blocks of 4 bits that are multiplied at once, and their bytes.
@@ -149,7 +149,7 @@ template <Ahead kAhead>
     const FourOfX four(x);
     HEADROOM_UNROLL(4)
     for (int i = 0; i < 4; ++i) {
-      avx512::prefetch<kAhead>(rows[i] + at + ahead);
+      prefetch<kAhead>(rows[i] + at + ahead);
       sums[i] = add_four(rows[i] + at, four, which_numbers, which_scales, sums[i]);
     }
   }
@@ -174,7 +174,7 @@ template <Ahead kAhead>
     HEADROOM_UNROLL(4)
     for (int i = 0; i < 4; ++i) {
       const std::byte* const block = rows[i] + at;
-      avx512::prefetch<kAhead>(block + ahead);
+      prefetch<kAhead>(block + ahead);
       std::int16_t half;
       std::memcpy(&half, block, sizeof half);
       const __m512 scale = _mm512_cvtph_ps(_mm256_set1_epi16(half));
