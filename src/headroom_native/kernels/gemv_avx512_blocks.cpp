@@ -10,9 +10,10 @@
 
 #include "headroom_native/kernels/avx512_sums.h"
 #include "headroom_native/kernels/avx512_target.h"
-#include "headroom_native/kernels/prefetch.h"
 #include "headroom_native/kernels/block_scale.h"
 #include "headroom_native/kernels/gemv_blocks.h"
+#include "headroom_native/kernels/prefetch.h"
+#include "headroom_native/kernels/row_groups.h"
 #include "headroom_native/kernels/unroll.h"
 
 /// Weights in blocks with scales, and x as fixed point: x is rounded once to q * step, q an integer of 16
@@ -23,7 +24,6 @@ namespace headroom::native {
 namespace {
 
 HEADROOM_BEGIN_TARGET("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni,fma,f16c")
-
 
 constexpr std::size_t kLine = 64;
 /// Blocks of 4 bits that are multiplied at once, and their bytes.
@@ -190,7 +190,9 @@ template <bool kInt4, Ahead kAhead>
 void multiply_as(const std::byte* weights, std::size_t rows, std::size_t columns, const std::byte* prepared,
                  float step, GemvWalk walk, float* y) {
   const std::size_t row_bytes = columns / kBlockColumns * (kInt4 ? kInt4BlockBytes : kInt8BlockBytes);
-  avx512::for_four_rows(rows, walk.apart, [&](const avx512::FourRows& four) {
+  const RowGroups groups(rows, walk.apart);
+  for (std::size_t group = 0; group < groups.count(); ++group) {
+    const FourRows four = groups.at(group);
     const std::byte* lines[4];
     HEADROOM_UNROLL(4)
     for (int i = 0; i < 4; ++i) lines[i] = weights + four.row[i] * row_bytes;
@@ -201,7 +203,7 @@ void multiply_as(const std::byte* weights, std::size_t rows, std::size_t columns
       dot_int8<kAhead>(lines, columns, prepared, walk.ahead, sums);
     }
     four.store(_mm_mul_ps(avx512::sums_of(sums[0], sums[1], sums[2], sums[3]), _mm_set1_ps(step)), y);
-  });
+  }
 }
 
 template <bool kInt4>
