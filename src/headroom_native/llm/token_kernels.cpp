@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include "headroom_native/kernels/unroll.h"
+
 #include "headroom_native/kernels/highway_targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -131,11 +133,50 @@ HWY_INLINE float dot(const float* query, const Bf16* key, std::size_t width) {
   return sum;
 }
 
-/// Softmax of `scores`, in place.
-HWY_INLINE void shares_of(float* scores, std::size_t count) {
+/// The same of four keys, one behind the other: each load of the query serves all of them.
+HWY_INLINE void dot4(const float* query, const Bf16* keys, std::size_t width, float scale, float* scores) {
   const F32 tag;
   const std::size_t lanes = hn::Lanes(tag);
-  const float most = *std::max_element(scores, scores + count);
+  Vector s0 = hn::Zero(tag), s1 = s0, s2 = s0, s3 = s0;
+  std::size_t k = 0;
+  for (; k + lanes <= width; k += lanes) {
+    const Vector part = hn::LoadU(tag, query + k);
+    s0 = hn::MulAdd(part, load(keys + k), s0);
+    s1 = hn::MulAdd(part, load(keys + width + k), s1);
+    s2 = hn::MulAdd(part, load(keys + 2 * width + k), s2);
+    s3 = hn::MulAdd(part, load(keys + 3 * width + k), s3);
+  }
+  float sums[4] = {sum_of(s0), sum_of(s1), sum_of(s2), sum_of(s3)};
+  for (; k < width; ++k) {
+    for (std::size_t i = 0; i < 4; ++i) sums[i] += query[k] * to_float(keys[i * width + k]);
+  }
+  for (std::size_t i = 0; i < 4; ++i) scores[i] = sums[i] * scale;
+}
+
+HWY_INLINE float largest(const float* scores, std::size_t count) {
+  const F32 tag;
+  const std::size_t lanes = hn::Lanes(tag);
+  float most = scores[0];
+  std::size_t k = 0;
+  if (count >= lanes) {
+    Vector mosts = hn::LoadU(tag, scores);
+    for (k = lanes; k + lanes <= count; k += lanes) {
+      const Vector some = hn::LoadU(tag, scores + k);
+      mosts = hn::IfThenElse(hn::Gt(some, mosts), some, mosts);
+    }
+    float all[64];
+    hn::StoreU(mosts, tag, all);
+    most = *std::max_element(all, all + lanes);
+  }
+  for (; k < count; ++k) most = std::max(most, scores[k]);
+  return most;
+}
+
+/// scores = exp(scores - their largest), whose sum is what comes back.
+HWY_INLINE float exponentials_of(float* scores, std::size_t count) {
+  const F32 tag;
+  const std::size_t lanes = hn::Lanes(tag);
+  const float most = largest(scores, count);
   const Vector mosts = hn::Set(tag, most);
   Vector sums = hn::Zero(tag);
   std::size_t k = 0;
@@ -146,49 +187,53 @@ HWY_INLINE void shares_of(float* scores, std::size_t count) {
   }
   float sum = sum_of(sums);
   for (; k < count; ++k) sum += scores[k] = std::exp(scores[k] - most);
-  for (k = 0; k < count; ++k) scores[k] /= sum;
+  return sum;
 }
 
-/// y[column] = sum over positions of shares times values, for as many columns as kVectors vectors hold.
-template <std::size_t kVectors>
-HWY_INLINE void weigh(const float* shares, const Bf16* values, std::size_t positions, std::size_t width,
-                      Bf16* y) {
+/// y[column] = factor times the sum over positions of shares times values, for as many columns as kVectors
+/// vectors hold.
+template <int kVectors>
+HWY_INLINE void weigh(const float* shares, float factor, const Bf16* values, std::size_t positions,
+                      std::size_t width, Bf16* y) {
   const F32 tag;
   const std::size_t lanes = hn::Lanes(tag);
-  Vector s0 = hn::Zero(tag), s1 = s0, s2 = s0, s3 = s0;
+  Vector sums[kVectors];
+  HEADROOM_UNROLL(8)
+  for (int i = 0; i < kVectors; ++i) sums[i] = hn::Zero(tag);
   for (std::size_t position = 0; position < positions; ++position) {
     const Vector share = hn::Set(tag, shares[position]);
     const Bf16* row = values + position * width;
-    s0 = hn::MulAdd(share, load(row), s0);
-    if (kVectors == 1) continue;
-    s1 = hn::MulAdd(share, load(row + lanes), s1);
-    s2 = hn::MulAdd(share, load(row + 2 * lanes), s2);
-    s3 = hn::MulAdd(share, load(row + 3 * lanes), s3);
+    HEADROOM_UNROLL(8)
+    for (int i = 0; i < kVectors; ++i)
+      sums[i] = hn::MulAdd(share, load(row + static_cast<std::size_t>(i) * lanes), sums[i]);
   }
-  store(s0, y);
-  if (kVectors == 1) return;
-  store(s1, y + lanes);
-  store(s2, y + 2 * lanes);
-  store(s3, y + 3 * lanes);
+  HEADROOM_UNROLL(8)
+  for (int i = 0; i < kVectors; ++i)
+    store(hn::Mul(sums[i], hn::Set(tag, factor)), y + static_cast<std::size_t>(i) * lanes);
 }
 
 void attend(const float* query, const Bf16* keys, const Bf16* values, std::size_t positions,
             std::size_t width, float* scores, Bf16* y) {
   const float scale = 1.0F / std::sqrt(static_cast<float>(width));
-  for (std::size_t position = 0; position < positions; ++position)
+  std::size_t position = 0;
+  for (; position + 4 <= positions; position += 4)
+    dot4(query, keys + position * width, width, scale, scores + position);
+  for (; position < positions; ++position)
     scores[position] = dot(query, keys + position * width, width) * scale;
-  shares_of(scores, positions);
+  const float factor = 1.0F / exponentials_of(scores, positions);
   const std::size_t lanes = hn::Lanes(F32());
   std::size_t column = 0;
+  for (; column + 8 * lanes <= width; column += 8 * lanes)
+    weigh<8>(scores, factor, values + column, positions, width, y + column);
   for (; column + 4 * lanes <= width; column += 4 * lanes)
-    weigh<4>(scores, values + column, positions, width, y + column);
+    weigh<4>(scores, factor, values + column, positions, width, y + column);
   for (; column + lanes <= width; column += lanes)
-    weigh<1>(scores, values + column, positions, width, y + column);
+    weigh<1>(scores, factor, values + column, positions, width, y + column);
   for (; column < width; ++column) {
     float sum = 0;
-    for (std::size_t position = 0; position < positions; ++position)
+    for (position = 0; position < positions; ++position)
       sum += scores[position] * to_float(values[position * width + column]);
-    y[column] = to_bf16(sum);
+    y[column] = to_bf16(sum * factor);
   }
 }
 
