@@ -15,7 +15,8 @@ difference is that, mostly.
 
 Tokens/s (with --large): --layers layers of Llama 2 7B's shapes, written to DIR (1.6 GiB of BF16 for four layers; all
 32 of Q8_0 take 7 GiB) and removed afterwards. Both decode behind --context tokens and take a prompt of --prompt-len, in
-turns; printed are the medians over the rounds with their quartiles, and of the ratios round by round.
+turns; printed are the medians over the rounds with their quartiles, and of the ratios round by round. Where other programs
+have the CPUs too, say --threads 1: ggml's threads wait for each other without letting go of theirs.
 """
 import argparse
 import json
