@@ -7,8 +7,8 @@
 
 #include "headroom_native/kernels/avx512_sums.h"
 #include "headroom_native/kernels/avx512_target.h"
-#include "headroom_native/kernels/prefetch.h"
 #include "headroom_native/kernels/block_scale.h"
+#include "headroom_native/kernels/prefetch.h"
 #include "headroom_native/kernels/unroll.h"
 
 namespace headroom::native {

@@ -19,33 +19,15 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace headroom::native::HWY_NAMESPACE {
-#if HEADROOM_HIGHWAY_HAS_VECTORS(HWY_TARGET)
-namespace hn = hwy::HWY_NAMESPACE;
-#else
-namespace hn = compiler_vectors;
-#endif
+#include "headroom_native/kernels/highway_vectors.h"
 
-using F32 = hn::ScalableTag<float>;
-using Words = hn::Repartition<std::uint32_t, F32>;
 using Integers = hn::Rebind<std::int32_t, F32>;
 using Bytes = hn::Rebind<std::int8_t, F32>;
 using Halves = hn::Rebind<std::uint16_t, F32>;
-using Vector = hn::Vec<F32>;
 
 /// Rows by vectors whose sums are kept in registers: 2 by 4 leave room for the operands where there are
 /// sixteen registers, too.
 constexpr std::size_t kTileRows = 2, kTileVectors = 4;
-
-/// Two neighbouring bf16 lie in each word, and a bf16 is the upper half of a float.
-HWY_INLINE Vector even_of(hn::Vec<Words> words) {
-  return hn::BitCast(F32(), hn::ShiftLeft<16>(words));
-}
-HWY_INLINE Vector odd_of(hn::Vec<Words> words) {
-  return hn::BitCast(F32(), hn::And(words, hn::Set(Words(), 0xffff0000U)));
-}
-HWY_INLINE hn::Vec<Words> load_words(const Bf16* from) {
-  return hn::LoadU(Words(), reinterpret_cast<const std::uint32_t*>(from));
-}
 
 HWY_INLINE float sum_of_tail(const Bf16* row, const Bf16* vector, std::size_t from, std::size_t columns) {
   float sum = 0;
@@ -62,7 +44,7 @@ HWY_INLINE void multiply_tile(const Bf16* const* rows, std::size_t columns, cons
   const auto step = [&](std::size_t k, const Bf16* vector, Vector even_a, Vector odd_a, Vector even_b,
                         Vector odd_b, Vector& a, Vector& b) HWY_ATTR {
     const auto words = load_words(vector + k);
-    const Vector even = even_of(words), odd = odd_of(words);
+    const Vector even = even_columns(words), odd = odd_columns(words);
     a = hn::MulAdd(even_a, even, a);
     b = hn::MulAdd(even_b, even, b);
     a = hn::MulAdd(odd_a, odd, a);
@@ -75,8 +57,8 @@ HWY_INLINE void multiply_tile(const Bf16* const* rows, std::size_t columns, cons
       hwy::Prefetch(reinterpret_cast<const std::byte*>(rows[1] + k) + ahead);
     }
     const auto first = load_words(rows[0] + k), second = load_words(rows[1] + k);
-    const Vector even_a = even_of(first), odd_a = odd_of(first), even_b = even_of(second),
-                 odd_b = odd_of(second);
+    const Vector even_a = even_columns(first), odd_a = odd_columns(first), even_b = even_columns(second),
+                 odd_b = odd_columns(second);
     step(k, vectors[0], even_a, odd_a, even_b, odd_b, a0, b0);
     step(k, vectors[1], even_a, odd_a, even_b, odd_b, a1, b1);
     step(k, vectors[2], even_a, odd_a, even_b, odd_b, a2, b2);
@@ -85,8 +67,7 @@ HWY_INLINE void multiply_tile(const Bf16* const* rows, std::size_t columns, cons
   const Vector sums[kTileVectors][kTileRows] = {{a0, b0}, {a1, b1}, {a2, b2}, {a3, b3}};
   for (std::size_t v = 0; v < kTileVectors; ++v) {
     for (std::size_t r = 0; r < kTileRows; ++r)
-      tile[v][r] =
-          hn::GetLane(hn::SumOfLanes(tag, sums[v][r])) + sum_of_tail(rows[r], vectors[v], k, columns);
+      tile[v][r] = sum_of(sums[v][r]) + sum_of_tail(rows[r], vectors[v], k, columns);
   }
 }
 

@@ -19,20 +19,10 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace headroom::native::HWY_NAMESPACE {
-#if HEADROOM_HIGHWAY_HAS_VECTORS(HWY_TARGET)
-namespace hn = hwy::HWY_NAMESPACE;
-#else
-namespace hn = compiler_vectors;
-#endif
+#include "headroom_native/kernels/highway_vectors.h"
 
-using F32 = hn::ScalableTag<float>;
 using Integers = hn::Rebind<std::int32_t, F32>;
 using Bytes = hn::Rebind<std::int8_t, F32>;
-using Vector = hn::Vec<F32>;
-
-HWY_INLINE float sum_of(Vector vector) {
-  return hn::GetLane(hn::SumOfLanes(F32(), vector));
-}
 
 HWY_INLINE hn::Vec<Integers> load_integers(const std::byte* from) {
   return hn::PromoteTo(Integers(), hn::LoadU(Bytes(), reinterpret_cast<const std::int8_t*>(from)));

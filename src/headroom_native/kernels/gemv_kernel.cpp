@@ -8,11 +8,11 @@
 
 #include "headroom_native/kernels/gemv_avx512.h"
 #include "headroom_native/kernels/gemv_avx_vnni.h"
+#include "headroom_native/kernels/gemv_blocks.h"
 #include "headroom_native/kernels/gemv_neon.h"
 #include "headroom_native/kernels/prefetch.h"
 #include "headroom_native/kernels/row_groups.h"
 #include "headroom_native/kernels/unroll.h"
-#include "headroom_native/kernels/gemv_blocks.h"
 
 #include "headroom_native/kernels/highway_targets.h"
 
@@ -27,32 +27,10 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace headroom::native::HWY_NAMESPACE {
-#if HEADROOM_HIGHWAY_HAS_VECTORS(HWY_TARGET)
-namespace hn = hwy::HWY_NAMESPACE;
-#else
-namespace hn = compiler_vectors;
-#endif
+#include "headroom_native/kernels/highway_vectors.h"
 
-using F32 = hn::ScalableTag<float>;
-using Words = hn::Repartition<std::uint32_t, F32>;
-using Vector = hn::Vec<F32>;
 constexpr std::size_t kLine = 64;
 constexpr std::size_t kLanes = sizeof(Vector) / sizeof(float);
-
-/// Two neighbouring bf16 lie in each word: the lower half is the even column. A bf16 is the upper half of a
-/// float.
-HWY_INLINE Vector even_columns(hn::Vec<Words> words) {
-  return hn::BitCast(F32(), hn::ShiftLeft<16>(words));
-}
-HWY_INLINE Vector odd_columns(hn::Vec<Words> words) {
-  return hn::BitCast(F32(), hn::And(words, hn::Set(Words(), 0xffff0000U)));
-}
-HWY_INLINE hn::Vec<Words> load_words(const Bf16* from) {
-  return hn::LoadU(Words(), reinterpret_cast<const std::uint32_t*>(from));
-}
-HWY_INLINE float sum_of(Vector vector) {
-  return hn::GetLane(hn::SumOfLanes(F32(), vector));
-}
 
 #include "headroom_native/kernels/gemv_walks.h"
 

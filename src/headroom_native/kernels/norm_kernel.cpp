@@ -22,32 +22,10 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace headroom::native::HWY_NAMESPACE {
-#if HEADROOM_HIGHWAY_HAS_VECTORS(HWY_TARGET)
-namespace hn = hwy::HWY_NAMESPACE;
-#else
-namespace hn = compiler_vectors;
-#endif
+#include "headroom_native/kernels/highway_vectors.h"
 
-using F32 = hn::ScalableTag<float>;
-using Words = hn::Repartition<std::uint32_t, F32>;
-using Vector = hn::Vec<F32>;
 using WordVector = hn::Vec<Words>;
 
-/// Two neighbouring bf16 lie in each word: the lower half is the even column. A bf16 is the upper half of a
-/// float.
-HWY_INLINE Vector even_columns(WordVector words) {
-  return hn::BitCast(F32(), hn::ShiftLeft<16>(words));
-}
-HWY_INLINE Vector odd_columns(WordVector words) {
-  return hn::BitCast(F32(), hn::And(words, hn::Set(Words(), 0xffff0000U)));
-}
-HWY_INLINE float sum_of(Vector vector) {
-  return hn::GetLane(hn::SumOfLanes(F32(), vector));
-}
-
-HWY_INLINE WordVector load_words(const Bf16* from) {
-  return hn::LoadU(Words(), reinterpret_cast<const std::uint32_t*>(from));
-}
 HWY_INLINE void store_words(WordVector words, Bf16* to) {
   hn::StoreU(words, Words(), reinterpret_cast<std::uint32_t*>(to));
 }

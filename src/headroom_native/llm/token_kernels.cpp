@@ -21,16 +21,9 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace headroom::native::HWY_NAMESPACE {
-#if HEADROOM_HIGHWAY_HAS_VECTORS(HWY_TARGET)
-namespace hn = hwy::HWY_NAMESPACE;
-#else
-namespace hn = compiler_vectors;
-#endif
+#include "headroom_native/kernels/highway_vectors.h"
 
-using F32 = hn::ScalableTag<float>;
-using Words = hn::Repartition<std::uint32_t, F32>;
 using Halves = hn::Rebind<std::uint16_t, F32>;
-using Vector = hn::Vec<F32>;
 
 /// A bf16 is the upper half of a float.
 HWY_INLINE Vector load(const Bf16* from) {
@@ -48,10 +41,6 @@ HWY_INLINE void store(Vector value, Bf16* to) {
   const auto is_nan = hn::RebindMask(tag, hn::IsNaN(value));
   hn::StoreU(hn::DemoteTo(Halves(), hn::BitCast(integers, hn::IfThenElse(is_nan, quiet, rounded))), Halves(),
              &to->bits);
-}
-
-HWY_INLINE float sum_of(Vector vector) {
-  return hn::GetLane(hn::SumOfLanes(F32(), vector));
 }
 
 /// Highway's exp takes a NaN for very small, and knows nothing above the largest float's logarithm.

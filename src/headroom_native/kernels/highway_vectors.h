@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// The vectors of a kernel's target, and bf16 in them. Included within the namespace of each target, behind
+// highway_dispatch.h: hence no guard.
+
+#if HEADROOM_HIGHWAY_HAS_VECTORS(HWY_TARGET)
+namespace hn = hwy::HWY_NAMESPACE;
+#else
+namespace hn = compiler_vectors;
+#endif
+
+using F32 = hn::ScalableTag<float>;
+using Words = hn::Repartition<unsigned, F32>;  // of 32 bits; this header, within a namespace, includes none
+using Vector = hn::Vec<F32>;
+
+/// Two neighbouring bf16 lie in each word: the lower half is the even column. A bf16 is the upper half of a
+/// float.
+HWY_INLINE Vector even_columns(hn::Vec<Words> words) {
+  return hn::BitCast(F32(), hn::ShiftLeft<16>(words));
+}
+HWY_INLINE Vector odd_columns(hn::Vec<Words> words) {
+  return hn::BitCast(F32(), hn::And(words, hn::Set(Words(), 0xffff0000U)));
+}
+HWY_INLINE hn::Vec<Words> load_words(const Bf16* from) {
+  return hn::LoadU(Words(), reinterpret_cast<const unsigned*>(from));
+}
+HWY_INLINE float sum_of(Vector vector) {
+  return hn::GetLane(hn::SumOfLanes(F32(), vector));
+}
