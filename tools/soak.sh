@@ -12,10 +12,10 @@ build=build/soak
 cmake --preset release -B "$build" -DHEADROOM_SOAK=ON
 cmake --build "$build" ${JOBS:+--parallel "$JOBS"}
 status=0
-tools/run_tests.sh "$build" -L '^soak$' "$@" || status=1
+tools/run_tests.sh --once "$build" -L '^soak$' "$@" || status=1
 
 build=build/fuzz
 cmake --preset fuzz -DHEADROOM_FUZZ_SECONDS="${FUZZ_SECONDS:-600}"
 cmake --build "$build" --target fuzz_targets ${JOBS:+--parallel "$JOBS"}
-tools/run_tests.sh "$build" -L '^fuzz$' "$@" || status=1
+tools/run_tests.sh --once "$build" -L '^fuzz$' "$@" || status=1
 exit "$status"

@@ -11,8 +11,8 @@ TOOLS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "to
 SPDX = "// SPDX-License-Identifier: Apache-2.0\n"
 
 
-def run_tool(name, argument):
-    return subprocess.run([sys.executable, os.path.join(TOOLS, name), argument], capture_output=True, text=True,
+def run_tool(name, *arguments):
+    return subprocess.run([sys.executable, os.path.join(TOOLS, name), *arguments], capture_output=True, text=True,
                           check=False)
 
 
@@ -330,7 +330,8 @@ class Summary(unittest.TestCase):
     MISSING = '<testcase name="e" status="notrun"><skipped message="Unable to find executable"/></testcase>'
 
     def test_passed(self):
-        self.assertEqual(self.summary_of(self.PASSED, self.PASSED), ("2 passed, 0 failed\n", 0))
+        other = self.PASSED.replace('"a"', '"other"')
+        self.assertEqual(self.summary_of(self.PASSED, other), ("2 passed, 0 failed\n", 0))
 
     def test_failed(self):
         self.assertEqual(self.summary_of(self.PASSED, self.FAILED), ("1 passed, 1 failed\n", 1))
@@ -344,6 +345,21 @@ class Summary(unittest.TestCase):
     def test_nothing_ran(self):
         self.assertEqual(self.summary_of(), ("0 passed, 0 failed\n", 1))
         self.assertEqual(self.summary_of(self.SKIPPED), ("0 passed, 0 failed, 1 skipped\n", 1))
+
+    def test_what_passed_alone_is_named(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".xml") as first, tempfile.NamedTemporaryFile("w") as alone:
+            first.write(f"<testsuite>{self.PASSED}{self.FAILED}{self.SKIPPED}</testsuite>")
+            first.flush()
+            self.assertEqual(run_tool("test_summary.py", "--failed", first.name).stdout, "1\n")
+            for again, line, code in (
+                    (self.FAILED.replace("fail", "run"), "2 passed, 0 failed, 1 skipped; passed only alone: b\n", 0),
+                    (self.FAILED, "1 passed, 1 failed, 1 skipped\n", 1)):
+                alone.seek(0)
+                alone.truncate()
+                alone.write(f"<testsuite>{again}</testsuite>")
+                alone.flush()
+                result = run_tool("test_summary.py", first.name, alone.name)
+                self.assertEqual((result.stdout, result.returncode), (line, code))
 
     def test_no_file(self):
         result = run_tool("test_summary.py", "/does/not/exist.xml")
