@@ -24,6 +24,7 @@ from .timing import measure_here
 
 _MARKS = ("headroom", "benchmark")
 _FAILED, _UNDECIDED = 1, 3
+_UNDECIDED_VERDICTS = ("inconclusive", "underpowered")
 _CONFIRMATIONS, _PAUSE_S = 5, 1.0
 
 
@@ -361,7 +362,7 @@ class _Measuring:
                     self._verdicts.append(f"{self._node(one)}: looked slower, {doubted[self._node(one)]}")
                 else:
                     self._fail(self._node(one), _sentence(one, self._config.getoption("headroom_baseline")))
-            undecided += one["verdict"] in ("inconclusive", "underpowered")
+            undecided += one["verdict"] in _UNDECIDED_VERDICTS
         if undecided:
             doubts = dict.fromkeys(doubt for one in compared for doubt in one["doubts"])
             self._verdicts.append(f"gate: {undecided} of {len(compared)} cases are undecided: {'; '.join(doubts) or 'too few samples'}")
@@ -393,7 +394,9 @@ class _Measuring:
                 node = self._node(one)
                 if node not in left:
                     continue
-                if one["verdict"] != "regression":
+                if one["verdict"] in _UNDECIDED_VERDICTS:
+                    doubted[node] = f"but when it was measured again it was undecided: {'; '.join(one['doubts']) or 'too few samples'}"
+                elif one["verdict"] != "regression":
                     doubted[node] = "but not when it was measured again"
                 elif one["ratio"] / max(1.0, machine.get(node, 1.0)) <= 1 + one["margin"]:
                     doubted[node] = (f"but calls of a function that does nothing were {100 * (machine[node] - 1):.0f} % slower, too: the "
