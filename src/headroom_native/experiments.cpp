@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom_native/experiments.h"
 
+#include <array>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "headroom/base/error.h"
+#include "headroom/base/text.h"
 #include "headroom/workload/llm_experiments.h"
 #include "headroom/workload/seed_experiments.h"
 #include "headroom_native/gpt_fast/gather_gemv.h"
@@ -15,6 +23,8 @@
 #include "headroom_native/limits/limit_write.h"
 #include "headroom_native/llm/llm_decode.h"
 #include "headroom_native/llm/llm_models.h"
+#include "headroom_native/peers/library_peer.h"
+#include "headroom_native/peers/peer_library.h"
 #include "headroom_native/peers/peers.h"
 
 namespace headroom::native {
@@ -69,22 +79,71 @@ std::vector<std::string> with_peers(std::vector<std::string> ours, const std::ve
   return ours;
 }
 
+/// An experiment of ours, or by a peer that was given when the runner was started.
+Experiment::Function with_libraries(const std::shared_ptr<Peers>& peers, void (*ours)(State&),
+                                    void (*theirs)(const Peer&, State&)) {
+  return [=](State& state) {
+    const auto peer = peers->find(state.backend());
+    if (peer == peers->end()) return ours(state);
+    theirs(peer->second, state);
+  };
+}
+
+/// A backend of all experiments that a function of a library can be.
+void add_peer(Registry& registry, Peers& peers, const std::string& text) {
+  PeerRequest request = parse_peer(text);
+  with_context("--peer " + in_quotes(text), [&] {
+    for (const char* name : {"gemv", "gather_gemv", "layer_norm", "mlp_layer_norm_gelu"}) {
+      for (const std::string& backend : registry.find(name)->backends()) {
+        if (backend == request.name)
+          throw Error("there is a backend " + in_quotes(backend) + " already: say name=NAME");
+      }
+    }
+    std::string name = request.name;
+    peers.emplace(name, load_peer(std::move(request)));
+    for (const char* experiment : {"gemv", "gather_gemv", "layer_norm"}) {
+      Experiment& found = *registry.find(experiment);
+      found.backends(with_peers(found.backends(), {name}));
+    }
+  });
+}
+
+/// "--peer" is of the kernels, all else of models.
+void take_arguments(Registry& registry, Peers& peers, const std::vector<std::string>& arguments) {
+  std::vector<std::string> of_models;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i] != "--peer") {
+      of_models.push_back(arguments[i]);
+    } else if (++i < arguments.size()) {
+      add_peer(registry, peers, arguments[i]);
+    } else {
+      throw Error("--peer needs a value: PATH:SYMBOL");
+    }
+  }
+  if (!of_models.empty()) offer_llm(registry, of_models);
+}
+
 }  // namespace
 
 void register_native_experiments(Registry& registry) {
   const std::vector<std::string> gemvs = with_peers({"native", "native_strict", "reference"}, gemv_peers());
+  const auto peers = std::make_shared<Peers>();
   add_seed_experiments(
       registry,
-      {{gemv, gemvs, {{"native", gemv_variants()}}},
-       {gather_gemv, gemvs, {{"native", gemv_variants()}}},
-       {layer_norm, with_peers({"native", "reference"}, layer_norm_peers()), {{"native", norm_variants()}}},
+      {{with_libraries(peers, gemv, measure_gemv_by), gemvs, {{"native", gemv_variants()}}},
+       {with_libraries(peers, gather_gemv, measure_gather_gemv_by), gemvs, {{"native", gemv_variants()}}},
+       {with_libraries(peers, layer_norm, measure_layer_norm_by),
+        with_peers({"native", "reference"}, layer_norm_peers()),
+        {{"native", norm_variants()}}},
        {mlp_layer_norm_gelu,
         with_peers({"native", "reference"}, mlp_peers()),
         {{"native", gemv_variants()}}}});
   add_llm_experiments(registry, llm_decode, {"native"});
   add_int4_llm_experiments(registry, llm_decode, {"native"});
   add_limits(registry);
-  registry.take_arguments_with(offer_llm);
+  registry.take_arguments_with([peers](Registry& into, const std::vector<std::string>& arguments) {
+    take_arguments(into, *peers, arguments);
+  });
 }
 
 }  // namespace headroom::native

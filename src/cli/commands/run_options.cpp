@@ -7,6 +7,7 @@
 
 #include "cli/commands/run_model_options.h"
 #include "cli/commands/run_module_options.h"
+#include "cli/commands/run_peer_options.h"
 #include "cli/commands/run_ranks.h"
 #include "cli/shared/known_runners.h"
 #include "cli/shared/option_table.h"
@@ -29,6 +30,7 @@ constexpr const char* kRunExamples = R"(examples:
   headroom run gemv -a D=4096,8192 -a dtype=int8 two shapes of one experiment
   headroom run gemv -a D=1024-16384*2 --hot      a range of sizes, inputs in cache
   headroom run gemv --backend native,aten        two implementations, interleaved
+  headroom run gemv --peer libmine.so:gemv_bf16  a function of a library of yours beside ours (docs/peers.md)
   headroom run --runner build/old/bin/mine --runner build/new/bin/mine
                                                  two builds of a runner, interleaved
   headroom run --module resnet.pt --input f32[1,3,224,224] --trace traces
@@ -50,6 +52,7 @@ struct RawRunOptions {
   StopOptions stop;
   ModuleOptions modules;
   ModelOptions model;
+  std::vector<std::string> peers;
   std::vector<std::string> files;  ///< of NAMEs those of Python's files
   std::string timeout, traces;
   int processes = 0;
@@ -109,6 +112,7 @@ void declare_selection(OptionTable& table, RawRunOptions& raw, RunOptions& optio
                    "descriptor of a socket at whose other end a runner answers that runs already");
   declare_module_options(table, raw.modules);
   declare_model_options(table, raw.model);
+  declare_peer_options(table, raw.peers);
   table.add_option(
       "--threads", raw.threads,
       "threads of a case, several to compare: 1,2,4 or 1-8*2 (default: all CPUs of this process, "
@@ -191,8 +195,9 @@ std::vector<FoundRunner> runners_of(const RawRunOptions& raw, const Selection& s
   if (named.empty() && has_modules && !names_python(raw)) named.push_back({runner_of_modules(), true});
   if (has_modules && names_python(raw)) return named;
   if (!named.empty() || !raw.socket.empty()) return named;
-  if (names_python(raw)) return known_runners_of_backends(selection.backends);
-  return runners_of_backends(selection.backends);
+  const std::vector<std::string> backends = backends_of_runners(raw.peers, selection.backends);
+  if (names_python(raw)) return known_runners_of_backends(backends);
+  return runners_of_backends(backends);
 }
 
 std::vector<RunnerCommand> python_commands(const RawRunOptions& raw) {
@@ -215,6 +220,7 @@ std::vector<RunnerCommand> runner_commands(const RawRunOptions& raw, const Selec
     command.may_refuse = !runner.is_asked_for;
     command.is_company = names_python(raw) && raw.runners.empty();
     command.arguments = arguments;
+    if (takes_peers(runner.path)) add_peer_arguments(raw.peers, command.arguments);
     // Ours are known to be runners: what takes time is reading their libraries from a disk for the first
     // time, those of libtorch with CUDA half a minute.
     if (raw.runners.empty()) command.hello_timeout = command.reply_timeout;
@@ -284,6 +290,7 @@ void fill_request(RawRunOptions& raw, RunOptions& options) {
   } else {
     select_model(raw.model, selection);
   }
+  select_peers(raw.peers, selection);
   const bool of_ranks = any_of_ranks(selection.names);
   const int threads = of_ranks ? 1 : static_cast<int>(allowed_cpus().size());
   selection.default_threads = threads;
@@ -292,6 +299,7 @@ void fill_request(RawRunOptions& raw, RunOptions& options) {
   selection.seed = raw.seed;
   if (raw.quick && selection.names.empty()) selection.most_bytes = std::size_t{1} << 30;
   request.runners = runner_commands(raw, selection);
+  require_peers_taken(raw.peers, paths_of(request.runners));
   if (of_ranks) options.ranks = add_ranks(raw, request);
   request.limits = !raw.no_limits;
   if (!raw.traces.empty()) request.traces = std::filesystem::absolute(raw.traces).string();

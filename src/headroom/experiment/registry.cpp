@@ -21,6 +21,10 @@ const Experiment* Registry::find(std::string_view name) const {
   return nullptr;
 }
 
+Experiment* Registry::find(std::string_view name) {
+  return const_cast<Experiment*>(std::as_const(*this).find(name));
+}
+
 void Registry::take_arguments(const std::vector<std::string>& arguments) {
   if (arguments.empty()) return;
   if (!take_arguments_) {

@@ -27,6 +27,7 @@ class Registry {
   Experiment& add(std::string name, Experiment::Function run);
   /// Null when there is none of that name.
   const Experiment* find(std::string_view name) const;
+  Experiment* find(std::string_view name);
   const std::deque<Experiment>& all() const { return experiments_; }
 
   /// `require` throws Error, saying what is missing and what to do, where the machine lacks what every

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <thread>
 #include <type_traits>
@@ -24,6 +27,10 @@ class ThreadPool {
   ThreadPool& operator=(const ThreadPool&) = delete;
 
   int workers() const { return workers_; }
+  /// Of the workers, in their order; fewer where they share CPUs.
+  std::vector<int> cpus() const {
+    return {cpus_.begin(), cpus_.begin() + std::min<std::ptrdiff_t>(workers_, std::ssize(cpus_))};
+  }
   /// False where several workers share a CPU: then nothing may be concluded from how they run side by side.
   bool has_a_cpu_each() const { return static_cast<std::size_t>(workers_) <= cpus_.size(); }
 

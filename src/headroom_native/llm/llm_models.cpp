@@ -35,7 +35,8 @@ Request parse(const std::vector<std::string>& arguments) {
   for (std::size_t i = 0; i < arguments.size(); i += 2) {
     const std::string& option = arguments[i];
     if (option != "--model" && option != "--tokens")
-      throw Error("headroom-native takes --model FILE and --tokens IDS, and was given " + in_quotes(option));
+      throw Error("headroom-native takes --peer PATH:SYMBOL, --model FILE and --tokens IDS, and was given " +
+                  in_quotes(option));
     if (i + 1 == arguments.size()) throw Error(option + " needs a value");
     if (option == "--model") {
       request.model = arguments[i + 1];

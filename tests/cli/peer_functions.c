@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions as `headroom run --peer` loads them: good ones, and one for each way to be bad. peers_test.py.
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "headroom/experiment/peer.h"
+
+static float to_float(uint16_t bits) {
+  const uint32_t wide = (uint32_t)bits << 16;
+  float value;
+  memcpy(&value, &wide, sizeof value);
+  return value;
+}
+
+static uint16_t to_bf16(float value) {
+  uint32_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  return (uint16_t)((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+}
+
+static float weight(const struct headroom_peer_call* call, size_t index) {
+  if (call->dtype == HEADROOM_PEER_INT8) return ((const int8_t*)call->weights)[index];
+  return to_float(((const uint16_t*)call->weights)[index]);
+}
+
+static void gemv(const struct headroom_peer_call* call) {
+  for (size_t row = 0; row < call->rows; ++row) {
+    double sum = 0;
+    for (size_t k = 0; k < call->columns; ++k)
+      sum += (double)weight(call, row * call->columns + k) * to_float(call->x[k]);
+    call->y[row] = to_bf16((float)sum);
+  }
+}
+
+static void layer_norm(const struct headroom_peer_call* call) {
+  for (size_t row = 0; row < call->rows; ++row) {
+    const uint16_t* x = call->x + row * call->columns;
+    double sum = 0, squares = 0;
+    for (size_t k = 0; k < call->columns; ++k) sum += to_float(x[k]);
+    const double mean = sum / (double)call->columns;
+    for (size_t k = 0; k < call->columns; ++k) squares += (to_float(x[k]) - mean) * (to_float(x[k]) - mean);
+    const double factor = 1 / sqrt(squares / (double)call->columns + call->epsilon);
+    for (size_t k = 0; k < call->columns; ++k) {
+      const double value = (to_float(x[k]) - mean) * factor * call->gamma[k] + call->beta[k];
+      call->y[row * call->columns + k] = to_bf16((float)value);
+    }
+  }
+}
+
+int good(const struct headroom_peer_call* call) {
+  if (call->size < sizeof *call) return 7;
+  if (call->operation == HEADROOM_PEER_GEMV) {
+    gemv(call);
+  } else if (call->operation == HEADROOM_PEER_LAYER_NORM) {
+    layer_norm(call);
+  } else {
+    return HEADROOM_PEER_CANNOT;
+  }
+  return HEADROOM_PEER_DONE;
+}
+
+int bf16_only(const struct headroom_peer_call* call) {
+  return call->dtype == HEADROOM_PEER_BF16 ? good(call) : HEADROOM_PEER_CANNOT;
+}
+
+/// Asks for all threads in one call.
+int whole(const struct headroom_peer_call* call) {
+  return call->thread == 0 && call->threads == 2 && call->rows == 64 ? good(call) : 8;
+}
+
+/// Its weights as floats, which it reads instead of ours; what is released twice or not by us ends the process.
+int packed(const struct headroom_peer_call* call) {
+  const float* weights = call->prepared;
+  for (size_t row = 0; row < call->rows; ++row) {
+    double sum = 0;
+    for (size_t k = 0; k < call->columns; ++k)
+      sum += (double)weights[row * call->columns + k] * to_float(call->x[k]);
+    call->y[row] = to_bf16((float)sum);
+  }
+  return HEADROOM_PEER_DONE;
+}
+
+void* packed_prepare(const struct headroom_peer_call* call) {
+  if (call->operation != HEADROOM_PEER_GEMV || call->y != NULL) return NULL;
+  const size_t count = call->rows * call->columns;
+  float* weights = malloc(count * sizeof *weights);
+  for (size_t i = 0; weights != NULL && i < count; ++i) weights[i] = weight(call, i);
+  return weights;
+}
+
+void packed_release(void* prepared) {
+  free(prepared);
+}
+
+int lies(const struct headroom_peer_call* call) {
+  gemv(call);
+  call->y[call->rows / 2] = to_bf16(to_float(call->y[call->rows / 2]) * 1.5F + 1);
+  return HEADROOM_PEER_DONE;
+}
+
+int crashes(const struct headroom_peer_call* call) {
+  *(volatile int*)0 = (int)call->rows;  // NOLINT: this is what it is for
+  return HEADROOM_PEER_DONE;
+}
+
+int hangs(const struct headroom_peer_call* call) {
+  for (volatile size_t i = 0; i <= call->rows; i = 0) {
+  }
+  return HEADROOM_PEER_DONE;
+}
+
+int fails(const struct headroom_peer_call* call) {
+  return call->rows > 0 ? 42 : HEADROOM_PEER_DONE;
+}
+
+/// The right answer, and two values behind those of its own last row.
+int writes_behind(const struct headroom_peer_call* call) {
+  gemv(call);
+  call->y[call->rows] = call->y[call->rows + 1] = 0;
+  return HEADROOM_PEER_DONE;
+}
+
+int writes_before(const struct headroom_peer_call* call) {
+  gemv(call);
+  call->y[-8] = 0;
+  return HEADROOM_PEER_DONE;
+}
+
+/// Right when it is verified, and later beside its output.
+int writes_later(const struct headroom_peer_call* call) {
+  static int calls = 0;
+  gemv(call);
+  if (++calls > 3) call->y[call->rows + 3] = 0;
+  return HEADROOM_PEER_DONE;
+}
