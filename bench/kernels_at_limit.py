@@ -9,6 +9,8 @@ shapes are read from the caches, and the read limit of that working set is the o
 
   bench/kernels_at_limit.py build/release/bin                         all experiments and sizes, native alone
   bench/kernels_at_limit.py build/release/bin gemv -a dtype=bf16 -D 1024 --backend native,onednn_packed,openblas,aten_out
+  bench/kernels_at_limit.py build/release/bin gemv -a dtype=bf16 --peer libmine.so:gemv_bf16      libraries (bench/peers/build.py)
+  bench/kernels_at_limit.py build/release/bin gemv --python gpt_fast --backend native,aten,torch,torch_compile
 """
 import argparse
 import json
@@ -30,6 +32,8 @@ def measured(arguments, experiment, size, axis, path):
                "--no-store", "--processes", str(arguments.processes), "--max-time", arguments.time, "--min-time",
                arguments.time, "--precision", "0.1%", "--backend", arguments.backend, "--json", str(path)]
     command += ["-a", axis] if axis else []
+    command += [word for peer in arguments.peer for word in ("--peer", peer)]
+    command += ["--python", arguments.python] if arguments.python else []
     command += [] if arguments.cold else ["--hot"]
     command += ["--retune"] if arguments.retune else []
     result = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -65,6 +69,8 @@ def main():
     parser.add_argument("-D", "--sizes", default="1024,4096,8192,16384")
     parser.add_argument("-a", "--axis", help="dtype=bf16: only this one")
     parser.add_argument("--backend", default="native")
+    parser.add_argument("--peer", action="append", default=[], help="PATH:SYMBOL of a library, as headroom run has it")
+    parser.add_argument("--python", help="module of Python with experiments: gpt_fast has torch and torch_compile")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--time", default="3s", help="sampling time of a case")
     parser.add_argument("--processes", type=int, default=1)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A function of a library of yours as a backend beside headroom's own: headroom run gemv --peer libpeer.so:plain_gemv
+// A function of a library of yours as a backend beside headroom's own: headroom run gemv --peer
+// libpeer.so:plain_gemv
 #include <string.h>
 
 #include "headroom/experiment/peer.h"

@@ -69,7 +69,8 @@ int whole(const struct headroom_peer_call* call) {
   return call->thread == 0 && call->threads == 2 && call->rows == 64 ? good(call) : 8;
 }
 
-/// Its weights as floats, which it reads instead of ours; what is released twice or not by us ends the process.
+/// Its weights as floats, which it reads instead of ours; what is released twice or not by us ends the
+/// process.
 int packed(const struct headroom_peer_call* call) {
   const float* weights = call->prepared;
   for (size_t row = 0; row < call->rows; ++row) {

@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Builds adaptors for libraries that headroom does not link, and prints the options of `headroom run` that load them.
+
+  bench/peers/build.py OUT [--mkl DIR] [--onednn DIR] [--ggml DIR]
+
+DIR has the library's headers and the library anywhere below it, as it is after
+
+  python3 -m venv DIR && DIR/bin/pip install --no-deps mkl mkl-include
+  python3 -m venv DIR && DIR/bin/pip install onednn onednn-devel
+  cmake -S llama.cpp -B llama.cpp/build -DBUILD_SHARED_LIBS=ON -DGGML_OPENMP=OFF && cmake --build llama.cpp/build --target ggml-cpu
+
+(oneDNN of PyPI runs on SYCL with threads of its own: say threads=own, and OCL_ICD_FILENAMES=DIR/lib/libintelocl.so in the
+environment. ggml's and MKL's functions are called by headroom's threads.)
+
+Then: bench/kernels_at_limit.py build/release/bin gemv -a dtype=bf16 --peer OUT/libmkl_gemv.so:mkl_gemv,dtype=bf16 --peer ...
+Nothing of headroom needs any of this.
+"""
+import argparse
+import pathlib
+import subprocess
+import sys
+
+SOURCES = pathlib.Path(__file__).resolve().parent
+# Source, a header and a library by which the folders are found, and the functions in it with their options.
+PEERS = {
+    "mkl": ("mkl_gemv.c", "mkl_cblas.h", "libmkl_rt.so*", ["mkl_gemv,dtype=bf16"]),
+    "onednn": ("onednn_gemv.cpp", "oneapi/dnnl/dnnl.hpp", "libdnnl.so*", ["onednn3,dtype=bf16,threads=own", "onednn3_packed,dtype=bf16,threads=own"]),
+    "ggml": ("ggml_gemv.c", "ggml-cpu.h", "libggml-cpu.so*", ["ggml_gemv,dtype=bf16"]),
+}
+
+
+def found(folder, name):
+    files = sorted(folder.rglob(name))
+    if not files:
+        sys.exit(f"{folder}: there is no {name} below it; see --help for how it comes there")
+    return files[0]
+
+
+def build(folder, out, source, header, library, symbols):
+    include = found(folder, header)
+    for _ in pathlib.PurePath(header).parts:
+        include = include.parent
+    binary = found(folder, library)
+    # What the library needs lies beside it, or below the same folder (ggml's parts, run times of a compiler).
+    paths = [f"-Wl,-rpath,{path}" for path in sorted({file.parent for file in folder.rglob("*.so*")})]
+    others = [str(found(folder, "libggml-base.so*"))] if "ggml" in library else []
+    target = out / f"lib{pathlib.Path(source).stem}.so"
+    compiler = ["g++", "-std=c++20"] if source.endswith(".cpp") else ["gcc"]
+    command = [*compiler, "-O3", "-march=native", "-shared", "-fPIC", "-Wall", "-I", SOURCES.parents[1] / "src", "-I", include,
+               SOURCES / source, "-o", target, binary, *others, *paths, "-Wl,--disable-new-dtags"]
+    if subprocess.run([str(word) for word in command], check=False).returncode != 0:
+        sys.exit(f"{source} was not built")
+    for symbol in symbols:
+        print(f"--peer {target}:{symbol}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("out", type=pathlib.Path)
+    for name in PEERS:
+        parser.add_argument(f"--{name}", type=pathlib.Path, metavar="DIR", help=f"where {name} is")
+    arguments = parser.parse_args()
+    chosen = [name for name in PEERS if getattr(arguments, name)]
+    if not chosen:
+        parser.error("nothing to build: name a folder with --mkl, --onednn or --ggml")
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    for name in chosen:
+        build(getattr(arguments, name).resolve(), arguments.out.resolve(), *PEERS[name])
+
+
+if __name__ == "__main__":
+    main()
