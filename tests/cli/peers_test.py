@@ -98,6 +98,9 @@ class PeersTest(CommandLineTest):
         damaged.write_bytes(whole[: len(whole) // 2])
         self.refused(f"{damaged}:good", "damaged.so")
 
+    def test_one_that_crashes_when_it_is_loaded_is_refused(self):
+        self.refused(f"{BIN}/crashing_peer.so:good", "crashes when it is loaded (Segmentation fault)")
+
     def test_the_page_shows_what_is_compiled(self):
         page = (ROOT / "docs/peers.md").read_text()
         shown = re.search(r"^```c\n(.*?)^```$", page, re.M | re.S)[1]

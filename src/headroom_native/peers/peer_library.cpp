@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom_native/peers/peer_library.h"
 
+#include <dlfcn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "headroom/base/error.h"
@@ -35,6 +40,22 @@ void take_option(PeerRequest& request, const std::string& option) {
   }
 }
 
+/// A library runs code of its own when it is loaded. In a process that may be lost what it does there is told
+/// as its own fault; here it would be the end of the runner, before it can say anything.
+void require_loadable(const std::string& path) {
+  const pid_t child = ::fork();
+  if (child < 0) return;
+  if (child == 0) {
+    ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    ::_exit(0);
+  }
+  int status = 0;
+  if (::waitpid(child, &status, 0) == child && WIFSIGNALED(status)) {
+    throw Error(in_quotes(path) + " crashes when it is loaded (" + ::strsignal(WTERMSIG(status)) +
+                "): it cannot be measured before that is mended");
+  }
+}
+
 }  // namespace
 
 PeerRequest parse_peer(const std::string& text) {
@@ -61,6 +82,7 @@ Peer load_peer(PeerRequest request) {
     throw Error(in_quotes(request.path) + " exports no function " + in_quotes(request.symbol) +
                 (near.empty() ? "; see nm -D --defined-only for those that it has" : near));
   }
+  require_loadable(request.path);
   Peer peer;
   peer.library = std::make_unique<LoadedLibrary>(request.path);
   // Threads of its own may still run code of it when the runner ends.
