@@ -8,6 +8,7 @@
 
 #include "cli/commands/diff_name_pattern.h"
 #include "headroom/record/identity.h"
+#include "headroom/record/operation_rate.h"
 
 namespace headroom::cli {
 namespace {
@@ -51,7 +52,9 @@ std::vector<Record> selected(std::vector<Record> records, const DiffOptions& opt
   }
   if (!options.metrics.empty()) {
     std::erase_if(records, [&](const Record& record) {
-      return std::ranges::find(options.metrics, record.metric.name) == options.metrics.end();
+      return std::ranges::none_of(options.metrics, [&](const std::string& metric) {
+        return is_same_metric(metric, record.metric.name);
+      });
     });
   } else if (!options.all_metrics) {
     keep_shown_metrics(records);

@@ -11,6 +11,7 @@
 #include "headroom/base/text.h"
 #include "headroom/base/toml_document.h"
 #include "headroom/base/units.h"
+#include "headroom/record/operation_rate.h"
 
 namespace headroom {
 namespace {
@@ -74,7 +75,9 @@ double margin_of(const Margins& margins, const Record& record) {
   if (margins.rules.empty()) return margin;
   const std::string name = case_name(record);
   for (const MarginRule& rule : margins.rules) {
-    if (fits_glob(rule.name, name) && fits_glob(rule.metric, record.metric.name)) margin = rule.margin;
+    const bool fits_metric =
+        is_same_metric(rule.metric, record.metric.name) || fits_glob(rule.metric, record.metric.name);
+    if (fits_metric && fits_glob(rule.name, name)) margin = rule.margin;
   }
   return margin;
 }

@@ -17,6 +17,7 @@
 #include "headroom/compare/unit_conversion.h"
 #include "headroom/record/dtype.h"
 #include "headroom/record/identity.h"
+#include "headroom/record/operation_rate.h"
 #include "headroom/stats/interval.h"
 #include "headroom/stats/quantile.h"
 
@@ -174,7 +175,7 @@ bool agree(const Record& a, const Record& b) {
     return other == nullptr || *other == entry.second;
   });
   return axes && a.benchmark.name == b.benchmark.name && a.model.name == b.model.name &&
-         a.metric.name == b.metric.name && agree(a.benchmark.mode, b.benchmark.mode) &&
+         is_same_metric(a.metric.name, b.metric.name) && agree(a.benchmark.mode, b.benchmark.mode) &&
          agree(torch_dtype(a.benchmark.dtype), torch_dtype(b.benchmark.dtype)) &&
          agree(a.model.backend, b.model.backend) && agree(a.device, b.device) && agree(a.caches, b.caches) &&
          (a.threads == 0 || b.threads == 0 || a.threads == b.threads);

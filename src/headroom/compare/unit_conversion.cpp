@@ -43,6 +43,8 @@ constexpr std::array kUnits{
     Unit{"MFLOP/s", Quantity::kOperationRate, 1e6},
     Unit{"GFLOP/s", Quantity::kOperationRate, 1e9},
     Unit{"TFLOP/s", Quantity::kOperationRate, 1e12},
+    Unit{"GOP/s", Quantity::kOperationRate, 1e9},
+    Unit{"TOP/s", Quantity::kOperationRate, 1e12},
 };
 
 }  // namespace

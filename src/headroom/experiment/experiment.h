@@ -38,7 +38,7 @@ class Experiment {
   Experiment& variants(const std::string& backend, std::vector<std::string> names);
   /// The metric that tables show and targets are about: "memory_bandwidth(GB/s)", "flops_utilization",
   /// "latency", or one that State::rate or State::value gives. Default: memory_bandwidth(GB/s) where the work
-  /// has bytes, else GFLOP/s where it has FLOPs, else latency.
+  /// has bytes, else GFLOP/s (GOP/s where its dtype is one of integers) where it has FLOPs, else latency.
   Experiment& metric(std::string name);
   /// Metrics that stand beside it: each is reported, and held against its target, like it.
   Experiment& also_metrics(std::vector<std::string> names);

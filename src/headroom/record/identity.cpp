@@ -9,6 +9,7 @@
 
 #include "headroom/base/json.h"
 #include "headroom/record/dtype.h"
+#include "headroom/record/operation_rate.h"
 
 namespace headroom {
 namespace {
@@ -49,6 +50,12 @@ std::string case_identity(const Record& record) {
   return text;
 }
 
+/// What is_same_metric() says is one: as older records have it, so that the history goes on.
+const std::string& metric_identity(const Record& record) {
+  static const std::string kRate = kFloatRate;
+  return is_operation_rate(record.metric.name) ? kRate : record.metric.name;
+}
+
 /// Of the text as identity() has it: bytes that are no UTF-8 are all the same there.
 std::size_t text_hash(const std::string& text) {
   const bool is_ascii =
@@ -72,7 +79,7 @@ bool written_alike(const Record& a, const Record& b) {
 std::string identity(const Record& record) {
   std::string text = case_identity(record);
   text += ',';
-  append_json_string(text, record.metric.name);
+  append_json_string(text, metric_identity(record));
   return text += ']';
 }
 
@@ -95,11 +102,11 @@ bool same_case(const Record& a, const Record& b) {
 }
 
 std::size_t identity_hash(const Record& record) {
-  return case_hash(record) * 31 + text_hash(record.metric.name);
+  return case_hash(record) * 31 + text_hash(metric_identity(record));
 }
 
 bool same_identity(const Record& a, const Record& b) {
-  return (a.metric.name == b.metric.name && written_alike(a, b)) || identity(a) == identity(b);
+  return (metric_identity(a) == metric_identity(b) && written_alike(a, b)) || identity(a) == identity(b);
 }
 
 }  // namespace headroom

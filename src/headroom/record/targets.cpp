@@ -15,6 +15,7 @@
 #include "headroom/base/toml_document.h"
 #include "headroom/record/architecture.h"
 #include "headroom/record/dtype.h"
+#include "headroom/record/operation_rate.h"
 #include "headroom/record/shipped_targets.h"
 
 namespace headroom {
@@ -133,7 +134,7 @@ std::vector<Target> shipped_targets() {
 std::optional<Target> find_target(std::span<const Target> targets, const TargetQuery& query) {
   const auto found = std::find_if(targets.begin(), targets.end(), [&](const Target& target) {
     return target.experiment == query.experiment &&
-           (target.metric.empty() || target.metric == query.metric) &&
+           (target.metric.empty() || is_same_metric(target.metric, query.metric)) &&
            (target.dtype.empty() || torch_dtype(target.dtype) == torch_dtype(query.dtype)) &&
            fits_device(target, query);
   });

@@ -2,12 +2,15 @@
 #include "headroom/report/roofline.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <tuple>
 
+#include "headroom/record/operation_rate.h"
 #include "headroom/report/case_rows.h"
 #include "headroom/report/roofline_level.h"
 
@@ -28,7 +31,7 @@ std::optional<Roof> measured_roof(const Record& record) {
   const std::string kind = record.model.name.substr(kLimitPrefix.size());
   Roof roof;
   if (kind == "peak") {
-    if (record.metric.name != "GFLOP/s") return std::nullopt;
+    if (!is_operation_rate(record.metric.name)) return std::nullopt;
     roof = roof_of(record, Roof::Kind::kPeak, axis_text(record, "dtype"), "");
   } else {
     const auto bytes = whole_axis(record, "bytes");
@@ -48,7 +51,7 @@ std::optional<Roof> attached_roof(const Record& record) {
   const LimitPart& part = record.limit->parts.front();
   Roof roof;
   if (part.kind == "peak") {
-    if (record.metric.name != "GFLOP/s") return std::nullopt;
+    if (!is_operation_rate(record.metric.name)) return std::nullopt;
     roof = roof_of(record, Roof::Kind::kPeak, part.dtype, "");
   } else {
     if (part.bytes <= 0 || record.metric.name != "memory_bandwidth(GB/s)") return std::nullopt;
@@ -111,7 +114,7 @@ std::vector<CaseParts> parts_of(const std::vector<Record>& records) {
     const std::size_t place = places.try_emplace(row_key(record), all.size()).first->second;
     if (place == all.size()) all.push_back({&record, nullptr, nullptr, nullptr});
     if (!is_measured(record)) continue;
-    if (record.metric.name == "GFLOP/s") all[place].flops = &record;
+    if (is_operation_rate(record.metric.name)) all[place].flops = &record;
     if (record.metric.name == "memory_bandwidth(GB/s)") all[place].bytes = &record;
     if (record.metric.name == "flops_utilization") all[place].utilization = &record;
   }
@@ -136,6 +139,7 @@ RooflineCase point_of(const CaseParts& parts) {
                      counts_threads(flops) ? flops.threads : 0,
                      0,
                      0,
+                     flops.metric.name,
                      {},
                      0,
                      0,
@@ -178,6 +182,16 @@ double fastest_bandwidth(const Roofline& roofline) {
 }
 
 }  // namespace
+
+std::string unit_of(const Roof& roof) {
+  return roof.kind == Roof::Kind::kPeak ? operation_rate(roof.what) : "GB/s";
+}
+
+std::string units_of(const std::vector<RooflineCase>& cases) {
+  std::set<std::string> units;
+  for (const RooflineCase& one : cases) units.insert(one.unit);
+  return units.empty() ? kFloatRate : fmt::format("{}", fmt::join(units, ", "));
+}
 
 std::string name_of(const Roof& roof) {
   std::string what = roof.kind == Roof::Kind::kPeak ? roof.what + " peak" : roof.level + " " + roof.what;

@@ -26,6 +26,9 @@ struct Roof {
   std::string source;  ///< the limit it is from: "limit.read bytes=1048576 pattern=linear"
 };
 
+/// "GB/s", "GFLOP/s", "GOP/s": of Roof::rate.
+std::string unit_of(const Roof& roof);
+
 /// "L2 read, 2 threads", "bf16 peak, 2 threads".
 std::string name_of(const Roof& roof);
 
@@ -34,12 +37,16 @@ struct RooflineCase {
   std::string name, backend, runner, dtype, device, caches;
   int threads = 0;
   double intensity = 0;              ///< FLOP/byte
-  double gflops = 0;                 ///< GFLOP/s: the median
+  double gflops = 0;                 ///< 1e9 operations/s: the median
+  std::string unit;                  ///< of gflops: "GFLOP/s", or "GOP/s" where they are on integers
   std::optional<Interval> interval;  ///< of gflops
   double bandwidth = 0;              ///< GB/s
   std::size_t samples = 0;
   std::optional<Limit> limit;  ///< of this very case, from the same rounds
 };
+
+/// Those of the cases: "GFLOP/s", "GOP/s", or "GFLOP/s, GOP/s".
+std::string units_of(const std::vector<RooflineCase>& cases);
 
 struct Roofline {
   std::vector<RooflineCase> cases;

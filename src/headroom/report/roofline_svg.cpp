@@ -55,7 +55,7 @@ class Drawing {
     return kTop + kHeight * (1 - std::log(gflops / frame_.y_low) / std::log(frame_.y_high / frame_.y_low));
   }
 
-  std::string axes() const {
+  std::string axes(const std::string& units) const {
     std::string svg =
         fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"none\" stroke=\"#444\"/>\n",
                     kLeft, kTop, kWidth, kHeight);
@@ -68,7 +68,7 @@ class Drawing {
       svg += text_at(kLeft - 8, y(tick) + 4, "text-anchor=\"end\"", format_number(tick));
     }
     svg += text_at(kLeft + kWidth / 2, kTop + kHeight + 40, "text-anchor=\"middle\"", "FLOP/byte");
-    return svg + text_at(kLeft - 50, kTop - 12, "", "GFLOP/s");
+    return svg + text_at(kLeft - 50, kTop - 12, "", units);
   }
 
   std::string roof(const Roof& roof, const Roofline& roofline) const {
@@ -80,7 +80,7 @@ class Drawing {
         "stroke-width=\"1.5\"{}/>\n",
         x1, y1, x2, y2, is_peak ? "" : " stroke-dasharray=\"6 3\"");
     const std::string label =
-        fmt::format("{}: {} {}", name_of(roof), format_number(roof.rate), is_peak ? "GFLOP/s" : "GB/s");
+        fmt::format("{}: {} {}", name_of(roof), format_number(roof.rate), unit_of(roof));
     if (is_peak) return svg + text_at(x2 - 4, y2 - 4, "text-anchor=\"end\" fill=\"#555\"", label);
     const double angle = std::atan2(y2 - y1, x2 - x1) * 180 / 3.141592653589793;
     return svg +
@@ -115,8 +115,8 @@ std::string legend_line(const RooflineCase& one, std::size_t number) {
   const std::string spread =
       one.interval ? fmt::format(" ±{:.1f} %", relative_half_width(*one.interval, one.gflops) * 100) : "";
   const std::string share = one.limit ? ", " + format_percent(one.limit->fraction) + " of its limit" : "";
-  return fmt::format("{} {} {} {}: {} GFLOP/s{}, n={}{}", number, one.name, one.backend, one.dtype,
-                     format_number(one.gflops), spread, one.samples, share);
+  return fmt::format("{} {} {} {}: {} {}{}, n={}{}", number, one.name, one.backend, one.dtype,
+                     format_number(one.gflops), one.unit, spread, one.samples, share);
 }
 
 }  // namespace
@@ -131,7 +131,7 @@ std::string roofline_svg(const Roofline& roofline, const std::string& title) {
       "height=\"{}\" font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" "
       "fill=\"white\"/>\n",
       kLeft + kWidth + 20 + kCharacter * static_cast<double>(longest), std::max(kTop + kHeight + 60, rows));
-  svg += text_at(kLeft, 20, "font-size=\"15\"", title) + drawing.axes();
+  svg += text_at(kLeft, 20, "font-size=\"15\"", title) + drawing.axes(units_of(roofline.cases));
   for (const Roof& roof : roofline.roofs) svg += drawing.roof(roof, roofline);
   std::map<std::string, std::size_t> colours;
   for (std::size_t i = 0; i < roofline.cases.size(); ++i) {

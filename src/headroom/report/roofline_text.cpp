@@ -44,7 +44,7 @@ std::string plot(const Roofline& roofline) {
   options.bytes_x = false;
   options.legend = false;
   options.x_label = "FLOP/byte";
-  options.y_label = "GFLOP/s";
+  options.y_label = units_of(roofline.cases);
   return line_plot(lines, options);
 }
 
@@ -65,7 +65,7 @@ Table cases_table(const std::vector<RooflineCase>& cases) {
                {"dtype"},
                {"threads", Align::kRight},
                {"FLOP/byte", Align::kRight},
-               {"GFLOP/s", Align::kRight},
+               {units_of(cases), Align::kRight},
                {"± 95 %", Align::kRight},
                {"n", Align::kRight},
                {"GB/s", Align::kRight},
@@ -85,10 +85,7 @@ Table roofs_table(const std::vector<Roof>& roofs) {
       {{""}, {"roof"}, {"rate", Align::kRight}, {"± 95 %", Align::kRight}, {"n", Align::kRight}, {"from"}});
   for (std::size_t i = 0; i < roofs.size(); ++i) {
     const Roof& roof = roofs[i];
-    const char* unit = roof.kind == Roof::Kind::kBandwidth ? "GB/s"
-                       : roof.what == "int8"               ? "GOP/s"
-                                                           : "GFLOP/s";
-    table.row({digit_of(i), name_of(roof), format_number(roof.rate) + " " + unit,
+    table.row({digit_of(i), name_of(roof), format_number(roof.rate) + " " + unit_of(roof),
                spread(roof.interval, roof.rate), std::to_string(roof.samples), roof.source});
   }
   return table;

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "headroom/base/units.h"
+#include "headroom/record/operation_rate.h"
 #include "headroom/schedule/case_limit.h"
 #include "headroom/schedule/noise_notes.h"
 #include "headroom/schedule/series.h"
@@ -27,15 +28,21 @@ struct MetricForm {
 
 constexpr const char* kLatency = "latency";
 constexpr const char* kBandwidth = "memory_bandwidth(GB/s)";
-constexpr const char* kFlops = "GFLOP/s";
 constexpr const char* kFlopsUtilization = "flops_utilization";
+
+/// The form of the metric that the experiment declares, if it has one.
+template <typename Forms>
+auto declared_form(const Track& track, Forms& forms) {
+  return std::ranges::find_if(
+      forms, [&](const MetricForm& form) { return is_same_metric(form.name, track.planned.metric); });
+}
 
 std::string headline_of(const Track& track, const std::vector<MetricForm>& forms) {
   // flops_utilization needs a peak that was sampled: without one the metric that the work implies stands in.
-  const auto declared = std::ranges::find(forms, track.planned.metric, &MetricForm::name);
+  const auto declared = declared_form(track, forms);
   if (declared != forms.end()) return declared->name;
   if (track.info.work.bytes > 0) return kBandwidth;
-  return track.info.work.flops > 0 ? kFlops : kLatency;
+  return track.info.work.flops > 0 ? operation_rate(track.info.work.dtype) : kLatency;
 }
 
 /// FLOPs over time over the peak of the same round.
@@ -87,7 +94,8 @@ std::vector<MetricForm> metric_forms(const Track& track, const Series& peak_flop
                      [work](const Reading& reading) { return work.bytes / reading.ns; }, true});
   }
   if (work.flops > 0) {
-    forms.push_back({kFlops, "GFLOP/s", Direction::kHigherIsBetter,
+    const char* rate = operation_rate(work.dtype);
+    forms.push_back({rate, rate, Direction::kHigherIsBetter,
                      [work](const Reading& reading) { return work.flops / reading.ns; }, true});
   }
   if (work.flops > 0 && !peak_flops.values.empty()) forms.push_back(flops_utilization(work, peak_flops));
@@ -101,7 +109,7 @@ std::vector<MetricForm> metric_forms(const Track& track, const Series& peak_flop
     forms.push_back({"skew", "us", Direction::kLowerIsBetter, skew_us, false});
   }
   // Tables show the first one that is marked: the headline before those that stand beside it.
-  const auto declared = std::ranges::find(forms, track.planned.metric, &MetricForm::name);
+  const auto declared = declared_form(track, forms);
   if (declared != forms.end() && !track.planned.also_metrics.empty())
     std::rotate(forms.begin() + 1, declared, declared + 1);
   return forms;
@@ -290,7 +298,8 @@ void append_records(const Track& track, const GroupResult& result, Record base,
     if (form.name == kLatency) record.modes = find_modes(steady(record).values);
     if (form.name == kLatency && by_slowest) tell_slowest(track, record);
     const std::vector<std::string>& beside = track.planned.also_metrics;
-    const bool is_beside = std::ranges::find(beside, form.name) != beside.end();
+    const bool is_beside =
+        std::ranges::any_of(beside, [&](const std::string& name) { return is_same_metric(name, form.name); });
     if (form.name == headline || is_beside) record.metric.headline = true;
     records.push_back(std::move(record));
   }

@@ -12,6 +12,7 @@ TEST(UnitFactor, ConvertsWhatMeasuresTheSame) {
   EXPECT_DOUBLE_EQ(unit_factor("µs", "us").value(), 1);
   EXPECT_DOUBLE_EQ(unit_factor("MiB", "KB").value(), 1048.576);
   EXPECT_DOUBLE_EQ(unit_factor("GB/s", "MB/s").value(), 1e3);
+  EXPECT_DOUBLE_EQ(unit_factor("GFLOP/s", "GOP/s").value(), 1);
 }
 
 TEST(UnitFactor, KnowsAnyUnitToBeItself) {

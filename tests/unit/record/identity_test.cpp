@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "full_record.h"
+#include "headroom/record/operation_rate.h"
 
 namespace headroom {
 namespace {
@@ -54,6 +55,24 @@ TEST(IdentityHash, DoesNotMixUpItsParts) {
   b.device = "a";
   b.caches = "bc";
   expect_agreement(a, b);
+}
+
+TEST(IdentityHash, RatesOfIntegersHaveTwoNames) {
+  Record a = measured("limit.peak", "1", "int8", 0), b = a;
+  a.metric.name = "GFLOP/s";
+  b.metric.name = "GOP/s";
+  EXPECT_TRUE(same_identity(a, b)) << "records said GFLOP/s before";
+  EXPECT_EQ(identity(a), identity(b));
+  EXPECT_EQ(identity_hash(a), identity_hash(b));
+  b.metric.name = "latency";
+  expect_agreement(a, b);
+}
+
+TEST(OperationRate, IsNamedByTheDtype) {
+  for (const char* dtype : {"int8", "s8", "u8", "i32", "uint8", "int4"})
+    EXPECT_STREQ(operation_rate(dtype), "GOP/s") << dtype;
+  for (const char* dtype : {"", "f32", "bf16", "float8", "i", "int8_g32", "u"})
+    EXPECT_STREQ(operation_rate(dtype), "GFLOP/s") << dtype;
 }
 
 TEST(IdentityHash, TakesBytesThatAreNoTextAsIdentityDoes) {

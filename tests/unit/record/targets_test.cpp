@@ -87,6 +87,13 @@ TEST(FindTarget, ComparesEachPart) {
   }
 }
 
+TEST(FindTarget, RatesOfIntegersHaveTwoNames) {
+  const std::vector<Target> targets = parse_targets(
+      "[[target]]\nexperiment = \"dot\"\nmetric = \"GFLOP/s\"\ndevice = \"cpu\"\nvalue = 3\n", "a.toml");
+  EXPECT_TRUE(find_target(targets, {"dot", "GOP/s", "int8", "cpu", ""}));
+  EXPECT_FALSE(find_target(targets, {"dot", "latency", "int8", "cpu", ""}));
+}
+
 TEST(FindTarget, ADeviceThatNoNumberIsAboutIsHeldAgainstItsLimit) {
   const std::vector<Target> targets = shipped_targets();
   for (const std::string name : {"NVIDIA H200", "NVIDIA A100-SXM4-80GB", ""}) {

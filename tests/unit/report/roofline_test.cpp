@@ -161,6 +161,24 @@ TEST(RooflineText, ShowsPlotCasesAndRoofs) {
   for (const std::string& line : split(text, '\n')) EXPECT_LE(display_width(line), 130U) << line;
 }
 
+TEST(Roofline, OperationsOnIntegersAreNoFlops) {
+  const AxisValues axes{{"dtype", "int8"}};
+  std::vector<Record> records{record("dot", axes, "GOP/s", 40),
+                              record("dot", axes, "memory_bandwidth(GB/s)", 40)};
+  const auto peak = [](const char* unit) {
+    return record("limit.peak", {{"dtype", "int8"}, {"pattern", "dot"}}, unit, 860);
+  };
+  for (const char* unit : {"GOP/s", "GFLOP/s"}) {  // the second as records said before
+    const Roofline roofline = roofline_of(records, {peak(unit)});
+    const Json json = roofline_json(roofline);
+    EXPECT_EQ(json["cases"][0]["unit"], "GOP/s");
+    EXPECT_EQ(json["roofs"][0]["unit"], "GOP/s");
+    EXPECT_THAT(roofline_text(roofline), HasSubstr("int8 peak, 2 threads  860 GOP/s"));
+    EXPECT_THAT(roofline_text(roofline), Not(HasSubstr("FLOP/s")));
+    EXPECT_THAT(roofline_svg(roofline, ""), HasSubstr(": 40.0 GOP/s"));
+  }
+}
+
 TEST(RooflineText, SaysWhenThereAreNoRoofs) {
   std::vector<Record> records = gemv();
   for (Record& one : records) one.limit.reset();

@@ -100,6 +100,20 @@ TEST(CaseRecords, MetricsFollowFromTheTime) {
   }
 }
 
+TEST(CaseRecords, OperationsOnIntegersAreNoFlops) {
+  GroupResult result;
+  Work work = kWork;
+  work.dtype = "int8";
+  result.cases = {track_of("native", 1e6, work)};
+  result.cases[0].planned.metric = "GFLOP/s";
+  const auto records = records_of(result);
+  ASSERT_THAT(records, SizeIs(3));
+  const Record& rate = named(records, "GOP/s");
+  EXPECT_EQ(rate.metric.unit, "GOP/s");
+  EXPECT_NEAR(rate.metric.value, 2, 1e-9);
+  EXPECT_TRUE(rate.metric.headline) << "what the experiment declares is the same metric";
+}
+
 TEST(CaseRecords, EverySampleIsKeptWithItsProcess) {
   GroupResult result;
   result.cases = {track_of("native", 1e6, {})};
