@@ -130,14 +130,16 @@ void register_native_experiments(Registry& registry) {
   const auto peers = std::make_shared<Peers>();
   add_seed_experiments(
       registry,
-      {{with_libraries(peers, gemv, measure_gemv_by), gemvs, {{"native", gemv_variants()}}},
-       {with_libraries(peers, gather_gemv, measure_gather_gemv_by), gemvs, {{"native", gemv_variants()}}},
+      {{with_libraries(peers, gemv, measure_gemv_by), gemvs, {{"native", gemv_variants({"bf16", "int8"})}}},
+       {with_libraries(peers, gather_gemv, measure_gather_gemv_by),
+        gemvs,
+        {{"native", gemv_variants({"bf16", "int8"})}}},
        {with_libraries(peers, layer_norm, measure_layer_norm_by),
         with_peers({"native", "reference"}, layer_norm_peers()),
         {{"native", norm_variants()}}},
        {mlp_layer_norm_gelu,
         with_peers({"native", "reference"}, mlp_peers()),
-        {{"native", gemv_variants()}}}});
+        {{"native", mlp_variants()}}}});
   add_llm_experiments(registry, llm_decode, {"native"});
   add_int4_llm_experiments(registry, llm_decode, {"native"});
   add_limits(registry);

@@ -117,6 +117,7 @@ void multiply(const std::byte* weights, std::size_t rows, std::size_t columns, c
               GemvWalk walk, float* y) {
   const auto* first = reinterpret_cast<const Bf16*>(weights);
   const auto* x = reinterpret_cast<const Bf16*>(prepared);
+  walk = taken_walk(walk);
   if (walk.rows >= 4) return multiply_rows<4>(first, rows, columns, x, walk, y);
   if (walk.rows >= 2) return multiply_rows<2>(first, rows, columns, x, walk, y);
   multiply_rows<1>(first, rows, columns, x, walk, y);
@@ -136,7 +137,7 @@ HEADROOM_END_TARGET
 }  // namespace
 
 GemvKernel gemv_avx512_bf16() {
-  return {prepare, multiply, round, "avx512_bf16", kFourStreams, true};
+  return {prepare, multiply, round, "avx512_bf16", kFourStreams};
 }
 
 }  // namespace headroom::native

@@ -161,6 +161,7 @@ void multiply_rows(const std::byte* weights, std::size_t rows, std::size_t colum
 
 void multiply(const std::byte* weights, std::size_t rows, std::size_t columns, const std::byte* prepared,
               GemvWalk walk, float* y) {
+  walk = taken_walk(walk);
   if (walk.rows >= 4) return multiply_rows<4>(weights, rows, columns, prepared, walk, y);
   multiply_rows<1>(weights, rows, columns, prepared, walk, y);
 }

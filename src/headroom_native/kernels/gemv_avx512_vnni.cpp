@@ -255,6 +255,7 @@ void multiply(const std::byte* weights, std::size_t rows, std::size_t columns, c
   Header header;
   std::memcpy(&header, prepared, sizeof header);
   const std::byte* start = prepared + kLine;
+  walk = taken_walk(walk);
   if (!header.is_planes) return exact_kernel().multiply(weights, rows, columns, start, walk, y);
   if constexpr (kPlanes == 2) {
     if (walk.rows < 2) return multiply_rows<2, 1>(weights, rows, columns, start, header.step, walk, y);
@@ -270,7 +271,7 @@ HEADROOM_END_TARGET
 GemvKernel gemv_avx512_vnni(bool strict) {
   const auto round = exact_kernel().round;
   if (strict) return {prepare<3>, multiply<3>, round, "avx512_vnni, x in 24 bits", kFourStreams};
-  return {prepare<2>, multiply<2>, round, "avx512_vnni, x in 16 bits", kFourStreams, true};
+  return {prepare<2>, multiply<2>, round, "avx512_vnni, x in 16 bits", kFourStreams};
 }
 
 }  // namespace headroom::native

@@ -24,7 +24,7 @@ enum class Into {
 };
 
 /// How a kernel walks over its weights. No walk wins at all sizes (src/headroom_native/kernels/tuning.h
-/// chooses). A kernel that does not have one takes the nearest, and says which it has.
+/// chooses). A kernel that does not have one takes the nearest: taken_walk().
 struct GemvWalk {
   int rows = 1;              ///< that are read at once: 1, 2 or 4
   std::size_t ahead = 8192;  ///< bytes ahead of its reads that a row is prefetched; 0: it is not
@@ -35,6 +35,7 @@ struct GemvWalk {
   constexpr GemvWalk() = default;
   constexpr GemvWalk(int rows_at_once, std::size_t bytes_ahead, Into caches = Into::kAllCaches)
       : rows(rows_at_once), ahead(bytes_ahead), into(caches) {}
+  constexpr bool operator==(const GemvWalk&) const = default;
   constexpr GemvWalk with_rows_apart() const {
     GemvWalk walk = *this;
     walk.apart = true;
@@ -44,6 +45,14 @@ struct GemvWalk {
   constexpr GemvWalk(Reach reach)  // NOLINT(google-explicit-constructor)
       : rows(reach == Reach::kNear ? 4 : 1), ahead(reach == Reach::kNear ? 0 : 8192) {}
 };
+
+/// What kernels make of `walk`: two walks of which this is the same are the same code on the same numbers.
+constexpr GemvWalk taken_walk(GemvWalk walk) {
+  walk.rows = walk.rows >= 4 ? 4 : walk.rows >= 2 ? 2 : 1;
+  // Around the larger caches goes one stream alone.
+  if (walk.ahead == 0 || (walk.into == Into::kFirstCache && walk.rows > 1)) walk.into = Into::kAllCaches;
+  return walk;
+}
 
 /// Four streams, each long, which the CPU follows by itself too, and x left in the first-level cache.
 constexpr GemvWalk kFourStreams = GemvWalk(4, 2048, Into::kLargerCaches).with_rows_apart();
@@ -69,8 +78,6 @@ struct GemvKernel {
   std::string isa;  ///< "AVX3", "avx512_bf16"
   /// For weights behind the caches where nobody chose a walk for their shape.
   GemvWalk far_walk = kFourStreams;
-  /// Whether Into::kFirstCache is code of its own; without, it is that of Into::kAllCaches.
-  bool has_first_cache = false;
 };
 
 /// Bytes of room that every kernel's `prepare` needs, aligned to 64.

@@ -30,6 +30,8 @@ void multiply_rows(const std::byte* weights, std::size_t rows, std::size_t colum
                    GemvWalk walk, float* y) {
   if (walk.ahead == 0) {
     multiply_as<Kernel, kRows, Ahead::kNone>(weights, rows, columns, prepared, walk, y);
+  } else if (kRows == 1 && walk.into == Into::kFirstCache) {
+    multiply_as<Kernel, 1, Ahead::kAroundCaches>(weights, rows, columns, prepared, walk, y);
   } else if (walk.into == Into::kLargerCaches) {
     multiply_as<Kernel, kRows, Ahead::kLargerCaches>(weights, rows, columns, prepared, walk, y);
   } else {
@@ -40,6 +42,7 @@ void multiply_rows(const std::byte* weights, std::size_t rows, std::size_t colum
 template <typename Kernel>
 void multiply(const std::byte* weights, std::size_t rows, std::size_t columns, const std::byte* prepared,
               GemvWalk walk, float* y) {
+  walk = taken_walk(walk);
   if (walk.rows >= 4) return multiply_rows<Kernel, 4>(weights, rows, columns, prepared, walk, y);
   if (walk.rows >= 2) return multiply_rows<Kernel, 2>(weights, rows, columns, prepared, walk, y);
   multiply_rows<Kernel, 1>(weights, rows, columns, prepared, walk, y);

@@ -25,6 +25,7 @@ struct NormWalk {
   bool next_block = false;  ///< while rows are normalised, those that come next are prefetched
 
   constexpr NormWalk() = default;
+  constexpr bool operator==(const NormWalk&) const = default;
   constexpr NormWalk(Stores where, int rows_at_once, std::size_t bytes_ahead, bool next)
       : stores(where), rows(rows_at_once), ahead(bytes_ahead), next_block(next) {}
   constexpr NormWalk(Stores where)  // NOLINT(google-explicit-constructor): where results go implies a walk

@@ -11,7 +11,8 @@ namespace {
 
 constexpr std::size_t kKiB = 1024;
 
-const std::vector<GemvChoice>& gemv_choices() {
+/// On every instruction set; what is not, gemv_choices() leaves out.
+const std::vector<GemvChoice>& all_gemv_choices() {
   static const std::vector<GemvChoice> choices{
       {"1 row, 8 KiB ahead", {1, 8 * kKiB}},
       {"1 row, 4 KiB ahead", {1, 4 * kKiB}},
@@ -39,18 +40,6 @@ const std::vector<GemvChoice>& gemv_choices() {
   return choices;
 }
 
-const std::vector<NormChoice>& norm_choices() {
-  static const std::vector<NormChoice> choices{
-      {"1 row, around caches, 8 KiB and a row ahead", {Stores::kAroundCaches, 1, 8 * kKiB, true}},
-      {"2 rows, around caches, 8 KiB and a block ahead", {Stores::kAroundCaches, 2, 8 * kKiB, true}},
-      {"4 rows, around caches, 8 KiB and a block ahead", {Stores::kAroundCaches, 4, 8 * kKiB, true}},
-      {"1 row", {Stores::kCached, 1, 0, false}},
-      {"4 rows", {Stores::kCached, 4, 0, false}},
-      {"4 rows, a block ahead", {Stores::kCached, 4, 0, true}},
-  };
-  return choices;
-}
-
 template <typename Choice>
 std::vector<std::string> names_of(const std::vector<Choice>& choices) {
   std::vector<std::string> names;
@@ -65,10 +54,45 @@ const Choice& named(const std::vector<Choice>& choices, const std::string& name)
   return *found;
 }
 
+Isa declared_isa() {
+  try {
+    return chosen_isa();
+  } catch (const Error&) {
+    return available_isas().back();
+  }
+}
+
 }  // namespace
 
-std::vector<std::string> gemv_variants() {
-  return names_of(gemv_choices());
+std::vector<GemvChoice> gemv_choices(const std::vector<std::string>& dtypes, Isa isa) {
+  std::vector<GemvChoice> choices = all_gemv_choices();
+  std::erase_if(choices, [&](const GemvChoice& choice) {
+    return std::ranges::none_of(
+        dtypes, [&](const std::string& dtype) { return has_gemv_form(dtype, isa, choice.form); });
+  });
+  return choices;
+}
+
+const std::vector<NormChoice>& norm_choices() {
+  static const std::vector<NormChoice> choices{
+      {"1 row, around caches, 8 KiB and a row ahead", {Stores::kAroundCaches, 1, 8 * kKiB, true}},
+      {"2 rows, around caches, 8 KiB and a block ahead", {Stores::kAroundCaches, 2, 8 * kKiB, true}},
+      {"4 rows, around caches, 8 KiB and a block ahead", {Stores::kAroundCaches, 4, 8 * kKiB, true}},
+      {"1 row", {Stores::kCached, 1, 0, false}},
+      {"4 rows", {Stores::kCached, 4, 0, false}},
+      {"4 rows, a block ahead", {Stores::kCached, 4, 0, true}},
+  };
+  return choices;
+}
+
+std::vector<std::string> gemv_variants(const std::vector<std::string>& dtypes) {
+  return names_of(gemv_choices(dtypes, declared_isa()));
+}
+
+std::vector<std::string> mlp_variants() {
+  std::vector<GemvChoice> choices = gemv_choices({"bf16"}, declared_isa());
+  std::erase_if(choices, [](const GemvChoice& choice) { return choice.one_thread; });
+  return names_of(choices);
 }
 
 std::vector<std::string> norm_variants() {
@@ -82,13 +106,12 @@ GemvChoice gemv_choice(State& state, std::size_t bytes_per_thread, std::string_v
     name = reach_of(bytes_per_thread, hot) == Reach::kNear ? "4 rows"
                                                            : "4 rows apart, 2 KiB ahead past the first cache";
   }
-  const GemvChoice& choice = named(gemv_choices(), name);
+  const GemvChoice& choice = named(all_gemv_choices(), name);
   if (!has_gemv_form(dtype, isa, choice.form)) {
     state.skip("the variant " + in_quotes(name) + " is for weights of int8 and a CPU with AVX512-VBMI");
   }
-  if (choice.walk.into == Into::kFirstCache && !gemv_kernel(dtype, isa, choice.form).has_first_cache) {
-    state.skip("the variant " + in_quotes(name) +
-               " would be another one here: this kernel prefetches into all caches");
+  if (choice.one_thread && state.threads() == 1) {
+    state.skip("the variant " + in_quotes(name) + " is that of 4 rows where the case has one thread");
   }
   state.note("variant", name);
   return choice;

@@ -23,7 +23,15 @@ struct NormChoice {
   NormWalk walk;
 };
 
-std::vector<std::string> gemv_variants();
+/// Those that weights of one of `dtypes` have on `isa`. What is for one dtype alone skips a case of another.
+std::vector<GemvChoice> gemv_choices(const std::vector<std::string>& dtypes, Isa isa);
+const std::vector<NormChoice>& norm_choices();
+
+/// Their names, on the instruction set that this process was told to use: the best where what it was told is
+/// none, which each case then says.
+std::vector<std::string> gemv_variants(const std::vector<std::string>& dtypes);
+/// Of several layers of bf16, which are always worth all threads.
+std::vector<std::string> mlp_variants();
 std::vector<std::string> norm_variants();
 
 /// What State::variant() asks for; where it asks for nothing, what suits `bytes_per_thread` of weights (of
