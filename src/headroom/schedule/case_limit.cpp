@@ -25,6 +25,8 @@ BestPatterns best_patterns(const std::vector<LimitTrack>& limits) {
   BestPatterns best;
   std::map<Resource, double> best_rate;
   for (const LimitTrack& limit : limits) {
+    // By its few samples it might seem to be the best of what has changed since.
+    if (limit.track.rests) continue;
     const Series series = steady_series(limit.track.readings);
     if (series.values.empty() || limit.resource == Resource::kPingPong) continue;
     const double median_rate = limit_rate(limit, median(series.values));

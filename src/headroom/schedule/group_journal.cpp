@@ -46,10 +46,10 @@ struct JsonMembers<PlannedCase> {
 /// All of it but its readings, which have lines of their own.
 template <>
 struct JsonMembers<Track> {
-  static constexpr std::tuple kTable{required("planned", &Track::planned),
-                                     required("outcome", &Track::outcome), required("info", &Track::info),
-                                     required("iterations", &Track::iterations).at_least(1),
-                                     required("pids", &Track::pids)};
+  static constexpr std::tuple kTable{
+      required("planned", &Track::planned), required("outcome", &Track::outcome),
+      required("info", &Track::info),       required("iterations", &Track::iterations).at_least(1),
+      required("pids", &Track::pids),       sparse("rests", &Track::rests)};
 };
 
 namespace {
@@ -110,7 +110,8 @@ GroupResult with_readings_of(GroupResult result, GroupResult& before) {
 void GroupJournal::note(const GroupResult& result) {
   const auto tracks = tracks_of(result);
   Shape shape;
-  for (const Track* track : tracks) shape.emplace_back(track->alive(), track->pids.size(), track->iterations);
+  for (const Track* track : tracks)
+    shape.emplace_back(track->is_sampled(), track->pids.size(), track->iterations);
   const bool is_other = title_ != result.title || written_.size() != tracks.size();
   if (is_other) written_.assign(tracks.size(), 0);
   if (is_other || shape != shape_) write_(Json{{kGroup, json_of(result)}});

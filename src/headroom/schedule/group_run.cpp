@@ -5,6 +5,7 @@
 #include <set>
 
 #include "headroom/record/overhead_metrics.h"
+#include "headroom/schedule/beaten_limits.h"
 #include "headroom/schedule/calibration.h"
 #include "headroom/schedule/process_share.h"
 #include "headroom/schedule/series.h"
@@ -276,6 +277,7 @@ void GroupRun::sample_rounds() {
   next_look_ = 0;
   const StopRule rule = process_share(settings_.stop, settings_.processes);
   Stopping stopping(rule);
+  settled_ = SettledCases(rule, result_.cases.size());
   // One round at least, whatever the caps say: a case that is not sampled has no number to show.
   do {
     if (interrupted_) throw Interrupted{};
@@ -293,6 +295,9 @@ void GroupRun::sample_round() {
     if (limit.track.alive()) placement_ns_ = limit.track.readings.back().ns;
   }
   std::vector<Track*> order = tracks_.sampled();
+  for (std::size_t i = 0; i < result_.cases.size(); ++i) {
+    if (!settled_.is_due(i, round_)) std::erase(order, &result_.cases[i]);
+  }
   std::ranges::shuffle(order, random_);
   for (Track* track : order) {
     if (track->alive()) sample(*track);
@@ -326,19 +331,32 @@ void GroupRun::sample(Track& track) {
 }
 
 bool GroupRun::should_end(const StopRule& rule, Stopping& stopping) {
-  const std::size_t samples = round_ - first_round_;
-  StopState state{samples, sampling_ns(), std::nullopt};
+  const std::size_t rounds = round_ - first_round_;
+  // A case that is settled has fewer samples than there were rounds, which the cap is about.
+  const std::size_t fewest = fewest_readings(result_.cases, first_round_);
+  StopState state{rounds >= rule.max_samples ? rounds : fewest, sampling_ns(), std::nullopt};
   // Estimates cost more as samples add up: worth their time at every eighth more, not at every one.
   // A cap ends sampling only after a look, or a goal that is met would not be told.
-  if (samples >= next_look_ || should_stop(rule, state)) {
-    next_look_ = samples + std::max<std::size_t>(1, samples / 8);
-    state.relative_half_width = worst_half_width(result_.cases);
+  if (rounds >= next_look_ || should_stop(rule, state)) {
+    next_look_ = rounds + std::max<std::size_t>(1, rounds / 8);
+    const std::vector<double> widths = half_widths(result_.cases);
+    state.relative_half_width = worst_half_width(widths);
     progress_.worst_half_width = state.relative_half_width;
+    settled_.look(result_.cases, widths, sampling_ns(), first_round_);
+    rest_beaten_limits();
   }
   announce("sampling");
   const auto reason = stopping.check(state);
   if (reason) result_.stop = *reason;
   return reason.has_value();
+}
+
+void GroupRun::rest_beaten_limits() {
+  for (const std::size_t index : beaten_limits(result_.limits)) {
+    Track& track = result_.limits[index].track;
+    track.rests = true;
+    tracks_.guarded(track, [&](Worker& worker) { worker.release(track.id); });
+  }
 }
 
 bool GroupRun::trace_cases() {

@@ -13,6 +13,7 @@
 #include "headroom/schedule/observer.h"
 #include "headroom/schedule/plan.h"
 #include "headroom/schedule/prepared_tracks.h"
+#include "headroom/schedule/settled_cases.h"
 #include "headroom/schedule/track.h"
 #include "headroom/schedule/tuning.h"
 #include "headroom/schedule/worker.h"
@@ -40,9 +41,11 @@ struct RoundSettings {
 
 /// Measures one group: prepares its cases and the limits that bound them, calibrates, and samples one of each
 /// per round in a random order, exactly one at any time, until the stop rule fires; all that again in each
-/// fresh process. Each process gets an equal share of the samples and of the time, and stops by its own
-/// readings: how much processes differ shows in the final interval, but no number of samples in one of them
-/// would narrow that. A case that fails, or whose runner dies, is marked; the others go on.
+/// fresh process. A case that is precise while another is not is sampled in every other round (SettledCases),
+/// a limit that bounds nothing no more (beaten_limits). Each process gets an equal share of the samples and
+/// of the time, and stops by its own readings: how much processes differ shows in the final interval, but no
+/// number of samples in one of them would narrow that. A case that fails, or whose runner dies, is marked;
+/// the others go on.
 class GroupRun {
  public:
   GroupRun(const Group& group, const std::vector<RunnerOffer>& offers, Workers& workers,
@@ -69,6 +72,7 @@ class GroupRun {
   void sample_rounds();
   void sample_round();
   bool should_end(const StopRule& rule, Stopping& stopping);
+  void rest_beaten_limits();
   /// Whether any runner was asked to record for the session.
   bool trace_cases();
   void calibrate(Track& track, double target_ns);
@@ -86,6 +90,7 @@ class GroupRun {
   std::mt19937_64 random_;
   std::uint32_t round_ = 0;
   double placement_ns_ = 0;
+  SettledCases settled_{{}, 0};
   std::uint32_t first_round_ = 0;         ///< of this process
   std::size_t next_look_ = 0;             ///< samples of this process at which to look at the intervals again
   std::optional<double> sampling_since_;  ///< start of sampling in this process

@@ -33,7 +33,7 @@ void PreparedTracks::prepare_all() {
   std::vector<Track*> order = all();
   if (epoch_ % 2 == 1) std::ranges::reverse(order);
   for (Track* track : order) {
-    if (track->alive()) prepare(*track);
+    if (track->is_sampled()) prepare(*track);
   }
 }
 
@@ -80,7 +80,7 @@ void PreparedTracks::prepare_again(std::size_t runner) {
     // A loss in here has brought back all that are left.
     if (epoch_ != epoch) return;
     const bool was_prepared = !track->pids.empty();
-    if (!track->alive() || !was_prepared) continue;
+    if (!track->is_sampled() || !was_prepared) continue;
     if (track->planned.runner == runner) {
       prepare(*track);
     } else {
@@ -93,7 +93,7 @@ void PreparedTracks::conclude_all() {
   std::set<std::size_t> lost_runners;
   for (Track* track : all()) {
     const std::size_t runner = track->planned.runner;
-    if (!track->alive() || lost_runners.contains(runner)) continue;
+    if (!track->is_sampled() || lost_runners.contains(runner)) continue;
     try {
       hear(*track, workers_->at(runner).conclude(track->id));
     } catch (const RunnerLost& lost) {
@@ -134,7 +134,7 @@ std::vector<Track*> PreparedTracks::sampled() {
   std::vector<Track*> tracks;
   for (Track& track : result_->cases) tracks.push_back(&track);
   for (LimitTrack& limit : result_->limits) {
-    if (limit.resource != Resource::kPingPong) tracks.push_back(&limit.track);
+    if (limit.resource != Resource::kPingPong && !limit.track.rests) tracks.push_back(&limit.track);
   }
   return tracks;
 }

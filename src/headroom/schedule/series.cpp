@@ -51,18 +51,23 @@ Series steady_series(std::span<const Reading> readings) {
   return series;
 }
 
-std::optional<double> worst_half_width(std::span<const Track> cases) {
-  double worst = 0;
+std::vector<double> half_widths(std::span<const Track> cases) {
+  std::vector<double> widths(cases.size(), 0);
   std::optional<Series> baseline;
-  for (const Track& track : cases) {
-    if (!track.alive()) continue;
-    const Series series = steady_series(track.readings);
-    worst = std::max(worst, sampling_half_width(series).value_or(INFINITY));
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    if (!cases[i].alive()) continue;
+    const Series series = steady_series(cases[i].readings);
+    widths[i] = sampling_half_width(series).value_or(INFINITY);
     if (baseline)
-      worst = std::max(worst, ratio_sampling_half_width(series, *baseline).value_or(INFINITY));
+      widths[i] = std::max(widths[i], ratio_sampling_half_width(series, *baseline).value_or(INFINITY));
     else
       baseline = series;
   }
+  return widths;
+}
+
+std::optional<double> worst_half_width(std::span<const double> half_widths) {
+  const double worst = half_widths.empty() ? 0 : std::ranges::max(half_widths);
   if (!std::isfinite(worst)) return std::nullopt;
   return worst;
 }

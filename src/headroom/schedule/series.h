@@ -17,9 +17,11 @@ Series steady_series(std::span<const Reading> readings);
 /// Readings at the front of each epoch that a trend marks as warm-up, by epoch of appearance.
 std::vector<std::size_t> warmup_by_process(std::span<const Reading> readings);
 
-/// Of the cases that are alive: the widest relative half-width of the 95 % interval of a median, or of a
-/// ratio to the first of them. Nothing where one has no interval.
-std::optional<double> worst_half_width(std::span<const Track> cases);
+/// Of each case that is alive: the relative half-width of the 95 % interval of its median, or of its ratio to
+/// the first of them, whichever is wider; infinity where there is no interval, 0 of a case that is not alive.
+std::vector<double> half_widths(std::span<const Track> cases);
+/// The widest of half_widths(); nothing where a case has no interval.
+std::optional<double> worst_half_width(std::span<const double> half_widths);
 
 /// Median ns per iteration of the last few readings: for a display that follows the samples, and costs the
 /// same after thousands of them. Nothing before the first.

@@ -39,7 +39,10 @@ struct Track {
   std::string untraced;            ///< why there is none, where one was asked for
   std::vector<Conclusion> told{};  ///< after its last sample, in a job of ranks by each; of the last process
 
+  bool rests = false;  ///< a limit that no more samples are taken of, for another one is faster
+
   bool alive() const { return outcome.kind == Outcome::Kind::kMeasured; }
+  bool is_sampled() const { return alive() && !rests; }
 };
 
 /// How the case found its inputs: hot where its body always had the same ones, whatever was asked for.

@@ -44,8 +44,9 @@ struct FakeEvent {
 };
 
 /// Runners without processes, on a virtual clock that each sample moves by its own time. Cases are named
-/// "experiment/backend@runner", or "experiment/backend variant@runner". As strict as a real runner: what is
-/// not prepared in the process that lives now cannot be sampled or released.
+/// "experiment/backend@runner", or "experiment/backend variant@runner", with the axis "pattern" as a variant.
+/// As strict as a real runner: what is not prepared in the process that lives now cannot be sampled or
+/// released.
 class FakeWorkers final : public Workers {
  public:
   std::map<std::string, FakeCase> cases;
@@ -83,7 +84,10 @@ class FakeWorkers final : public Workers {
 
     std::int64_t pid() const override { return process; }
     PrepareReply prepare(int id, const CaseSpec& spec) override {
-      const std::string variant = spec.variant.empty() ? "" : " " + spec.variant;
+      std::string variant = spec.variant.empty() ? "" : " " + spec.variant;
+      for (const auto& [axis, value] : spec.axes) {
+        if (axis == "pattern" && value != "linear") variant += " " + value;
+      }
       const std::string name = spec.experiment + "/" + spec.backend + variant + "@" + std::to_string(runner);
       all.events.push_back({'p', runner, name});
       FakeCase& fake = all.cases[name];

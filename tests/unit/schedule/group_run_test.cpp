@@ -6,6 +6,7 @@
 #include <set>
 
 #include "fake_workers.h"
+#include "headroom/schedule/case_limit.h"
 #include "headroom/schedule/case_records.h"
 
 namespace headroom {
@@ -306,6 +307,61 @@ TEST(GroupRun, LimitsAreSampledInTheSameRoundsAndLooseOnesReleased) {
     EXPECT_FALSE(is_released) << "nothing is asked of it any more";
     is_released = event.what == 'r';
   }
+}
+
+/// A case that reads, and patterns of reads of which "split" is the best; with noise of 1 %.
+std::unique_ptr<GroupFixture> bounded_fixture(std::uint64_t seed) {
+  auto made = std::make_unique<GroupFixture>(1);
+  GroupFixture& fixture = *made;
+  fixture.settings.limits = true;
+  fixture.settings.seed = seed;
+  fixture.settings.processes = 3;
+  fixture.settings.stop = {.precision = 0.002, .min_samples = 30, .max_time_ns = 3e9};
+  fixture.offers = limit_offers();
+  fixture.offers[0].experiments[0].axes[1].values = {"linear", "split", "ahead"};
+  const auto noise = [&](std::uint64_t number) { return noise_of(0.01, 0.2, 9 * seed + number); };
+  const auto read = [&](double ns, std::uint64_t number) {
+    return FakeCase{.ns = ns, .work = {.bytes = 1e6, .dtype = {}}, .factor = noise(number)};
+  };
+  fixture.workers.cases["dot/a@0"] = {.ns = 1.25e5, .work = {.bytes = 1e6, .dtype = {}}, .factor = noise(0)};
+  fixture.workers.cases["limit.read/native@0"] = read(1.1e5, 1);
+  fixture.workers.cases["limit.read/native split@0"] = read(1e5, 2);
+  fixture.workers.cases["limit.read/native ahead@0"] = read(1.005e5, 3);
+  return made;
+}
+
+TEST(GroupRun, ALimitThatAnotherBeatsClearlyIsSampledNoMore) {
+  const auto fixture = bounded_fixture(1);
+  const GroupResult result = fixture->run({planned_case("a")});
+  ASSERT_THAT(result.limits, SizeIs(3));
+  const std::size_t rounds = result.cases[0].readings.size();
+  EXPECT_TRUE(result.limits[0].track.rests);
+  EXPECT_LT(result.limits[0].track.readings.size(), rounds / 4);
+  EXPECT_EQ(fixture->workers.count('p', "limit.read/native@0"), 1U) << "nor is it prepared again";
+  for (const std::size_t kept : {1U, 2U}) {
+    EXPECT_FALSE(result.limits[kept].track.rests) << "half a per cent may be turned around";
+    EXPECT_EQ(result.limits[kept].track.readings.size(), rounds);
+  }
+  const auto limit = case_limit(result.cases[0], result.limits).share;
+  ASSERT_TRUE(limit && limit->interval);
+  EXPECT_EQ(limit->parts.at(0).pattern, "split");
+}
+
+TEST(GroupRun, LimitsThatRestLeaveTheShareAsItIs) {
+  int covered = 0;
+  double sum = 0;
+  constexpr int kRuns = 40;
+  for (std::uint64_t seed = 1; seed <= kRuns; ++seed) {
+    const auto fixture = bounded_fixture(seed);
+    fixture->settings.stop.max_samples = 60;
+    const GroupResult result = fixture->run({planned_case("a")});
+    const auto limit = case_limit(result.cases[0], result.limits).share;
+    ASSERT_TRUE(limit && limit->interval);
+    covered += limit->interval->contains(0.8) ? 1 : 0;
+    sum += limit->fraction;
+  }
+  EXPECT_GE(covered, 34);
+  EXPECT_NEAR(sum / kRuns, 0.8, 0.002);
 }
 
 TEST(GroupRun, FlopsUtilizationKeepsThePeak) {

@@ -41,12 +41,13 @@ TEST(Series, TheWidestIntervalOfTheCasesThatAreAlive) {
   const Track noisy = track_of({10, 13, 11, 9, 12, 10, 14, 8});
   Track failed = track_of({10});
   failed.outcome.kind = Outcome::Kind::kFailed;
-  const auto alone = worst_half_width(std::vector{steady, failed});
-  const auto both = worst_half_width(std::vector{steady, noisy});
+  const auto alone = worst_half_width(half_widths(std::vector{steady, failed}));
+  const auto both = worst_half_width(half_widths(std::vector{steady, noisy}));
   ASSERT_TRUE(alone && both);
   EXPECT_LT(*alone, 0.02);
   EXPECT_GT(*both, 0.1);
-  EXPECT_FALSE(worst_half_width(std::vector{steady, track_of({10})})) << "one reading has no interval";
+  EXPECT_FALSE(worst_half_width(half_widths(std::vector{steady, track_of({10})})))
+      << "one reading has no interval";
 }
 
 TEST(Series, TheRecentMedianForgetsTheFirstReadings) {
