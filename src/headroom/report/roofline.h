@@ -26,6 +26,10 @@ struct Roof {
   std::string source;  ///< the limit it is from: "limit.read bytes=1048576 pattern=linear"
 };
 
+/// Where the operations and bytes of the cases are from: no counter of the processor was read.
+inline constexpr const char* kDeclaredWork =
+    "Operations and bytes are those that the cases declare; no counters of the processor were read.";
+
 /// "GB/s", "GFLOP/s", "GOP/s": of Roof::rate.
 std::string unit_of(const Roof& roof);
 

@@ -57,6 +57,7 @@ Json roofline_json(const Roofline& roofline) {
   for (const auto& [name, reason] : roofline.left_out)
     left_out.push_back({{"name", name}, {"reason", reason}});
   return {{"headroom_roofline", {{"schema", 1}}},
+          {"work", "declared"},
           {"cases", std::move(cases)},
           {"roofs", std::move(roofs)},
           {"left_out", std::move(left_out)}};

@@ -7,46 +7,78 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <ranges>
+#include <utility>
+#include <vector>
 
 #include "headroom/base/units.h"
+#include "headroom/report/svg_text.h"
 
 namespace headroom {
 namespace {
 
 // In pixels.
-constexpr double kLeft = 70, kTop = 50, kWidth = 640, kHeight = 440, kLine = 16;
-/// More than a character of the legend is wide, in any sans-serif font of its size.
-constexpr double kCharacter = 7.5;
+constexpr double kLeft = 76, kTop = 56, kWidth = 640, kHeight = 440, kRight = kLeft + kWidth;
+constexpr double kTotalWidth = kRight + 44, kMargin = 16;
+constexpr double kFont = 12, kTitleFont = 15, kTagFont = 11, kLine = 17, kTagLine = 15;
+constexpr double kRadius = 4;
+/// Between the labels of an axis.
+constexpr double kTickRoom = 56;
+/// How far from its point a number may stand.
+constexpr int kFarthest = 6;
 
-/// Okabe and Ito's colours, which colour-blind readers tell apart; one for each experiment and backend.
-constexpr std::array<const char*, 7> kColours{"#0072B2", "#D55E00", "#009E73", "#CC79A7",
-                                              "#E69F00", "#56B4E9", "#000000"};
+/// Okabe and Ito's colours, which colour-blind readers tell apart, on a light and on a dark ground; one for
+/// each experiment and backend.
+constexpr std::array<std::pair<const char*, const char*>, 7> kColours{{{"#0072B2", "#56A8E0"},
+                                                                       {"#D55E00", "#F58A42"},
+                                                                       {"#009E73", "#2CC79A"},
+                                                                       {"#B4578E", "#DE9BC2"},
+                                                                       {"#9A6A00", "#E6B040"},
+                                                                       {"#2A7FA8", "#8CCBEF"},
+                                                                       {"#000000", "#F0F0F0"}}};
 
-std::string xml_text(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    if (c == '&') {
-      result += "&amp;";
-    } else if (c == '<') {
-      result += "&lt;";
-    } else if (c == '>') {
-      result += "&gt;";
-    } else if (c == '"') {
-      result += "&quot;";
-    } else {
-      result += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-    }
-  }
-  return result;
+/// What stands in attributes is for a light ground, and for programs that know no style sheets.
+std::string style() {
+  std::string css =
+      ".ground{fill:#0d1117}.ink{fill:#e6edf3}.grid{stroke:#2d333b}.frame{stroke:#9aa4af}"
+      ".roof{stroke:#9aa4af}";
+  for (std::size_t i = 0; i < kColours.size(); ++i)
+    css += fmt::format(".f{0}{{fill:{1}}}.s{0}{{stroke:{1}}}", i, kColours[i].second);
+  return "<style>@media (prefers-color-scheme: dark){" + css + "}</style>\n";
 }
 
-std::string text_at(double x, double y, const char* attributes, std::string_view text) {
-  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" {}>{}</text>\n", x, y, attributes, xml_text(text));
+std::string fill_of(std::size_t colour) {
+  return fmt::format("class=\"f{}\" fill=\"{}\"", colour, kColours[colour].first);
+}
+
+std::string line_of(double x1, double y1, double x2, double y2, const std::string& attributes) {
+  return fmt::format("<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" {}/>\n", x1, y1, x2, y2,
+                     attributes);
+}
+
+constexpr const char* kInk = "class=\"ink\" fill=\"#222\"";
+constexpr const char* kGrid = "class=\"grid\" stroke=\"#ddd\"";
+
+/// Its base line begins at (x, y), whatever the font: nothing is aligned by a width that nobody knows.
+std::string text_at(double x, double y, double size, const std::string& attributes, std::string_view text) {
+  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"{}\" {}>{}</text>\n", x, y, size,
+                     attributes, xml_text(text));
+}
+
+std::string centred_text(double x, double y, double size, const std::string& attributes,
+                         std::string_view text) {
+  return text_at(x, y, size, attributes + " text-anchor=\"middle\"", text);
+}
+
+/// "A", ..., "Z", "A1", ...: of roofs, as the cases have numbers.
+std::string roof_tag(std::size_t index) {
+  const std::string letter(1, static_cast<char>('A' + index % 26));
+  return index < 26 ? letter : letter + std::to_string(index / 26);
 }
 
 class Drawing {
  public:
-  explicit Drawing(const RooflineFrame& frame) : frame_(frame) {}
+  explicit Drawing(const Roofline& roofline) : roofline_(roofline), frame_(frame_of(roofline)) {}
 
   double x(double intensity) const {
     return kLeft + kWidth * std::log(intensity / frame_.x_low) / std::log(frame_.x_high / frame_.x_low);
@@ -55,60 +87,120 @@ class Drawing {
     return kTop + kHeight * (1 - std::log(gflops / frame_.y_low) / std::log(frame_.y_high / frame_.y_low));
   }
 
-  std::string axes(const std::string& units) const {
-    std::string svg =
-        fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"none\" stroke=\"#444\"/>\n",
-                    kLeft, kTop, kWidth, kHeight);
-    for (double tick = std::exp2(std::ceil(std::log2(frame_.x_low))); tick <= frame_.x_high; tick *= 2) {
-      svg += grid(x(tick), kTop, x(tick), kTop + kHeight);
-      svg += text_at(x(tick), kTop + kHeight + 18, "text-anchor=\"middle\"", format_number(tick));
+  std::string axes() const {
+    std::string svg = fmt::format(
+        "<rect class=\"frame\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"none\" "
+        "stroke=\"#444\"/>\n",
+        kLeft, kTop, kWidth, kHeight);
+    const double octaves = std::log2(frame_.x_high / frame_.x_low);
+    const double step = std::exp2(std::max(1.0, std::ceil(octaves * kTickRoom / kWidth)));
+    for (double tick = std::exp2(std::ceil(std::log2(frame_.x_low))); tick <= frame_.x_high; tick *= step) {
+      svg += line_of(x(tick), kTop, x(tick), kTop + kHeight, kGrid);
+      svg += centred_text(x(tick), kTop + kHeight + 18, kTagFont, kInk, format_number(tick));
     }
     for (double tick = std::pow(10, std::ceil(std::log10(frame_.y_low))); tick <= frame_.y_high; tick *= 10) {
-      svg += grid(kLeft, y(tick), kLeft + kWidth, y(tick));
-      svg += text_at(kLeft - 8, y(tick) + 4, "text-anchor=\"end\"", format_number(tick));
+      svg += line_of(kLeft, y(tick), kRight, y(tick), kGrid);
+      svg += text_at(kLeft - 8, y(tick) + 4, kTagFont, std::string(kInk) + " text-anchor=\"end\"",
+                     format_number(tick));
     }
-    svg += text_at(kLeft + kWidth / 2, kTop + kHeight + 40, "text-anchor=\"middle\"", "FLOP/byte");
-    return svg + text_at(kLeft - 50, kTop - 12, "", units);
+    svg += centred_text(kLeft + kWidth / 2, kTop + kHeight + 38, kFont, kInk, "FLOP/byte");
+    return svg + text_at(kMargin, kTop - 14, kFont, kInk, units_of(roofline_.cases));
   }
 
-  std::string roof(const Roof& roof, const Roofline& roofline) const {
-    const auto [from, to] = ends_of(roof, roofline, frame_);
-    const double x1 = x(from.first), y1 = y(from.second), x2 = x(to.first), y2 = y(to.second);
-    const bool is_peak = roof.kind == Roof::Kind::kPeak;
-    std::string svg = fmt::format(
-        "<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"#777\" "
-        "stroke-width=\"1.5\"{}/>\n",
-        x1, y1, x2, y2, is_peak ? "" : " stroke-dasharray=\"6 3\"");
-    const std::string label =
-        fmt::format("{}: {} {}", name_of(roof), format_number(roof.rate), unit_of(roof));
-    if (is_peak) return svg + text_at(x2 - 4, y2 - 4, "text-anchor=\"end\" fill=\"#555\"", label);
-    const double angle = std::atan2(y2 - y1, x2 - x1) * 180 / 3.141592653589793;
-    return svg +
-           text_at(
-               x1 + 6, y1 - 6,
-               fmt::format("fill=\"#555\" transform=\"rotate({:.2f} {:.1f} {:.1f})\"", angle, x1, y1).c_str(),
-               label);
-  }
-
-  std::string point(const RooflineCase& one, std::size_t number, const char* colour) const {
-    const double at_x = x(one.intensity), at_y = y(one.gflops);
+  /// The lines, with tags that the legend explains: those of bandwidths where they begin, within the frame,
+  /// those of peaks behind their ends.
+  std::string roofs() {
     std::string svg;
-    if (one.interval && one.interval->low > 0) {
-      svg += fmt::format("<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"{}\"/>\n",
-                         at_x, y(one.interval->low), at_x, y(one.interval->high), colour);
+    std::vector<Tag> left, right;
+    for (std::size_t i = 0; i < roofline_.roofs.size(); ++i) {
+      const auto [from, to] = ends_of(roofline_.roofs[i], roofline_, frame_);
+      const double x1 = x(from.first), y1 = y(from.second), x2 = x(to.first), y2 = y(to.second);
+      const bool is_peak = roofline_.roofs[i].kind == Roof::Kind::kPeak;
+      svg += line_of(x1, y1, x2, y2,
+                     std::string("class=\"roof\" stroke=\"#777\" stroke-width=\"1.5\"") +
+                         (is_peak ? "" : " stroke-dasharray=\"6 3\""));
+      (is_peak ? right : left).push_back({roof_tag(i), is_peak ? y2 + 4 : y1 - 3});
     }
-    svg += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\" fill=\"{}\"><title>{}</title></circle>\n",
-                       at_x, at_y, colour, xml_text(one.name + " " + one.backend + " " + one.dtype));
-    return svg + text_at(at_x + 6, at_y + 4, "font-size=\"10\"", std::to_string(number));
+    return svg + column(left, kLeft + 5) + column(right, kRight + 6);
+  }
+
+  std::string interval(const RooflineCase& one, std::size_t colour) const {
+    if (!one.interval || one.interval->low <= 0) return "";
+    const auto within = [](double at) { return std::clamp(at, kTop, kTop + kHeight); };
+    const double at = x(one.intensity);
+    return line_of(at, within(y(one.interval->low)), at, within(y(one.interval->high)),
+                   fmt::format("class=\"s{}\" stroke=\"{}\"", colour, kColours[colour].first));
+  }
+
+  std::string point(const RooflineCase& one, std::size_t colour) {
+    const double at_x = x(one.intensity), at_y = y(one.gflops);
+    taken_.push_back({at_x - kRadius, at_y - kRadius, at_x + kRadius, at_y + kRadius});
+    return fmt::format("<circle {} cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\"><title>{}</title></circle>\n",
+                       fill_of(colour), at_x, at_y, kRadius,
+                       xml_text(one.name + " " + one.backend + " " + one.dtype));
+  }
+
+  /// The number of a case, beside its point where there is room, else farther away; nothing where there is
+  /// none: the point has a title. After all points.
+  std::string number(const RooflineCase& one, std::size_t index, std::size_t colour) {
+    const std::string text = std::to_string(index + 1);
+    const double width = svg_text_width(text, kTagFont);
+    for (int far = 0; far < kFarthest; ++far) {
+      const double away = kRadius + 2 + 9 * far;
+      const double at_x = x(one.intensity), at_y = y(one.gflops);
+      const std::array<std::pair<double, double>, 4> places{{{at_x + away, at_y + 4},
+                                                             {at_x - away - width, at_y + 4},
+                                                             {at_x - width / 2, at_y - away},
+                                                             {at_x - width / 2, at_y + away + kTagFont}}};
+      for (const auto& [left, base] : places) {
+        const SvgBox box = svg_text_box(left, base, text, kTagFont);
+        if (!is_free(box)) continue;
+        taken_.push_back(box);
+        return text_at(left, base, kTagFont, fill_of(colour), text);
+      }
+    }
+    return "";
   }
 
  private:
-  static std::string grid(double x1, double y1, double x2, double y2) {
-    return fmt::format("<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"#ddd\"/>\n",
-                       x1, y1, x2, y2);
+  struct Tag {
+    std::string text;
+    double y;  ///< of its base line
+  };
+
+  /// Tags one below the other where they would overlap, within the frame; those that no longer fit are left
+  /// out.
+  std::string column(std::vector<Tag> tags, double left) {
+    constexpr double kLowest = kTop + kHeight - 4;
+    std::ranges::sort(tags, {}, &Tag::y);
+    double least = kTop + kTagLine;
+    for (Tag& tag : tags) {
+      tag.y = std::max(tag.y, least);
+      least = tag.y + kTagLine;
+    }
+    double most = kLowest;
+    for (Tag& tag : tags | std::views::reverse) {
+      tag.y = std::min(tag.y, most);
+      most = tag.y - kTagLine;
+    }
+    std::string svg;
+    for (const Tag& tag : tags) {
+      if (tag.y < kTop + kTagFont) continue;
+      taken_.push_back(svg_text_box(left, tag.y, tag.text, kTagFont));
+      svg += text_at(left, tag.y, kTagFont, std::string(kInk) + " font-weight=\"bold\"", tag.text);
+    }
+    return svg;
   }
 
+  bool is_free(const SvgBox& box) const {
+    const bool inside =
+        box.left >= kLeft && box.right <= kRight && box.top >= kTop && box.bottom <= kTop + kHeight;
+    return inside && std::ranges::none_of(taken_, [&](const SvgBox& other) { return box.overlaps(other); });
+  }
+
+  const Roofline& roofline_;
   RooflineFrame frame_;
+  std::vector<SvgBox> taken_;
 };
 
 std::string legend_line(const RooflineCase& one, std::size_t number) {
@@ -119,31 +211,70 @@ std::string legend_line(const RooflineCase& one, std::size_t number) {
                      format_number(one.gflops), one.unit, spread, one.samples, share);
 }
 
+/// Lines below the plot.
+class Legend {
+ public:
+  void add(const std::string& text, const std::string& attributes) {
+    for (const std::string& line : svg_lines(text, kTotalWidth - 2 * kMargin, kFont)) {
+      svg_ += text_at(kMargin, bottom_, kFont, attributes, line);
+      bottom_ += kLine;
+    }
+  }
+  const std::string& svg() const { return svg_; }
+  double bottom() const { return bottom_; }
+
+ private:
+  std::string svg_;
+  double bottom_ = kTop + kHeight + 64;
+};
+
+/// Of each case: one for its experiment and backend.
+std::vector<std::size_t> colours_of(const std::vector<RooflineCase>& cases) {
+  std::map<std::string, std::size_t> known;
+  std::vector<std::size_t> colours;
+  for (const RooflineCase& one : cases) {
+    const std::string kind = one.name.substr(0, one.name.find(' ')) + " " + one.backend;
+    colours.push_back(known.try_emplace(kind, known.size()).first->second % kColours.size());
+  }
+  return colours;
+}
+
+/// As it is where it has room, else pressed into it.
+std::string title_text(const std::string& title) {
+  constexpr double kRoom = kTotalWidth - 2 * kMargin;
+  std::string attributes = kInk;
+  if (svg_text_width(title, kTitleFont) > kRoom)
+    attributes += fmt::format(" textLength=\"{}\" lengthAdjust=\"spacingAndGlyphs\"", kRoom);
+  return text_at(kMargin, 22, kTitleFont, attributes, title);
+}
+
 }  // namespace
 
 std::string roofline_svg(const Roofline& roofline, const std::string& title) {
-  const Drawing drawing(frame_of(roofline));
-  const double rows = kTop + kLine * static_cast<double>(roofline.cases.size() + 1);
-  std::size_t longest = 0;
-  for (const RooflineCase& one : roofline.cases) longest = std::max(longest, legend_line(one, 99).size());
-  std::string svg = fmt::format(
-      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" "
-      "height=\"{}\" font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" "
-      "fill=\"white\"/>\n",
-      kLeft + kWidth + 20 + kCharacter * static_cast<double>(longest), std::max(kTop + kHeight + 60, rows));
-  svg += text_at(kLeft, 20, "font-size=\"15\"", title) + drawing.axes(units_of(roofline.cases));
-  for (const Roof& roof : roofline.roofs) svg += drawing.roof(roof, roofline);
-  std::map<std::string, std::size_t> colours;
-  for (std::size_t i = 0; i < roofline.cases.size(); ++i) {
-    const RooflineCase& one = roofline.cases[i];
-    const std::string kind = one.name.substr(0, one.name.find(' ')) + " " + one.backend;
-    const std::size_t place = colours.try_emplace(kind, colours.size()).first->second;
-    const char* colour = kColours[place % kColours.size()];
-    svg += drawing.point(one, i + 1, colour);
-    svg += text_at(kLeft + kWidth + 20, kTop + kLine * static_cast<double>(i + 1),
-                   fmt::format("fill=\"{}\"", colour).c_str(), legend_line(one, i + 1));
+  Drawing drawing(roofline);
+  Legend legend;
+  const std::vector<RooflineCase>& cases = roofline.cases;
+  const std::vector<std::size_t> colours = colours_of(cases);
+  std::string plot = drawing.axes() + drawing.roofs();
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    plot += drawing.interval(cases[i], colours[i]) + drawing.point(cases[i], colours[i]);
+    legend.add(legend_line(cases[i], i + 1), fill_of(colours[i]));
   }
-  return svg + "</svg>\n";
+  for (std::size_t i = 0; i < cases.size(); ++i) plot += drawing.number(cases[i], i, colours[i]);
+  for (std::size_t i = 0; i < roofline.roofs.size(); ++i) {
+    const Roof& roof = roofline.roofs[i];
+    legend.add(
+        fmt::format("{} {}: {} {}", roof_tag(i), name_of(roof), format_number(roof.rate), unit_of(roof)),
+        kInk);
+  }
+  legend.add(kDeclaredWork, kInk);
+  const double height = legend.bottom();
+  return fmt::format(
+             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" "
+             "viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" font-family=\"sans-serif\">\n",
+             kTotalWidth, height) +
+         style() + "<rect class=\"ground\" width=\"100%\" height=\"100%\" fill=\"white\"/>\n" +
+         title_text(title) + plot + legend.svg() + "</svg>\n";
 }
 
 }  // namespace headroom

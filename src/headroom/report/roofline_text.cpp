@@ -100,6 +100,7 @@ std::string roofline_text(const Roofline& roofline, std::size_t width) {
   } else {
     text += "\n" + roofs_table(roofline.roofs).text(width);
   }
+  text += fmt::format("\n{}\n", kDeclaredWork);
   if (!roofline.left_out.empty()) {
     text += "\nno point in the plot:\n";
     for (const auto& [name, reason] : roofline.left_out) text += "  " + name + ": " + reason + "\n";

@@ -4,10 +4,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <map>
+
 #include "headroom/base/text.h"
 #include "headroom/report/roofline_json.h"
 #include "headroom/report/roofline_svg.h"
 #include "headroom/report/roofline_text.h"
+#include "headroom/report/svg_text.h"
 
 namespace headroom {
 namespace {
@@ -196,12 +200,129 @@ TEST(RooflineSvg, IsWellFormedAndEscapes) {
   EXPECT_THAT(svg, Not(HasSubstr("inf\"")));
 }
 
+/// Widths of Verdana, the widest of the common fonts, in thousandths of its size.
+double verdana_width(std::string_view text, double size) {
+  static const std::map<char, int> kWidths{
+      {' ', 352}, {',', 364}, {'.', 364}, {':', 454}, {'/', 454}, {'-', 454}, {'%', 1076}, {'=', 818},
+      {';', 454}, {'(', 454}, {')', 454}, {'_', 636}, {'a', 601}, {'b', 623}, {'c', 521},  {'d', 623},
+      {'e', 596}, {'f', 352}, {'g', 623}, {'h', 633}, {'i', 274}, {'j', 344}, {'k', 592},  {'l', 274},
+      {'m', 973}, {'n', 633}, {'o', 607}, {'p', 623}, {'q', 623}, {'r', 427}, {'s', 521},  {'t', 394},
+      {'u', 633}, {'v', 592}, {'w', 818}, {'x', 592}, {'y', 592}, {'z', 525}, {'M', 843},  {'W', 989},
+      {'O', 787}, {'G', 775}, {'Q', 787}, {'D', 771}, {'N', 748}, {'H', 751}};
+  double width = 0;
+  for (const char c : text) {
+    if ((static_cast<unsigned char>(c) & 0xC0U) == 0x80) continue;
+    const auto found = kWidths.find(c);
+    const bool is_digit = c >= '0' && c <= '9', is_upper = c >= 'A' && c <= 'Z';
+    width += found != kWidths.end() ? found->second : is_digit ? 636 : is_upper ? 700 : 1000;
+  }
+  return width * size / 1000;
+}
+
+double attribute(const std::string& element, const std::string& name) {
+  const std::size_t at = element.find(" " + name + "=\"");
+  return at == std::string::npos ? NAN : std::stod(element.substr(at + name.size() + 3));
+}
+
+/// The boxes of all texts of `svg`, after all that it draws was found to lie within its viewBox.
+std::vector<std::pair<std::string, SvgBox>> boxes_of(const std::string& svg) {
+  EXPECT_THAT(svg, HasSubstr(" viewBox=\"0 0 "));
+  const std::vector<std::string> view = split(svg.substr(svg.find("viewBox=\"") + 9, 40), ' ');
+  const double width = std::stod(view[2]), height = std::stod(view[3]);
+  const auto expect_inside = [&](const SvgBox& box, const std::string& what) {
+    EXPECT_TRUE(box.left >= 0 && box.right <= width && box.top >= 0 && box.bottom <= height) << what;
+  };
+  std::vector<std::pair<std::string, SvgBox>> boxes;
+  for (const std::string& line : split(svg, '\n')) {
+    if (line.starts_with("<line")) {
+      for (const auto& [x, y] : {std::pair("x1", "y1"), std::pair("x2", "y2")}) {
+        const double at_x = attribute(line, x), at_y = attribute(line, y);
+        expect_inside({at_x, at_y, at_x, at_y}, line);
+      }
+    }
+    if (line.starts_with("<circle")) {
+      const double x = attribute(line, "cx"), y = attribute(line, "cy"), r = attribute(line, "r");
+      expect_inside({x - r, y - r, x + r, y + r}, line);
+    }
+    if (!line.starts_with("<text")) continue;
+    const std::size_t begin = line.find('>') + 1;
+    const std::string text = line.substr(begin, line.rfind('<') - begin);
+    const double x = attribute(line, "x"), y = attribute(line, "y"), size = attribute(line, "font-size");
+    const double fitted = attribute(line, "textLength");
+    const double wide = std::isnan(fitted) ? verdana_width(text, size) : fitted;
+    const bool is_end = line.find("\"end\"") != std::string::npos;
+    const double left = is_end ? x - wide : line.find("\"middle\"") != std::string::npos ? x - wide / 2 : x;
+    boxes.emplace_back(line, SvgBox{left, y - 0.77 * size, left + wide, y + 0.21 * size});
+    expect_inside(boxes.back().second, line);
+  }
+  return boxes;
+}
+
+void expect_no_overlap(const std::string& svg) {
+  const auto boxes = boxes_of(svg);
+  EXPECT_GE(boxes.size(), 6U);
+  for (std::size_t i = 0; i < boxes.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j)
+      EXPECT_FALSE(boxes[i].second.overlaps(boxes[j].second)) << boxes[i].first << boxes[j].first;
+  }
+}
+
+/// `cases` whose points lie close together, and `roofs` roofs of each kind that lie close together.
+Roofline crowd(int cases, int roofs) {
+  Roofline roofline;
+  for (int i = 0; i < cases; ++i) {
+    RooflineCase one;
+    one.name = "gather_gemv D=" + std::to_string(1000 + i);
+    one.backend = "native";
+    one.dtype = "bf16";
+    one.intensity = 1 + 0.02 * (i % 7);
+    one.gflops = 40 + 0.3 * i;
+    one.unit = "GFLOP/s";
+    one.interval = Interval{one.gflops * 0.5, one.gflops * 3000, 0.95};
+    one.samples = 12345;
+    roofline.cases.push_back(std::move(one));
+  }
+  for (const Roof::Kind kind : {Roof::Kind::kBandwidth, Roof::Kind::kPeak}) {
+    for (int i = 0; i < roofs; ++i) {
+      Roof roof;
+      roof.kind = kind;
+      roof.what = kind == Roof::Kind::kPeak ? "bf16" : "read";
+      roof.level = "L1";
+      roof.rate = (kind == Roof::Kind::kPeak ? 900 : 300) * (1 - 0.01 * i);
+      roofline.roofs.push_back(std::move(roof));
+    }
+  }
+  return roofline;
+}
+
+TEST(RooflineSvg, AllOfItIsInsideAndNoLabelsOverlapInTheWidestFont) {
+  expect_no_overlap(roofline_svg(roofline_of(gemv()), "roofline of @last"));
+  expect_no_overlap(roofline_svg(crowd(1, 0), ""));
+  for (const int roofs : {1, 5, 30})
+    expect_no_overlap(roofline_svg(crowd(40, roofs), "roofline of run.json"));
+  Roofline wide = crowd(3, 3);
+  wide.cases[0].name = "gemv file=" + std::string(400, 'W');
+  wide.cases[1].backend = "aten [" + std::string(60, 'm') + "] and more words of it " + std::string(90, '%');
+  wide.cases[2].intensity = 1e6;
+  expect_no_overlap(roofline_svg(wide, "roofline of /" + std::string(300, 'W') + ".json"));
+}
+
+TEST(RooflineSvg, EachRoofAndCaseIsNamedInTheLegend) {
+  const std::string svg = roofline_svg(crowd(3, 2), "");
+  EXPECT_THAT(svg, HasSubstr(">A L1 read: 300 GB/s</text>"));
+  EXPECT_THAT(svg, HasSubstr(">D bf16 peak: 891 GFLOP/s</text>"));
+  EXPECT_THAT(svg, HasSubstr(">3 gather_gemv D=1002 native bf16: 40.6 GFLOP/s"));
+  EXPECT_THAT(svg, HasSubstr("those that the cases declare"));
+  EXPECT_THAT(svg, HasSubstr("prefers-color-scheme: dark"));
+}
+
 TEST(RooflineJson, HasCasesAndRoofs) {
   const Json json = roofline_json(roofline_of(gemv()));
   EXPECT_EQ(json["cases"][0]["flop_per_byte"], 1.0);
   EXPECT_EQ(json["cases"][0]["limit"]["share"], 0.8);
   EXPECT_EQ(json["roofs"][0]["level"], "memory");
   EXPECT_EQ(json["roofs"][0]["low"], nullptr);
+  EXPECT_EQ(json["work"], "declared");
 }
 
 }  // namespace
