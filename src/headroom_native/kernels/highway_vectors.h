@@ -20,8 +20,10 @@ HWY_INLINE Vector even_columns(hn::Vec<Words> words) {
 HWY_INLINE Vector odd_columns(hn::Vec<Words> words) {
   return hn::BitCast(F32(), hn::And(words, hn::Set(Words(), 0xffff0000U)));
 }
+/// As what they are: an address of bf16 need not be one of the words that they make.
 HWY_INLINE hn::Vec<Words> load_words(const Bf16* from) {
-  return hn::LoadU(Words(), reinterpret_cast<const unsigned*>(from));
+  const hn::Repartition<unsigned short, Words> halves;
+  return hn::BitCast(Words(), hn::LoadU(halves, reinterpret_cast<const unsigned short*>(from)));
 }
 HWY_INLINE float sum_of(Vector vector) {
   return hn::GetLane(hn::SumOfLanes(F32(), vector));

@@ -27,7 +27,8 @@ namespace headroom::native::HWY_NAMESPACE {
 using WordVector = hn::Vec<Words>;
 
 HWY_INLINE void store_words(WordVector words, Bf16* to) {
-  hn::StoreU(words, Words(), reinterpret_cast<std::uint32_t*>(to));
+  const hn::Repartition<std::uint16_t, Words> halves;
+  hn::StoreU(hn::BitCast(halves, words), halves, reinterpret_cast<std::uint16_t*>(to));
 }
 
 /// The bits of `value` after rounding to bf16 (nearest even); only the upper half counts.
