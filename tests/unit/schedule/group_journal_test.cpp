@@ -35,20 +35,26 @@ Reading reading_of(std::uint32_t round, std::uint32_t epoch, double ns) {
   return reading;
 }
 
-/// A group as two processes give it, in which one case fails in the middle; `after_round` sees each round.
+/// A group as two processes give it, in which one case fails in the middle and a
+/// limit rests before; `after_round` sees each round.
 template <typename AfterRound>
 GroupResult measured(AfterRound after_round) {
   GroupResult result;
   result.title = "gemv D=64";
   result.cases = {track_of("gemv", "native"), track_of("gemv", "reference")};
-  result.limits = {{Resource::kRead, track_of("limit.read", "native")}};
+  result.limits = {{Resource::kRead, track_of("limit.read", "native")},
+                   {Resource::kRead, track_of("limit.read", "other")}};
   for (std::uint32_t round = 0; round < 40; ++round) {
     const std::uint32_t epoch = round / 20;
-    for (Track* track : {&result.cases[0], &result.cases[1], &result.limits[0].track}) {
-      if (!track->alive()) continue;
+    for (Track* track :
+         {&result.cases[0], &result.cases[1], &result.limits[0].track, &result.limits[1].track}) {
+      if (!track->is_sampled()) continue;
       if (round % 20 == 0) track->pids.push_back(100 + epoch);
-      track->readings.push_back(reading_of(round, epoch, 1000 + round % 7));
+      const double ns = track == &result.limits[1].track ? 900 : 1000 + round % 7;
+      track->readings.push_back(reading_of(round, epoch, ns));
     }
+    // By the few readings that it has, it would be the better one.
+    if (round == 5) result.limits[1].track.rests = true;
     if (round == 30) result.cases[1].outcome = {Outcome::Kind::kFailed, "it broke"};
     after_round(result);
   }
@@ -70,8 +76,8 @@ TEST(GroupJournal, WhatIsReadAfterEachRoundMakesTheSameRecords) {
     journal.note(result);
     ASSERT_EQ(text_of(replayed), text_of(result));
   });
-  // One a round; the whole at first, with each process, and where a case has failed.
-  EXPECT_EQ(lines, 40U + 3U);
+  // One a round; the whole at first, with each process, where a limit rests and where a case has failed.
+  EXPECT_EQ(lines, 40U + 4U);
 }
 
 TEST(GroupJournal, RanksAreKept) {
