@@ -76,6 +76,21 @@ void check_gemv(const std::string& dtype, GemvForm form, std::size_t rows, std::
   }
 }
 
+/// What is no fixed point is multiplied in f32.
+void check_infinity() {
+  constexpr std::size_t kColumns = 70;
+  const GemvKernel kernel = gemv_kernel("int8", chosen_isa());
+  std::vector<Bf16> x(kColumns, to_bf16(1));
+  x[3] = to_bf16(INFINITY);
+  std::vector<std::int8_t> weights(2 * kColumns, 1);
+  weights[kColumns + 3] = -1;
+  Memory prepared(prepared_bytes(kColumns));
+  float y[2] = {};
+  kernel.prepare(x.data(), kColumns, prepared.data());
+  kernel.multiply(reinterpret_cast<const std::byte*>(weights.data()), 2, kColumns, prepared.data(), {}, y);
+  expect_near(y[0] == INFINITY && y[1] == -INFINITY, 1, 0, kernel.isa + " int8, an infinite x");
+}
+
 void check_norm(std::size_t rows, std::size_t columns, NormWalk walk, float mean) {
   const NormKernel kernel = norm_kernel(chosen_isa());
   std::vector<float> gamma(columns), beta(columns);
@@ -162,6 +177,7 @@ int check_all() {
       }
     }
   }
+  check_infinity();
   check_moves();
   check_peaks();
   std::printf("%s: %d answers checked, %d wrong\n", name_of(chosen_isa()), checked, wrong);

@@ -17,11 +17,11 @@ COMPILER = shutil.which("aarch64-linux-gnu-g++")
 QEMU = shutil.which("qemu-aarch64")
 OPTIONS = ["-std=c++20", "-O1", "-DNDEBUG", f"-I{FOLDER.parent}", "-Wall", "-Wextra", "-Werror"]
 VECTORS = ("kernels/gemv_kernel.cpp", "kernels/norm_kernel.cpp", "llm/token_kernels.cpp")
-FILES = VECTORS + ("kernels/gemv_avx512_bf16.cpp", "kernels/gemv_neon.cpp", "kernels/isa.cpp", "kernels/thread_pool.cpp", "limits/amx_peak.cpp",
+FILES = VECTORS + ("kernels/gemv_avx512_bf16.cpp", "kernels/gemv_neon.cpp", "kernels/gemv_sve.cpp", "kernels/norm_sve.cpp", "kernels/isa.cpp", "kernels/thread_pool.cpp", "limits/amx_peak.cpp",
                    "limits/copy_kernels.cpp", "limits/peak_kernels.cpp", "limits/read_kernels.cpp", "limits/write_kernels.cpp")
 
 # What the driver calls.
-ANSWERING = ("kernels/gemv_kernel.cpp", "kernels/gemv_blocks.cpp", "kernels/gemv_neon.cpp", "kernels/norm_kernel.cpp", "kernels/isa.cpp", "limits/amx_peak.cpp",
+ANSWERING = ("kernels/gemv_kernel.cpp", "kernels/gemv_blocks.cpp", "kernels/gemv_neon.cpp", "kernels/gemv_sve.cpp", "kernels/norm_kernel.cpp", "kernels/norm_sve.cpp", "kernels/isa.cpp", "limits/amx_peak.cpp",
              "limits/copy_kernels.cpp", "limits/peak_kernels.cpp", "limits/read_kernels.cpp", "limits/write_kernels.cpp")
 
 
@@ -42,11 +42,22 @@ class Aarch64(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             program = Path(folder) / "kernels"
             subprocess.run([COMPILER, *OPTIONS, "-static", driver, *(FOLDER / name for name in ANSWERING), "-o", program], check=True)
-            for cpu, level in (("cortex-a57", "baseline"), ("neoverse-n1", "neon_dot"), ("max", "neon_bf16")):
-                with self.subTest(cpu):
-                    result = subprocess.run([QEMU, "-cpu", cpu, program], capture_output=True, text=True)
-                    self.assertEqual(result.returncode, 0, result.stdout[-2000:] + result.stderr)
-                    self.assertRegex(result.stdout, rf"{level}: [1-9]\d{{4,}} answers checked, 0 wrong")
+            for cpu, level in (("cortex-a57", "baseline"), ("neoverse-n1", "neon_dot"), ("max,sve=off", "neon_bf16")):
+                self.check_answers(program, cpu, level)
+            # Vectors of three lengths; a64fx has SVE without products of bf16, and no sdot of NEON.
+            self.check_answers(program, "a64fx", "sve", r"peak int8 dot: sdot z\.s\n")
+            for bits in (128, 256, 512):
+                self.check_answers(program, f"max,sve{bits}=on,sve-max-vq={bits // 128}", "sve_bf16", rf"peak bf16 dot: bfdot z\.s\n")
+            # What the CPU has beside SVE is still there to be asked for.
+            self.check_answers(program, "max", "neon_bf16", forced="neon_bf16")
+
+    def check_answers(self, program, cpu, level, line="peak", forced=None):
+        with self.subTest(cpu, forced=forced):
+            setting = [] if forced is None else ["-E", f"HEADROOM_ISA={forced}"]
+            result = subprocess.run([QEMU, "-cpu", cpu, *setting, program], capture_output=True, text=True)
+            self.assertEqual(result.returncode, 0, result.stdout[-2000:] + result.stderr)
+            self.assertRegex(result.stdout, rf"{level}: [1-9]\d{{4,}} answers checked, 0 wrong")
+            self.assertRegex(result.stdout, line)
 
 
 if __name__ == "__main__":

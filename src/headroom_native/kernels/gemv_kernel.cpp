@@ -10,6 +10,7 @@
 #include "headroom_native/kernels/gemv_avx_vnni.h"
 #include "headroom_native/kernels/gemv_blocks.h"
 #include "headroom_native/kernels/gemv_neon.h"
+#include "headroom_native/kernels/gemv_sve.h"
 #include "headroom_native/kernels/prefetch.h"
 #include "headroom_native/kernels/row_groups.h"
 #include "headroom_native/kernels/unroll.h"
@@ -371,6 +372,13 @@ GemvKernel gemv_kernel(std::string_view dtype, Isa isa, GemvForm form) {
   if (dtype == "int8" && isa == Isa::kAvxVnni && form == GemvForm::kBest) return gemv_avx_vnni();
   if (dtype == "int8" && isa >= Isa::kAvx512Vnni) return gemv_avx512_vnni(form == GemvForm::kStrict);
   if (dtype == "bf16" && isa >= Isa::kAvx512Bf16 && form == GemvForm::kBest) return gemv_avx512_bf16();
+#endif
+#if HEADROOM_HAS_SVE
+  if (isa >= Isa::kSve && (dtype == "bf16" || dtype == "int8")) {
+    if (form == GemvForm::kStrict) return gemv_sve_exact(dtype);
+    if (dtype == "int8") return gemv_sve_dot();
+    return isa >= Isa::kSveBf16 ? gemv_sve_bf16() : gemv_sve_exact(dtype);
+  }
 #endif
 #if defined(__aarch64__)
   if (dtype == "int8" && isa >= Isa::kNeonDot && form == GemvForm::kBest) return gemv_neon_dot();

@@ -13,12 +13,13 @@
 #include <cstdlib>
 
 #include "headroom/base/error.h"
+#include "headroom_native/kernels/sve_target.h"
 
 namespace headroom::native {
 namespace {
 
-constexpr Isa kAll[] = {Isa::kBaseline,   Isa::kAvx2,       Isa::kAvxVnni, Isa::kAvx512,
-                        Isa::kAvx512Vnni, Isa::kAvx512Bf16, Isa::kNeonDot, Isa::kNeonBf16};
+constexpr Isa kAll[] = {Isa::kBaseline,   Isa::kAvx2,    Isa::kAvxVnni,  Isa::kAvx512, Isa::kAvx512Vnni,
+                        Isa::kAvx512Bf16, Isa::kNeonDot, Isa::kNeonBf16, Isa::kSve,    Isa::kSveBf16};
 
 bool cpu_has([[maybe_unused]] Isa isa) {
 #if defined(__x86_64__)
@@ -40,8 +41,12 @@ bool cpu_has([[maybe_unused]] Isa isa) {
       return false;
   }
 #elif defined(__aarch64__)
-  if (isa == Isa::kNeonDot) return (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
-  if (isa == Isa::kNeonBf16) return cpu_has(Isa::kNeonDot) && (getauxval(AT_HWCAP2) & HWCAP2_BF16) != 0;
+  const auto has = [](unsigned long type, unsigned long bits) { return (getauxval(type) & bits) != 0; };
+  if (isa == Isa::kNeonDot) return has(AT_HWCAP, HWCAP_ASIMDDP);
+  if (isa == Isa::kNeonBf16) return cpu_has(Isa::kNeonDot) && has(AT_HWCAP2, HWCAP2_BF16);
+  if (isa == Isa::kSve) return HEADROOM_HAS_SVE != 0 && has(AT_HWCAP, HWCAP_SVE);
+  if (isa == Isa::kSveBf16)
+    return cpu_has(Isa::kSve) && cpu_has(Isa::kNeonBf16) && has(AT_HWCAP2, HWCAP2_SVEBF16);
   return isa == Isa::kBaseline;
 #else
   return isa == Isa::kBaseline;
@@ -68,6 +73,10 @@ const char* name_of(Isa isa) {
       return "neon_dot";
     case Isa::kNeonBf16:
       return "neon_bf16";
+    case Isa::kSve:
+      return "sve";
+    case Isa::kSveBf16:
+      return "sve_bf16";
   }
   return "?";
 }
@@ -105,10 +114,10 @@ Isa chosen_isa() {
   const auto isa = std::find_if(std::begin(kAll), std::end(kAll),
                                 [&](Isa candidate) { return std::string(wanted) == name_of(candidate); });
   if (isa == std::end(kAll)) {
-    throw Error(
-        "HEADROOM_ISA is '" + std::string(wanted) +
-        "'; it must be baseline, avx2, avx_vnni, avx512, avx512_vnni, avx512_bf16, neon_dot or neon_bf16, or "
-        "not be set");
+    throw Error("HEADROOM_ISA is '" + std::string(wanted) +
+                "'; it must be baseline, avx2, avx_vnni, avx512, avx512_vnni, avx512_bf16, neon_dot, "
+                "neon_bf16, sve or "
+                "sve_bf16, or not be set");
   }
   if (!cpu_has(*isa)) {
     throw Error("HEADROOM_ISA asks for " + std::string(wanted) +

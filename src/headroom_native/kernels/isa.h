@@ -16,10 +16,13 @@ enum class Isa {
   kAvx512Vnni,  ///< AVX512-VNNI too: products of bytes
   kAvx512Bf16,  ///< AVX512-BF16 too: products of bf16
   kNeonDot,     ///< on aarch64, FEAT_DotProd: products of bytes
-  kNeonBf16     ///< FEAT_BF16 too: products of bf16
+  kNeonBf16,    ///< FEAT_BF16 too: products of bf16
+  kSve,         ///< SVE in place of what is above the baseline, which a CPU may lack: products of bytes
+  kSveBf16      ///< SVE beside kNeonBf16: products of bf16
 };
 
-/// "baseline", "avx2", "avx_vnni", "avx512", "avx512_vnni", "avx512_bf16", "neon_dot", "neon_bf16".
+/// "baseline", "avx2", "avx_vnni", "avx512", "avx512_vnni", "avx512_bf16", "neon_dot", "neon_bf16",
+/// "sve", "sve_bf16".
 const char* name_of(Isa isa);
 
 /// All of them, worst first of each architecture, and those that this CPU has.

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "headroom_native/kernels/norm_avx512.h"
+#include "headroom_native/kernels/norm_sve.h"
 #include "headroom_native/kernels/prefetch.h"
 #include "headroom_native/kernels/unroll.h"
 
@@ -296,6 +297,9 @@ NormKernel portable_norm_kernel(Isa isa) {
 NormKernel norm_kernel(Isa isa) {
 #if defined(__x86_64__)
   if (isa >= Isa::kAvx512Bf16) return norm_avx512_bf16();
+#endif
+#if HEADROOM_HAS_SVE
+  if (isa >= Isa::kSve) return norm_sve();
 #endif
   return portable_norm_kernel(isa);
 }

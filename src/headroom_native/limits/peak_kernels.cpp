@@ -115,7 +115,7 @@ void portable_fma(std::uint64_t rounds) {
                  : "+r"(rounds)                                                                              \
                  :                                                                                           \
                  : "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v16", "v17", "v18", "v19", "v20", "v21", \
-                   "v22", "v23", "v30", "v31", "cc");                                                        \
+                   "v22", "v23", "v30", "v31", "p0", "cc");                                                  \
   }
 #define HEADROOM_F64_NEON(i) "fmla v" #i ".2d, v30.2d, v31.2d\n\t"
 #define HEADROOM_F32_NEON(i) "fmla v" #i ".4s, v30.4s, v31.4s\n\t"
@@ -126,7 +126,34 @@ HEADROOM_NEON_LOOP(f32_neon, "", HEADROOM_F32_NEON)
 HEADROOM_NEON_LOOP(int8_neon, ".arch armv8.6-a\n\t", HEADROOM_INT8_NEON)
 HEADROOM_NEON_LOOP(bf16_neon, ".arch armv8.6-a\n\t", HEADROOM_BF16_NEON)
 
+// The same with vectors of the length that the CPU has; movi clears the rest of a z register, too.
+#define HEADROOM_F64_SVE(i) "fmla z" #i ".d, p0/m, z30.d, z31.d\n\t"
+#define HEADROOM_F32_SVE(i) "fmla z" #i ".s, p0/m, z30.s, z31.s\n\t"
+#define HEADROOM_INT8_SVE(i) "sdot z" #i ".s, z30.b, z31.b\n\t"
+#define HEADROOM_BF16_SVE(i) "bfdot z" #i ".s, z30.h, z31.h\n\t"
+#define HEADROOM_SVE ".arch armv8.6-a+sve+bf16\n\tptrue p0.b\n\t"
+HEADROOM_NEON_LOOP(f64_sve, HEADROOM_SVE, HEADROOM_F64_SVE)
+HEADROOM_NEON_LOOP(f32_sve, HEADROOM_SVE, HEADROOM_F32_SVE)
+HEADROOM_NEON_LOOP(int8_sve, HEADROOM_SVE, HEADROOM_INT8_SVE)
+HEADROOM_NEON_LOOP(bf16_sve, HEADROOM_SVE, HEADROOM_BF16_SVE)
+
+PeakKernel sve_kernel(std::string_view dtype, std::string_view pattern, Isa isa) {
+  std::uint64_t bytes = 0;
+  asm(".arch armv8.6-a+sve\n\tcntb %0" : "=r"(bytes));
+  // Of one round: a multiply and an add for each element of 16 results.
+  const double flops = 16 * 2 * static_cast<double>(bytes);
+  if (pattern == "fma" && dtype == "f64") return {f64_sve, flops / 8, "fmla z.d", {}};
+  if (pattern == "fma" && dtype == "f32") return {f32_sve, flops / 4, "fmla z.s", {}};
+  if (pattern == "dot" && dtype == "int8") return {int8_sve, flops, "sdot z.s", {}};
+  if (pattern == "dot" && dtype == "bf16") {
+    if (isa < Isa::kSveBf16) return {nullptr, 0, {}, "no FEAT_BF16"};
+    return {bf16_sve, flops / 2, "bfdot z.s", {}};
+  }
+  return {};
+}
+
 PeakKernel neon_kernel(std::string_view dtype, std::string_view pattern, Isa isa) {
+  if (isa >= Isa::kSve) return sve_kernel(dtype, pattern, isa);
   constexpr double kNeonResults = 16;
   if (pattern == "fma" && dtype == "f64") return {f64_neon, kNeonResults * 4, "fmla 2d", {}};
   if (pattern == "fma" && dtype == "f32") return {f32_neon, kNeonResults * 8, "fmla 4s", {}};
