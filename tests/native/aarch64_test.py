@@ -21,7 +21,7 @@ FILES = VECTORS + ("kernels/gemv_avx512_bf16.cpp", "kernels/gemv_neon.cpp", "ker
                    "limits/copy_kernels.cpp", "limits/peak_kernels.cpp", "limits/read_kernels.cpp", "limits/write_kernels.cpp")
 
 # What the driver calls.
-ANSWERING = ("kernels/gemv_kernel.cpp", "kernels/gemv_blocks.cpp", "kernels/gemv_neon.cpp", "kernels/gemv_sve.cpp", "kernels/norm_kernel.cpp", "kernels/norm_sve.cpp", "kernels/isa.cpp", "limits/amx_peak.cpp",
+ANSWERING = ("kernels/gemv_kernel.cpp", "kernels/gemv_blocks.cpp", "kernels/gemv_neon.cpp", "kernels/gemv_sve.cpp", "kernels/norm_kernel.cpp", "kernels/norm_sve.cpp", "kernels/isa.cpp", "kernels/amx_tiles.cpp", "limits/amx_peak.cpp",
              "limits/copy_kernels.cpp", "limits/peak_kernels.cpp", "limits/read_kernels.cpp", "limits/write_kernels.cpp")
 
 

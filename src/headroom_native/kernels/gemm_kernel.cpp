@@ -160,6 +160,7 @@ GemmKernel portable_gemm_kernel(Isa isa) {
 
 GemmKernel gemm_kernel(Isa isa) {
 #if defined(__x86_64__)
+  if (isa >= Isa::kAmx) return gemm_amx();
   if (isa >= Isa::kAvx512Bf16) return gemm_avx512_bf16();
 #endif
   return portable_gemm_kernel(isa);

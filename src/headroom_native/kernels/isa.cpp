@@ -13,13 +13,15 @@
 #include <cstdlib>
 
 #include "headroom/base/error.h"
+#include "headroom_native/kernels/amx_tiles.h"
 #include "headroom_native/kernels/sve_target.h"
 
 namespace headroom::native {
 namespace {
 
-constexpr Isa kAll[] = {Isa::kBaseline,   Isa::kAvx2,    Isa::kAvxVnni,  Isa::kAvx512, Isa::kAvx512Vnni,
-                        Isa::kAvx512Bf16, Isa::kNeonDot, Isa::kNeonBf16, Isa::kSve,    Isa::kSveBf16};
+constexpr Isa kAll[] = {Isa::kBaseline,   Isa::kAvx2,       Isa::kAvxVnni, Isa::kAvx512,
+                        Isa::kAvx512Vnni, Isa::kAvx512Bf16, Isa::kAmx,     Isa::kNeonDot,
+                        Isa::kNeonBf16,   Isa::kSve,        Isa::kSveBf16};
 
 bool cpu_has([[maybe_unused]] Isa isa) {
 #if defined(__x86_64__)
@@ -37,6 +39,8 @@ bool cpu_has([[maybe_unused]] Isa isa) {
       return cpu_has(Isa::kAvx512) && __builtin_cpu_supports("avx512vnni");
     case Isa::kAvx512Bf16:
       return cpu_has(Isa::kAvx512Vnni) && __builtin_cpu_supports("avx512bf16");
+    case Isa::kAmx:
+      return cpu_has(Isa::kAvx512Bf16) && cpu_has_tiles("bf16") && permits_tiles();
     default:
       return false;
   }
@@ -69,6 +73,8 @@ const char* name_of(Isa isa) {
       return "avx512_vnni";
     case Isa::kAvx512Bf16:
       return "avx512_bf16";
+    case Isa::kAmx:
+      return "amx";
     case Isa::kNeonDot:
       return "neon_dot";
     case Isa::kNeonBf16:
@@ -115,7 +121,7 @@ Isa chosen_isa() {
                                 [&](Isa candidate) { return std::string(wanted) == name_of(candidate); });
   if (isa == std::end(kAll)) {
     throw Error("HEADROOM_ISA is '" + std::string(wanted) +
-                "'; it must be baseline, avx2, avx_vnni, avx512, avx512_vnni, avx512_bf16, neon_dot, "
+                "'; it must be baseline, avx2, avx_vnni, avx512, avx512_vnni, avx512_bf16, amx, neon_dot, "
                 "neon_bf16, sve or "
                 "sve_bf16, or not be set");
   }

@@ -15,13 +15,14 @@ enum class Isa {
   kAvx512,      ///< AVX-512 F, BW, CD, DQ, VL
   kAvx512Vnni,  ///< AVX512-VNNI too: products of bytes
   kAvx512Bf16,  ///< AVX512-BF16 too: products of bf16
+  kAmx,         ///< AMX-BF16 too, and a kernel that permits it: products of tiles
   kNeonDot,     ///< on aarch64, FEAT_DotProd: products of bytes
   kNeonBf16,    ///< FEAT_BF16 too: products of bf16
   kSve,         ///< SVE in place of what is above the baseline, which a CPU may lack: products of bytes
   kSveBf16      ///< SVE beside kNeonBf16: products of bf16
 };
 
-/// "baseline", "avx2", "avx_vnni", "avx512", "avx512_vnni", "avx512_bf16", "neon_dot", "neon_bf16",
+/// "baseline", "avx2", "avx_vnni", "avx512", "avx512_vnni", "avx512_bf16", "amx", "neon_dot", "neon_bf16",
 /// "sve", "sve_bf16".
 const char* name_of(Isa isa);
 

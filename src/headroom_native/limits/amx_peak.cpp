@@ -2,27 +2,15 @@
 #include "headroom_native/limits/amx_peak.h"
 
 #if defined(__x86_64__) && defined(__linux__)
-#include <cpuid.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <cstdint>
+
+#include "headroom_native/kernels/amx_tiles.h"
 #endif
 
 namespace headroom::native {
 
 #if defined(__x86_64__) && defined(__linux__)
 namespace {
-
-/// The memory operand of ldtilecfg. Source: Intel SDM volume 1, chapter 18.
-struct alignas(64) TileConfig {
-  std::uint8_t palette = 1;
-  std::uint8_t start_row = 0;
-  std::uint8_t reserved[14] = {};
-  std::uint16_t bytes_per_row[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-  std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
-};
-static_assert(sizeof(TileConfig) == 64);
 
 // Six results hide the latency of 52 cycles behind six times the 16 cycles that each product takes. Tiles are
 // zeroed: the time of a product does not depend on its values.
@@ -46,21 +34,6 @@ HEADROOM_TILE_LOOP(int8_tiles, "tdpbusd")
 
 constexpr double kTiles = 6;
 
-/// Leaf 7 of cpuid: bit 22 amx-bf16, bit 24 amx-tile, bit 25 amx-int8.
-bool cpu_has_tiles(unsigned operand_bit) {
-  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
-  if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) == 0) return false;
-  return ((edx >> 24) & 1U) != 0 && ((edx >> operand_bit) & 1U) != 0;
-}
-
-/// Tiles are state that Linux saves only for processes that asked (arch_prctl(2)); the permission holds for
-/// all threads of the process and may be asked for again.
-bool permitted() {
-  constexpr long kArchReqXcompPerm = 0x1023;
-  constexpr long kXfeatureXtiledata = 18;
-  return ::syscall(SYS_arch_prctl, kArchReqXcompPerm, kXfeatureXtiledata) == 0;
-}
-
 }  // namespace
 
 PeakKernel amx_peak_kernel(std::string_view dtype, Isa isa) {
@@ -68,8 +41,8 @@ PeakKernel amx_peak_kernel(std::string_view dtype, Isa isa) {
   if (!is_bf16 && dtype != "int8") return {};
   if (isa < Isa::kAvx512)
     return {nullptr, 0, {}, "HEADROOM_ISA or this CPU allows no AVX-512, and so no AMX"};
-  if (!cpu_has_tiles(is_bf16 ? 22 : 25)) return {nullptr, 0, {}, "no AMX for " + std::string(dtype)};
-  if (!permitted())
+  if (!cpu_has_tiles(dtype)) return {nullptr, 0, {}, "no AMX for " + std::string(dtype)};
+  if (!permits_tiles())
     return {nullptr, 0, {}, "the kernel does not permit AMX tiles (arch_prctl ARCH_REQ_XCOMP_PERM)"};
   // 16 x 16 results, each a sum of 32 (bf16) or 64 (int8) products.
   if (is_bf16) return {bf16_tiles, kTiles * 16 * 16 * 32 * 2, "tdpbf16ps", {}};

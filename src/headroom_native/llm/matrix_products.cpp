@@ -29,7 +29,7 @@ std::size_t columns_at_once(std::size_t columns, std::size_t vectors) {
 }  // namespace
 
 MatrixProducts::MatrixProducts(Isa isa, std::size_t columns)
-    : many_(gemm_kernel(isa)), unpacked_(kGemmRows * columns * sizeof(Bf16)) {
+    : many_(gemm_kernel(isa)), unpacked_(many_.rows * columns * sizeof(Bf16)) {
   for (std::size_t format = 0; format < kernels_.size(); ++format)
     kernels_[format] = gemv_kernel(name_of(static_cast<LlmFormat>(format)), isa);
   for (std::size_t i = 0; i < kMostFew; ++i) prepared_.emplace_back(prepared_bytes(columns));
@@ -75,19 +75,19 @@ void MatrixProducts::multiply_many(const LlmMatrix& matrix, Slice rows,
   for (std::size_t column = 0; column < matrix.columns; column += step) {
     const Slice columns{column, std::min(column + step, matrix.columns)};
     for (std::size_t i = 0; i < products.size(); ++i) vectors_[i] = products[i].x + column;
-    for (std::size_t row = rows.begin; row < rows.end; row += kGemmRows)
-      multiply_rows(matrix, {row, std::min(row + kGemmRows, rows.end)}, columns, products);
+    for (std::size_t row = rows.begin; row < rows.end; row += many_.rows)
+      multiply_rows(matrix, {row, std::min(row + many_.rows, rows.end)}, columns, products);
   }
 }
 
 /// A group of rows, for some of their columns. What the next group will read is prefetched.
 void MatrixProducts::multiply_rows(const LlmMatrix& matrix, Slice rows, Slice columns,
                                    std::span<const LlmProduct> products) {
-  const std::size_t stride = matrix.row_bytes(), ahead = kGemmRows * stride;
+  const std::size_t stride = matrix.row_bytes(), ahead = many_.rows * stride;
   const std::size_t start = row_bytes(matrix.format, columns.begin);
   const bool is_plain = matrix.format == LlmFormat::kBf16;
-  const Bf16* lines[kGemmRows];
-  for (std::size_t i = 0; i < kGemmRows; ++i) {
+  const Bf16* lines[kMostGemmRows];
+  for (std::size_t i = 0; i < many_.rows; ++i) {
     const std::size_t row = std::min(rows.begin + i, rows.end - 1);
     const std::byte* const from = matrix.weights + row * stride + start;
     Bf16* const to = unpacked_.as<Bf16>().data() + std::min(i, rows.size() - 1) * columns.size();

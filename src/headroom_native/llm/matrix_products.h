@@ -42,7 +42,7 @@ class MatrixProducts {
   std::array<GemvKernel, 4> kernels_;  ///< by LlmFormat
   GemmKernel many_;
   std::vector<Buffer> prepared_;  ///< of each of few vectors
-  Buffer unpacked_;               ///< [kGemmRows, columns] of bf16
+  Buffer unpacked_;               ///< [many_.rows, columns] of bf16
   std::vector<const Bf16*> vectors_;
   std::vector<float*> sums_;
 };

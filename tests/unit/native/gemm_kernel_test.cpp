@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
 #include <vector>
 
@@ -13,6 +15,7 @@
 #include "headroom/workload/llm_weights.h"
 #include "headroom/workload/oracle.h"
 #include "headroom_native/kernels/block_scale.h"
+#include "headroom_native/kernels/gemm_tiles.h"
 #include "headroom_native/kernels/gemv_kernel.h"
 
 namespace headroom::native {
@@ -23,7 +26,7 @@ class GemmKernelTest : public testing::TestWithParam<Isa> {
   const GemmKernel kernel_ = gemm_kernel(GetParam());
 };
 
-/// kGemmRows rows and `count` vectors of random bf16, and the right sums.
+/// kMostGemmRows rows and `count` vectors of random bf16, and the right sums.
 struct Problem {
   std::size_t columns, count;
   std::vector<Bf16> weights, x;
@@ -31,36 +34,36 @@ struct Problem {
   std::vector<std::vector<double>> expected;
 
   Problem(std::size_t columns_, std::size_t count_)
-      : columns(columns_), count(count_), weights(kGemmRows * columns), x(count * columns) {
+      : columns(columns_), count(count_), weights(kMostGemmRows * columns), x(count * columns) {
     fill_random(std::span(weights), 1);
     fill_random(std::span(x), 2);
-    for (std::size_t row = 0; row < kGemmRows; ++row) rows.push_back(weights.data() + row * columns);
+    for (std::size_t row = 0; row < kMostGemmRows; ++row) rows.push_back(weights.data() + row * columns);
     for (std::size_t v = 0; v < count; ++v) {
       vectors.push_back(x.data() + v * columns);
       expected.push_back(exact_gemv(fresh_threads(1), "bf16",
-                                    reinterpret_cast<const std::byte*>(weights.data()), kGemmRows,
+                                    reinterpret_cast<const std::byte*>(weights.data()), kMostGemmRows,
                                     as_doubles(std::span(x).subspan(v * columns, columns))));
     }
   }
 };
 
-TEST_P(GemmKernelTest, SumsAreRightForShapesThatAreNoMultiples) {
-  for (const std::size_t columns : {1U, 31U, 32U, 70U, 257U}) {
-    for (const std::size_t count : {1U, 3U, 4U, 9U}) {
+void expect_right_sums(const GemmKernel& kernel) {
+  for (const std::size_t columns : {1U, 31U, 32U, 70U, 257U, 600U}) {
+    for (const std::size_t count : {1U, 3U, 4U, 9U, 16U, 37U}) {
       const Problem problem(columns, count);
-      for (const std::size_t used : {std::size_t{1}, std::size_t{5}, kGemmRows}) {
+      for (const std::size_t used : {std::size_t{1}, std::size_t{5}, kernel.rows}) {
         constexpr float kUntouched = -12345;
-        std::vector<float> found(count * (kGemmRows + 1), kUntouched);
+        std::vector<float> found(count * (kMostGemmRows + 1), kUntouched);
         std::vector<float*> sums;
-        for (std::size_t v = 0; v < count; ++v) sums.push_back(found.data() + v * (kGemmRows + 1));
+        for (std::size_t v = 0; v < count; ++v) sums.push_back(found.data() + v * (kMostGemmRows + 1));
         const auto run = [&](bool adds) {
-          kernel_.multiply(problem.rows.data(), used, columns, problem.vectors.data(), count, adds, 64,
-                           sums.data());
+          kernel.multiply(problem.rows.data(), used, columns, problem.vectors.data(), count, adds, 64,
+                          sums.data());
         };
         const auto expect_times = [&](double times) {
           const double slack = 1e-5 * times * (1 + std::sqrt(static_cast<double>(columns)));
           for (std::size_t v = 0; v < count; ++v) {
-            for (std::size_t row = 0; row <= kGemmRows; ++row) {
+            for (std::size_t row = 0; row <= kMostGemmRows; ++row) {
               const double right = row < used ? times * problem.expected[v][row] : double{kUntouched};
               ASSERT_NEAR(sums[v][row], right, slack)
                   << columns << " " << count << " " << used << " " << v << " " << row;
@@ -74,6 +77,54 @@ TEST_P(GemmKernelTest, SumsAreRightForShapesThatAreNoMultiples) {
       }
     }
   }
+}
+
+TEST_P(GemmKernelTest, SumsAreRightForShapesThatAreNoMultiples) {
+  expect_right_sums(kernel_);
+}
+
+/// What the instructions of AMX do, for CPUs without them. Source: Intel SDM volume 2, TDPBF16PS.
+class TileModel {
+ public:
+  void set_up() { std::memset(tiles_, 0x55, sizeof tiles_); }
+  template <int kTile>
+  void zero() {
+    std::memset(tiles_[kTile], 0, sizeof tiles_[kTile]);
+  }
+  template <int kTile>
+  void load(const void* from, std::size_t stride) {
+    for (std::size_t row = 0; row < 16; ++row)
+      std::memcpy(tiles_[kTile][row], static_cast<const std::byte*>(from) + row * stride, 64);
+  }
+  template <int kTile>
+  void store(void* to, std::size_t stride) {
+    for (std::size_t row = 0; row < 16; ++row)
+      std::memcpy(static_cast<std::byte*>(to) + row * stride, tiles_[kTile][row], 64);
+  }
+  template <int kSum, int kA, int kB>
+  void multiply() {
+    for (std::size_t m = 0; m < 16; ++m) {
+      for (std::size_t n = 0; n < 16; ++n) {
+        float sum = std::bit_cast<float>(tiles_[kSum][m][n]);
+        for (std::size_t pair = 0; pair < 16; ++pair) {
+          const std::uint32_t a = tiles_[kA][m][pair], b = tiles_[kB][pair][n];
+          sum += std::bit_cast<float>(a << 16U) * std::bit_cast<float>(b << 16U);
+          sum += std::bit_cast<float>(a & 0xffff0000U) * std::bit_cast<float>(b & 0xffff0000U);
+        }
+        tiles_[kSum][m][n] = std::bit_cast<std::uint32_t>(sum);
+      }
+    }
+  }
+
+ private:
+  std::uint32_t tiles_[8][16][16];
+};
+
+TEST(TiledGemm, SumsAreRightByAModelOfTheInstructions) {
+  GemmKernel kernel;
+  kernel.multiply = TiledGemm<TileModel>::multiply;
+  kernel.rows = TiledGemm<TileModel>::kSide;
+  expect_right_sums(kernel);
 }
 
 LlmConfig of_dtype(const char* dtype) {
