@@ -50,6 +50,7 @@ struct LlmConfig {
   float norm_epsilon = 1e-5F;
   bool has_bias = false;                   ///< queries, keys and values have one
   std::vector<float> rope_factors{};       ///< [head_dim / 2]: what each frequency is divided by; empty: 1
+  float rope_magnitude = 1;                ///< of rotated queries and keys beside those before
   std::vector<LlmLayerFormats> formats{};  ///< of each layer, where they are not all `dtype`
   std::string output_dtype{};              ///< of the last matrix; empty: `dtype`
 

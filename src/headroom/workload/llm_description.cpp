@@ -11,6 +11,7 @@
 #include "headroom/base/error.h"
 #include "headroom/base/json.h"
 #include "headroom/base/text.h"
+#include "headroom/workload/rotary_scaling.h"
 
 namespace headroom {
 namespace {
@@ -84,21 +85,47 @@ class Metadata {
   std::string architecture_;
 };
 
-void refuse_what_is_not_computed(const Metadata& metadata, const StoredModel& model, const LlmConfig& config,
+void refuse_what_is_not_computed(const Metadata& metadata, const LlmConfig& config,
                                  const std::string& source) {
   if (metadata.number("expert_count").value_or(0) > 0)
     throw Error(source + ": the model has experts, which are not read from files");
-  const std::string scaling = metadata.architecture() + ".rope.scaling.type";
-  if (model.metadata.contains(scaling) && metadata.text(scaling) != "none")
-    throw Error(source + ": the rotation is scaled (" + in_quotes(scaling) + "), which is not computed here");
   const auto rotated = metadata.number("rope.dimension_count");
   if (rotated && *rotated != static_cast<double>(config.head_dim()))
     throw Error(source + ": only a part of each head is rotated, or heads do not divide the width");
 }
 
+/// Without a kind a factor is that of a linear one, and 0 none, as llama.cpp has it.
+RotaryScaling scaling_of(const Metadata& metadata, const StoredModel& model) {
+  RotaryScaling scaling;
+  const std::string kind = metadata.architecture() + ".rope.scaling.type";
+  const auto factor = metadata.number("rope.scaling.factor");
+  const double stretched = factor ? *factor : metadata.number("rope.scale_linear").value_or(0);
+  scaling.kind = model.metadata.contains(kind) ? metadata.text(kind) : stretched == 0 ? "none" : "linear";
+  scaling.factor = stretched == 0 ? 1 : stretched;
+  const double longest = metadata.number("context_length").value_or(0);
+  scaling.original = metadata.number("rope.scaling.original_context_length").value_or(longest);
+  scaling.fast_turns = metadata.number("rope.scaling.yarn_beta_fast").value_or(scaling.fast_turns);
+  scaling.slow_turns = metadata.number("rope.scaling.yarn_beta_slow").value_or(scaling.slow_turns);
+  // In place of a magnitude files have what is multiplied with the usual one.
+  if (const auto more = metadata.number("rope.scaling.attn_factor"))
+    scaling.magnitude = *more * (0.1 * std::log(std::max(scaling.factor, 1.0)) + 1);
+  return scaling;
+}
+
+void require_scaling(LlmConfig& config, const RotaryScaling& scaling, const std::string& source) {
+  try {
+    scale_rotation(config, scaling);
+  } catch (const std::invalid_argument& unsound) {
+    throw Error(source + ": " + unsound.what());
+  }
+}
+
 void read_rope_factors(const StoredModel& model, LlmConfig& config, const std::string& source) {
   const StoredTensor* factors = model.find("rope_freqs.weight");
   if (factors == nullptr) return;
+  if (!config.rope_factors.empty())
+    throw Error(source + ": the rotation is scaled both by its metadata and by tensor " +
+                factors->describe());
   config.rope_factors.resize(config.head_dim() / 2);
   if (factors->type != StoredType::kF32 || factors->shape != std::vector{config.rope_factors.size()})
     throw Error(fmt::format("{}: tensor {}: expected [{}] of F32", source, factors->describe(),
@@ -112,11 +139,44 @@ std::size_t json_size(const Json& json, const char* key, const std::string& sour
   return size_from(json_number(json, key, source), source + ": " + in_quotes(key));
 }
 
+/// What says how the rotation is scaled, or nullptr: rope_scaling, or rope_parameters where a newer library
+/// wrote the file.
+const Json* rope_of(const Json& json, const std::string& source) {
+  for (const char* key : {"rope_scaling", "rope_parameters"}) {
+    const Json* rope = json_optional(json, key, source);
+    if (rope == nullptr) continue;
+    if (!rope->is_object()) throw Error(source + ": " + in_quotes(key) + " is no object");
+    return rope;
+  }
+  return nullptr;
+}
+
+RotaryScaling scaling_of(const Json& json, const std::string& source) {
+  RotaryScaling scaling;
+  scaling.kind = "none";
+  const Json* rope = rope_of(json, source);
+  if (rope == nullptr) return scaling;
+  scaling.kind = json_string_or(*rope, "rope_type", json_string_or(*rope, "type", "default", source), source);
+  scaling.factor = json_number_or(*rope, "factor", 1, source);
+  const double longest = json_number_or(json, "max_position_embeddings", 0, source);
+  scaling.original = json_number_or(*rope, "original_max_position_embeddings", longest, source);
+  scaling.low_factor = json_number_or(*rope, "low_freq_factor", scaling.low_factor, source);
+  scaling.high_factor = json_number_or(*rope, "high_freq_factor", scaling.high_factor, source);
+  scaling.fast_turns = json_number_or(*rope, "beta_fast", scaling.fast_turns, source);
+  scaling.slow_turns = json_number_or(*rope, "beta_slow", scaling.slow_turns, source);
+  if (json_optional(*rope, "attention_factor", source) != nullptr)
+    scaling.magnitude = json_number(*rope, "attention_factor", source);
+  for (const char* key : {"mscale", "mscale_all_dim"}) {
+    if (json_optional(*rope, key, source) != nullptr)
+      throw Error(source + ": the rotation's " + in_quotes(key) + " is not computed here");
+  }
+  return scaling;
+}
+
 void refuse_what_is_not_computed(const Json& json, const LlmConfig& config, const std::string& source) {
   const auto refuse = [&](bool is_so, const std::string& what) {
     if (is_so) throw Error(source + ": " + what + ", which is not computed here");
   };
-  refuse(json_optional(json, "rope_scaling", source) != nullptr, "the rotation is scaled (rope_scaling)");
   refuse(json_optional(json, "quantization_config", source) != nullptr,
          "the weights are quantised (quantization_config)");
   refuse(json_string_or(json, "hidden_act", "silu", source) != "silu", "hidden_act is not silu");
@@ -149,7 +209,8 @@ LlmDescription describe_llm_gguf(const StoredModel& model, const std::string& so
   config.has_bias = model.find("blk.0.attn_q.bias") != nullptr;
   require_rope(config.rope_base, epsilon, source);
   require_shape(config, source);
-  refuse_what_is_not_computed(metadata, model, config, source);
+  refuse_what_is_not_computed(metadata, config, source);
+  require_scaling(config, scaling_of(metadata, model), source);
   read_rope_factors(model, config, source);
   const auto longest = metadata.number("context_length");
   return {config, longest && *longest >= 1 && *longest < 1e9 ? static_cast<std::size_t>(*longest) : 0};
@@ -171,12 +232,15 @@ LlmDescription describe_llm_json(const std::string& text, const std::string& sou
                         : config.heads;
   config.vocab = json_size(json, "vocab_size", source);
   config.rope_base = json_number_or(json, "rope_theta", 10000, source);
+  if (const Json* rope = rope_of(json, source))
+    config.rope_base = json_number_or(*rope, "rope_theta", config.rope_base, source);
   const double epsilon = json_number_or(json, "rms_norm_eps", 1e-6, source);
   config.norm_epsilon = static_cast<float>(epsilon);
   config.has_bias = json_string(json, "model_type", source) == "qwen2";
   require_rope(config.rope_base, epsilon, source);
   require_shape(config, source);
   refuse_what_is_not_computed(json, config, source);
+  require_scaling(config, scaling_of(json, source), source);
   const double longest = json_number_or(json, "max_position_embeddings", 0, source);
   return {config, longest >= 1 && longest < 1e9 ? static_cast<std::size_t>(longest) : 0};
 }

@@ -16,7 +16,8 @@ struct LlmDescription {
 };
 
 /// Of a config.json; `source` names it in errors. Throws Error: an architecture other than llama, mistral and
-/// qwen2, sizes that do not fit together, what is not computed here (scaled rotations, quantised weights).
+/// qwen2, sizes that do not fit together, what is not computed here (rotations scaled as "dynamic", quantised
+/// weights).
 LlmDescription describe_llm_json(const std::string& text, const std::string& source);
 /// The same of the metadata of a GGUF file; the vocabulary is that of its embedding.
 LlmDescription describe_llm_gguf(const StoredModel& model, const std::string& source);

@@ -103,7 +103,8 @@ class Reference {
     for (std::size_t row = 0; layer.bias != nullptr && row < qkv.size(); ++row) qkv[row] += layer.bias[row];
     const std::span<double> all(qkv);
     for (std::size_t head = 0; head < config_.heads + config_.kv_heads; ++head)
-      exact_rotation(all.subspan(head * width, width), position_, config_.rope_base, config_.rope_factors);
+      exact_rotation(all.subspan(head * width, width), position_, config_.rope_base, config_.rope_factors,
+                     double{config_.rope_magnitude});
 
     Cache& cache = caches_[index];
     cache.keys.resize(config_.kv_heads);
@@ -188,23 +189,24 @@ class Reference {
 }  // namespace
 
 RotaryTable::RotaryTable(const LlmConfig& config, std::size_t positions) : pairs(config.head_dim() / 2) {
+  const double magnitude = config.rope_magnitude;
   cosines.reserve(positions * pairs);
   sines.reserve(positions * pairs);
   for (std::size_t position = 0; position < positions; ++position) {
     for (std::size_t pair = 0; pair < pairs; ++pair) {
       const double angle = angle_of(position, pair, config.head_dim(), config.rope_base) /
                            factor_of(config.rope_factors, pair);
-      cosines.push_back(static_cast<float>(std::cos(angle)));
-      sines.push_back(static_cast<float>(std::sin(angle)));
+      cosines.push_back(static_cast<float>(magnitude * std::cos(angle)));
+      sines.push_back(static_cast<float>(magnitude * std::sin(angle)));
     }
   }
 }
 
-void exact_rotation(std::span<double> head, std::size_t position, double base,
-                    std::span<const float> factors) {
+void exact_rotation(std::span<double> head, std::size_t position, double base, std::span<const float> factors,
+                    double magnitude) {
   for (std::size_t pair = 0; pair < head.size() / 2; ++pair) {
     const double angle = angle_of(position, pair, head.size(), base) / factor_of(factors, pair);
-    const double first = head[2 * pair], second = head[2 * pair + 1];
+    const double first = magnitude * head[2 * pair], second = magnitude * head[2 * pair + 1];
     head[2 * pair] = first * std::cos(angle) - second * std::sin(angle);
     head[2 * pair + 1] = second * std::cos(angle) + first * std::sin(angle);
   }

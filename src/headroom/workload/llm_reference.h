@@ -12,8 +12,9 @@
 
 namespace headroom {
 
-/// cos and sin of position times frequency, [positions, head_dim / 2] each: pair i of a head turns by
-/// position / base^(2 i / head_dim). Source: Su et al., "RoFormer", 2021, equation 15.
+/// cos and sin of position times frequency, times the config's rope_magnitude, [positions, head_dim / 2]
+/// each: pair i of a head turns by position / base^(2 i / head_dim). Source: Su et al., "RoFormer", 2021,
+/// equation 15.
 struct RotaryTable {
   std::size_t pairs = 0;
   std::vector<float> cosines, sines;
@@ -61,8 +62,8 @@ std::vector<double> exact_attention(std::span<const double> query, std::span<con
                                     std::span<const double> values);
 
 /// Turns the pairs (x[0], x[1]), (x[2], x[3]), ... of a head at `position`; the frequency of each is divided
-/// by its factor, where there are factors.
+/// by its factor, where there are factors, and the head becomes `magnitude` times as long.
 void exact_rotation(std::span<double> head, std::size_t position, double base,
-                    std::span<const float> factors = {});
+                    std::span<const float> factors = {}, double magnitude = 1);
 
 }  // namespace headroom

@@ -71,12 +71,14 @@ TEST_P(TokenKernelsTest, Rotary) {
   for (const std::size_t width : {2U, 6U, 32U, 34U, 128U}) {
     config.dim = width;
     config.heads = config.kv_heads = 1;
+    config.rope_factors.assign(width / 2, 1.25F);
+    config.rope_magnitude = 1.5F;
     const RotaryTable table(config, 20);
     ASSERT_EQ(table.pairs, width / 2);
     for (const std::size_t position : {0U, 1U, 19U}) {
       std::vector<float> x = floats(width, 3);
       std::vector<double> expected = as_doubles(x);
-      exact_rotation(expected, position, config.rope_base);
+      exact_rotation(expected, position, config.rope_base, config.rope_factors, config.rope_magnitude);
       kernels_.rotate(x.data(), table.cosines.data() + position * table.pairs,
                       table.sines.data() + position * table.pairs, table.pairs);
       for (std::size_t i = 0; i < width; ++i)

@@ -13,6 +13,7 @@
 #include "headroom/workload/llm_description.h"
 #include "headroom/workload/llm_file.h"
 #include "headroom/workload/llm_reference.h"
+#include "headroom/workload/rotary_scaling.h"
 #include "headroom/workload/safetensors_file.h"
 
 namespace headroom {
@@ -286,8 +287,8 @@ TEST_F(ModelFiles, OtherModelsAreRefused) {
   EXPECT_THAT(message_of(model_bytes::llama_metadata(sizes_, "mamba")),
               HasSubstr("the architecture is 'mamba'"));
   model_bytes::Metadata scaled = model_bytes::llama_metadata(sizes_);
-  scaled.text("llama.rope.scaling.type", "yarn");
-  EXPECT_THAT(message_of(scaled), HasSubstr("the rotation is scaled"));
+  scaled.text("llama.rope.scaling.type", "longrope");
+  EXPECT_THAT(message_of(scaled), HasSubstr("the rotation is scaled as 'longrope'"));
   model_bytes::Metadata experts = model_bytes::llama_metadata(sizes_);
   experts.number("llama.expert_count", 8);
   EXPECT_THAT(message_of(experts), HasSubstr("the model has experts"));
@@ -299,6 +300,82 @@ TEST_F(ModelFiles, OtherModelsAreRefused) {
   EXPECT_THAT(test::message_of([] { describe_llm_json(R"({"model_type":"gpt2"})", "config.json"); }),
               HasSubstr("'gpt2'"));
   EXPECT_THAT(test::message_of([] { describe_llm_json("[]", "config.json"); }), HasSubstr("no JSON object"));
+}
+
+/// Figures of transformers' modeling_rope_utils.py.
+TEST(RotaryScaling, FactorsAreThoseOfTheModelsLibraries) {
+  LlmConfig config;
+  config.dim = 256;
+  config.heads = 2;
+  config.rope_base = 500000;
+  scale_rotation(config, {.kind = "llama3", .factor = 8, .original = 8192});
+  ASSERT_EQ(config.rope_factors.size(), 64U);
+  for (const auto& [pair, right] : {std::pair{0U, 1.0F},
+                                    {28U, 1.0F},
+                                    {29U, 1.20748387F},
+                                    {31U, 2.02631321F},
+                                    {33U, 3.68425253F},
+                                    {34U, 5.25732659F},
+                                    {35U, 8.0F},
+                                    {63U, 8.0F}})
+    EXPECT_NEAR(config.rope_factors[pair], right, 1e-6F * right) << pair;
+  EXPECT_EQ(config.rope_magnitude, 1.0F);
+  config.rope_base = 1e6;
+  scale_rotation(config, {.kind = "yarn", .factor = 4, .original = 32768});
+  for (const auto& [pair, right] :
+       {std::pair{0U, 1.0F}, {23U, 1.0F}, {24U, 1.04615385F}, {30U, 1.44680851F}, {39U, 3.4F}, {40U, 4.0F}})
+    EXPECT_NEAR(config.rope_factors[pair], right, 1e-6F * right) << pair;
+  EXPECT_FLOAT_EQ(config.rope_magnitude, 1.13862944F);
+  scale_rotation(config, {.kind = "linear", .factor = 2.5});
+  EXPECT_THAT(config.rope_factors, testing::Each(2.5F));
+}
+
+TEST_F(ModelFiles, ScaledRotationsAreReadAsTheyAreDeclared) {
+  model_bytes::Metadata metadata = model_bytes::llama_metadata(sizes_);
+  metadata.text("llama.rope.scaling.type", "yarn");
+  metadata.number("llama.rope.scaling.factor", 4);
+  metadata.number("llama.rope.scaling.original_context_length", 64);
+  const LlmFile packed = open_llm_file(
+      write("a.gguf", model_bytes::gguf(metadata, model_bytes::llama_tensors(sizes_, 30, true))));
+  const auto of_json = [&](const std::string& rope) {
+    std::string text = model_bytes::config_json(sizes_);
+    const std::string none = R"("rope_scaling":null)";
+    return describe_llm_json(text.replace(text.find(none), none.size(), rope), "config.json").config;
+  };
+  const LlmConfig yarn =
+      of_json(R"("rope_scaling":{"type":"yarn","factor":4.0,"original_max_position_embeddings":64})");
+  EXPECT_EQ(packed.config.rope_factors, yarn.rope_factors);
+  EXPECT_EQ(packed.config.rope_magnitude, yarn.rope_magnitude);
+  EXPECT_GT(yarn.rope_factors.back(), yarn.rope_factors.front());
+  const LlmConfig newer = of_json(R"("rope_parameters":{"rope_type":"linear","factor":2,"rope_theta":5e5})");
+  EXPECT_THAT(newer.rope_factors, testing::Each(2.0F));
+  EXPECT_EQ(newer.rope_base, 5e5);
+  EXPECT_TRUE(of_json(R"("rope_scaling":{"rope_type":"default"})").rope_factors.empty());
+  for (const auto& [rope, wanted] :
+       {std::pair{R"("rope_scaling":{"type":"dynamic","factor":2})", "scaled as 'dynamic'"},
+        {R"("rope_scaling":{"type":"linear","factor":0})", "no number from 1 on"},
+        {R"("rope_scaling":{"type":"yarn","factor":2,"beta_fast":0.5})", "beta_fast is below"},
+        {R"("rope_scaling":{"type":"yarn","factor":2,"mscale":1})", "'mscale' is not computed"},
+        {R"("rope_scaling":{"type":"llama3","factor":2,"high_freq_factor":1})", "not above"},
+        {R"("rope_scaling":7)", "'rope_scaling' is no object"}})
+    EXPECT_THAT(test::message_of([&] { of_json(rope); }), HasSubstr(wanted)) << rope;
+}
+
+TEST_F(ModelFiles, LogitsDependOnTheScaling) {
+  const Team team = fresh_threads(1);
+  const LlmFile file = open_llm_file(write("a.gguf", whole_gguf()));
+  const std::vector<std::int32_t> tokens{1, 40, 7, 3};
+  LlmFile scaled = open_llm_file(folder_ / "a.gguf");
+  const auto logits = [&](const LlmFile& one) {
+    return exact_logits(team, load_llm_weights(one, 2, team), tokens).logits;
+  };
+  const std::vector<double> plain = logits(file);
+  scaled.config.rope_factors.assign(8, 2.0F);
+  const std::vector<double> stretched = logits(scaled);
+  scaled.config.rope_factors.clear();
+  scaled.config.rope_magnitude = 1.5F;
+  EXPECT_NE(plain, stretched);
+  EXPECT_NE(plain, logits(scaled));
 }
 
 TEST_F(ModelFiles, PathsThatHoldNoModelAreNamed) {
