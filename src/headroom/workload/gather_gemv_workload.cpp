@@ -39,7 +39,7 @@ void describe(State& state, const std::string& dtype, std::size_t size) {
   constexpr double kChosen = GatherGemvWorkload::kChosen;
   state.work({.flops = kChosen * 2 * d * d,
               .bytes = kChosen * d * d * static_cast<double>(item_bytes(dtype)),
-              .dtype = "bf16"});
+              .dtype = dtype_of_peak(dtype)});
   state.input("W", fmt::format("{}[{},{},{}] {}", dtype, GatherGemvWorkload::kExperts, size, size,
                                dtype == "bf16" ? "normal(0,1)" : "uniform[-127,127]"));
   state.input("x", fmt::format("bf16[{}] normal(0,1)", size));

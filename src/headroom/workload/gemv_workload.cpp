@@ -28,7 +28,7 @@ std::shared_ptr<GemvWorkload> make_gemv(State& state, const std::string& dtype, 
 
 void describe(State& state, const std::string& dtype, std::size_t size, std::size_t bytes) {
   const auto d = static_cast<double>(size);
-  state.work({.flops = 2 * d * d, .bytes = static_cast<double>(bytes), .dtype = "bf16"});
+  state.work({.flops = 2 * d * d, .bytes = static_cast<double>(bytes), .dtype = dtype_of_peak(dtype)});
   state.input("W", fmt::format("{}[{},{}] {}", dtype, size, size,
                                dtype == "bf16" ? "normal(0,1)" : "uniform[-127,127]"));
   state.input("x", fmt::format("bf16[{}] normal(0,1)", size));

@@ -52,6 +52,13 @@ constexpr std::size_t item_bytes(std::string_view dtype) {
   return dtype == "int8" ? 1 : 2;
 }
 
+/// The dtype whose peak bounds products of `weights` ("bf16", "int8", "int8_g32", "int4") and an x of bf16: x
+/// as fixed point makes those of integers products of integers, for which a CPU may have faster instructions
+/// than for any float.
+constexpr const char* dtype_of_peak(std::string_view weights) {
+  return weights == "bf16" ? "bf16" : "int8";
+}
+
 /// A positive integer axis as a size. Throws Error for zero and negative values.
 std::size_t size_axis(const State& state, std::string_view axis);
 

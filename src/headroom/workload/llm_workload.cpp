@@ -20,7 +20,8 @@ std::size_t cache_bytes(const LlmConfig& config, std::size_t positions) {
 
 void describe(State& state, const LlmConfig& config) {
   const LlmActivated activated = llm_activated(config);
-  state.work({.flops = 2 * activated.parameters, .bytes = activated.bytes, .dtype = "bf16"});
+  state.work(
+      {.flops = 2 * activated.parameters, .bytes = activated.bytes, .dtype = dtype_of_peak(config.dtype)});
   const char* scales = config.dtype == "int8"                 ? ", a bf16 scale for each row"
                        : is_blocked(llm_format(config.dtype)) ? ", a binary16 scale for 32 of a row"
                                                               : "";

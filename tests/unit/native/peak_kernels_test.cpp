@@ -3,7 +3,18 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "forced_isa.h"
+#include "headroom/experiment/buffer.h"
+#include "headroom/experiment/random.h"
+#include "headroom/workload/input_copies.h"
+#include "headroom_native/kernels/gemv_kernel.h"
+#include "run_case.h"
 
 namespace headroom::native {
 namespace {
@@ -54,6 +65,65 @@ TEST(PeakKernels, TimeGrowsWithTheRounds) {
     return best;
   };
   EXPECT_GT(best_ns(400'000), 4 * best_ns(40'000));
+}
+
+/// Operations per nanosecond: the most in any of many short attempts.
+template <typename Body>
+double best_rate(double operations, const Body& body) {
+  double best_ns = 1e18;
+  for (int attempt = 0; attempt < 40; ++attempt) {
+    const auto start = std::chrono::steady_clock::now();
+    body();
+    const auto stop = std::chrono::steady_clock::now();
+    best_ns = std::min(best_ns, std::chrono::duration<double, std::nano>(stop - start).count());
+  }
+  return operations / best_ns;
+}
+
+/// The peak that a case with FLOPs of `dtype` is held against.
+double peak_rate(const std::string& dtype, Isa isa) {
+  double best = 0;
+  for (const char* pattern : {"fma", "dot", "amx"}) {
+    const PeakKernel kernel = peak_kernel(dtype, pattern, isa);
+    if (kernel.run == nullptr) continue;
+    constexpr std::uint64_t kRounds = 2000;
+    best = std::max(best, best_rate(kRounds * kernel.flops_per_round, [&] { kernel.run(kRounds); }));
+  }
+  return best;
+}
+
+/// Of weights that stay in the first-level cache.
+double gemv_rate(const std::string& dtype, Isa isa, GemvForm form) {
+  constexpr std::size_t kRows = 16, kColumns = 512, kPasses = 8;
+  const GemvKernel kernel = gemv_kernel(dtype, isa, form);
+  Buffer weights(kRows * kColumns * item_bytes(dtype)), prepared(prepared_bytes(kColumns));
+  fill_random(weights.as<std::int8_t>(), 1);
+  const std::vector<Bf16> x(kColumns, to_bf16(0.5F));
+  std::vector<float> y(kRows);
+  auto* const of_x = prepared.as<std::byte>().data();
+  kernel.prepare(x.data(), kColumns, of_x);
+  return best_rate(2.0 * kRows * kColumns * kPasses, [&] {
+    for (std::size_t pass = 0; pass < kPasses; ++pass) {
+      kernel.multiply(weights.as<std::byte>().data(), kRows, kColumns, of_x, Reach::kNear, y.data());
+    }
+  });
+}
+
+/// A limit is one only if its instructions are the best that the kernels of the same level have.
+TEST(PeakKernels, NoKernelOfTheSameLevelMultipliesFaster) {
+  for (const Isa isa : available_isas()) {
+    const ForcedIsa forced(name_of(isa));
+    for (const char* dtype : {"bf16", "int8"}) {
+      for (const char* experiment : {"gemv", "gather_gemv"}) {
+        const std::string peak = run(hot_case(experiment, {{"D", "64"}, {"dtype", dtype}})).info.work.dtype;
+        for (const GemvForm form : {GemvForm::kBest, GemvForm::kTable, GemvForm::kStrict}) {
+          if (!has_gemv_form(dtype, isa, form)) continue;
+          EXPECT_LT(gemv_rate(dtype, isa, form), 1.05 * peak_rate(peak, isa))
+              << experiment << " of " << dtype << " against the peak of " << peak << ", " << name_of(isa);
+        }
+      }
+    }
+  }
 }
 
 TEST(PeakKernels, SayWhatIsMissing) {
