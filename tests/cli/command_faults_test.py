@@ -236,7 +236,7 @@ class LeftoversTest(CommandLineTest):
             time.sleep(0.002)
         stdout, _ = process.communicate(timeout=600)
         self.assertEqual(process.returncode, 1)
-        self.assertEqual(stdout.count("timed out"), runs)
+        self.assertEqual(stdout.count("    timed out"), runs)
         self.assertLessEqual(max(children), 1, "one child at any time, no zombie beside it")
         self.assertLess(max(descriptors), 24)
         self.assertTrue(soon(lambda: not processes_with(f"sleep {mark}")))

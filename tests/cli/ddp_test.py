@@ -233,7 +233,7 @@ class FaultTest(CommandLineTest):
     def test_two_programs_are_compared_step_by_step(self):
         result = ddp("--ranks", "1,2", "--runner", RANK)
         self.assert_exit(result, 0)
-        self.assertEqual(result.stdout.count("x the time of"), 3)
+        self.assertEqual(result.stdout.count("x the time of"), 4, "of three steps in tables, of the largest in the answer")
         self.assertIn(", by ", result.stdout)
         self.assertRegex(result.stdout, r"(?m)^1 rank .* % \[", "the efficiency of the first")
 

@@ -18,7 +18,8 @@ class RunTest(CommandLineTest):
     def test_markdown(self):
         result = faulty("fine", "--markdown")
         self.assert_exit(result, 0)
-        self.assertRegex(result.stdout.splitlines()[0], r"^\| case \|")
+        self.assertRegex(result.stdout.splitlines()[0], r"^fine takes .*  $", "the answer, a line of its own")
+        self.assertRegex(result.stdout, r"(?m)^\n\| case \|")
         self.assertIn("| fine |", result.stdout)
 
     def test_the_list_fits_a_screen(self):

@@ -53,7 +53,7 @@ class RunTracesTest(CommandLineTest):
         self.assert_exit(asked, 0)
         for name, key in zip(SHARES, ("utilization", "mm_conv_utilization")):
             self.assertAlmostEqual(json.loads(asked.stdout)[key], records[name]["metric"]["value"], delta=1e-9)
-        columns = result.stdout.splitlines()[0].split()
+        columns = next(line for line in result.stdout.splitlines() if line.startswith("case ")).split()
         self.assertIn("GPU", columns)
         self.assertIn("mm+conv", columns)
         row = next(line for line in result.stdout.splitlines() if line.startswith("on_gpu"))
@@ -86,9 +86,10 @@ class RunTracesTest(CommandLineTest):
     def test_a_row_without_a_gpu_leaves_its_cells_empty(self):
         result = self.run_traced("on_host", "on_gpu")
         self.assertIn("gpu_utilization", self.records("on_gpu"))
-        head, _, *lines = result.stdout.splitlines()
-        rows = {line.split()[0]: line for line in lines[:2]}
-        columns = slice(head.index("target") + len("target"), head.index("marks"))
+        lines = result.stdout.splitlines()
+        first = next(place for place, line in enumerate(lines) if line.startswith("case "))
+        rows = {line.split()[0]: line for line in lines[first + 2:first + 4]}
+        columns = slice(lines[first].index("GPU") - 4, lines[first].index("mm+conv") + len("mm+conv"))
         self.assertEqual(rows["on_host"][columns].strip(), "")
         self.assertEqual(rows["on_gpu"][columns].count("%"), 2)
 

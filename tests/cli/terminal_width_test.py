@@ -14,12 +14,13 @@ from command_line import HEADROOM, CommandLineTest, headroom
 from trace_files import write_trace
 
 
-def on_terminal(columns, *arguments):
-    """What the command line shows on a terminal of so many columns, as lines."""
+def on_terminal(columns, *arguments, **environment):
+    """What the command line shows on a terminal of so many columns, as lines; without colours unless `environment` says."""
+    environment = environment or {"NO_COLOR": "1"}
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
     process = subprocess.Popen([HEADROOM, *map(str, arguments)], stdin=subprocess.DEVNULL, stdout=theirs,
-                               stderr=subprocess.DEVNULL)
+                               stderr=subprocess.DEVNULL, env=dict(os.environ, **environment))
     os.close(theirs)
     seen = b""
     with contextlib.suppress(OSError):  # the end of a terminal
@@ -36,7 +37,7 @@ class TerminalWidthTest(CommandLineTest):
         code, lines = on_terminal(60, *self.TIME)
         self.assertEqual(code, 0)
         self.assertGreater(sum(line.startswith("sh -c true") for line in lines), 1)
-        self.assertTrue(lines[0].startswith("command"))
+        self.assertTrue(lines[0].startswith("sh -c true takes "), "the answer first")
         for title in ("peak memory", "faults", "switches"):
             self.assertEqual(sum(title in line for line in lines if line.startswith("command")), 1, title)
         for line in lines:
@@ -47,9 +48,9 @@ class TerminalWidthTest(CommandLineTest):
         for columns, more in ((200, ()), (0, ()), (40, ("--markdown",))):
             code, lines = on_terminal(columns, *self.TIME, *more)
             self.assertEqual(code, 0)
-            self.assertEqual(sum("sh -c true" in line for line in lines), 1, lines)
+            self.assertEqual(sum(line.lstrip("| ").startswith("sh -c true ") for line in lines), 2, "answer and row")
         piped = headroom(*self.TIME, env=dict(os.environ, COLUMNS="40"))
-        self.assertEqual(piped.stdout.count("sh -c true"), 1)
+        self.assertEqual(piped.stdout.count("sh -c true"), 2)
 
     def test_json_on_a_terminal_is_whole(self):
         code, lines = on_terminal(40, *self.TIME, "--json", "-")
@@ -66,6 +67,22 @@ class TerminalWidthTest(CommandLineTest):
             for line in lines:
                 if line.startswith("─"):
                     self.assertLessEqual(len(line), 50, arguments)
+
+    def test_a_terminal_has_colours_unless_they_are_refused(self):
+        for environment, more, has in (({"TERM": "xterm", "NO_COLOR": ""}, (), True), ({"TERM": "xterm", "NO_COLOR": "1"}, (), False),
+                                       ({"TERM": "dumb", "NO_COLOR": ""}, (), False),
+                                       ({"TERM": "xterm", "NO_COLOR": ""}, ("--color", "never"), False),
+                                       ({"TERM": "dumb", "NO_COLOR": "1"}, ("--color", "always"), True)):
+            code, lines = on_terminal(80, *self.TIME, *more, **environment)
+            self.assertEqual(code, 0)
+            self.assertEqual(any("\x1b[" in line for line in lines), has, (environment, more))
+
+    def test_prose_is_wrapped_at_word_ends(self):
+        _, lines = on_terminal(40, *self.TIME)
+        prose = lines[:lines.index("")]
+        self.assertTrue(prose[0].startswith("sh -c true takes "))
+        for line in lines:
+            self.assertLessEqual(len(line), 40, line)
 
 
 if __name__ == "__main__":

@@ -148,8 +148,7 @@ ExitCode measure(const Arguments& arguments, const CacheOptions& options) {
   }
   const std::vector<Record> records = cache_records(request, run, environment);
   // Records on standard output are for a program to read: the table makes way.
-  std::FILE* out = outputs.uses_stdout() ? stderr : stdout;
-  print_text(cache_report(request, run, terminal_width(out)), out);
+  print_sheet(cache_sheet(request, run), outputs.uses_stdout() ? stderr : stdout);
   keep_results(records, options.store, journal, [&] { outputs.finish(request, run, records); });
   if (run.interrupted) return tell_interrupted();
   const bool failed =

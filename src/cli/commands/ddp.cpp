@@ -112,9 +112,9 @@ class DdpMeasurement final : public RankMeasurement {
   }
 
   bool uses_stdout() const override { return RankMeasurement::uses_stdout() || options_.report == "-"; }
-  std::string tables(std::size_t width) const override { return ddp_table(records(), width); }
-  std::string rank_table(std::size_t width) const override { return ddp_rank_table(records(), width); }
-  void report_more(std::FILE* /*out*/, std::size_t /*width*/) override {
+  Sheet sheet() override { return ddp_sheet(records()); }
+  Table rank_table() const override { return ddp_rank_table(records()); }
+  void report_more() override {
     if (options_.report == "-") std::fputs(seed_report().c_str(), stdout);
     if (options_.sweep.trace.empty()) return;
     say("traces are in {}; headroom trace FOLDER reads those of a folder as one job", options_.sweep.trace);

@@ -28,10 +28,8 @@ class CollectivesMeasurement final : public RankMeasurement {
     return collective_records(finished);
   }
   std::vector<Record> of_all() const override { return collective_lines(records()); }
-  std::string tables(std::size_t width) const override { return collectives_report(records(), width); }
-  std::string rank_table(std::size_t width) const override {
-    return collectives_rank_report(records(), width);
-  }
+  Sheet sheet() override { return collectives_sheet(records()); }
+  Table rank_table() const override { return collectives_rank_table(records()); }
 
   const CollectivesOptions& options_;
 };

@@ -148,17 +148,15 @@ void say_why_nothing_was_compared(const DiffReport& report) {
   say("gate: {}{}", report.gate->sentence, why);
 }
 
-void print_report(const DiffReport& report, bool markdown) {
-  const auto show = [&](const Table& table) {
-    if (table.size() > 0) print(table.as(form_for(stdout, markdown)) + "\n");
-  };
-  print(diff_warning(report));
-  show(environment_table(report));
-  show(diff_table(report));
-  show(scaling_table(report));
-  show(percentile_table(report));
-  show(shift_table(report));
-  print(diff_summary(report));
+Sheet diff_sheet(const DiffReport& report) {
+  Sheet sheet;
+  answer_diff(sheet, report);
+  return sheet.table(environment_table(report))
+      .table(diff_table(report))
+      .table(scaling_table(report))
+      .table(percentile_table(report))
+      .table(shift_table(report))
+      .notes(diff_summary(report), Tone::kPlain);
 }
 
 }  // namespace
@@ -181,7 +179,7 @@ ExitCode diff(const Arguments& arguments) {
   if (json_only) {
     write_diff_json(report, print);
   } else {
-    print_report(report, options->markdown);
+    print_sheet(diff_sheet(report), stdout, options->markdown);
     if (!options->json.empty()) {
       FileWriter file(options->json);
       write_diff_json(report, [&file](std::string_view text) { file.write(text); });

@@ -55,19 +55,17 @@ class DispatchMeasurement final : public RankMeasurement {
   }
 
   std::vector<Record> in_words(const std::vector<Record>& finished) const override {
-    return dispatch_records(finished);
-  }
-  std::string tables(std::size_t width) const override {
+    std::vector<Record> records = dispatch_records(finished);
     const std::string& no_counters = ranks().ranks.front().no_counters;
-    return dispatch_report(records(), width) +
-           (no_counters.empty() ? "" : "  no instructions: " + no_counters + "\n");
+    if (no_counters.empty()) return records;
+    for (Record& record : records) record.model.extra_info[kNoInstructionsKey] = no_counters;
+    return records;
   }
-  std::string rank_table(std::size_t width) const override { return dispatch_rank_report(records(), width); }
-
-  void report_more(std::FILE* out, std::size_t width) override {
+  Sheet sheet() override {
     verdicts_ = judge_expectations(expectations_, records());
-    if (!verdicts_.empty()) print_text(fmt::format("\n{}", expectation_report(verdicts_, width)), out);
+    return dispatch_sheet(records(), verdicts_);
   }
+  Table rank_table() const override { return dispatch_rank_table(records()); }
 
   ExitCode verdict() const override {
     if (options_.list) return ExitCode::kFine;

@@ -92,6 +92,7 @@ std::vector<StoredSeries> select(std::vector<StoredSeries> all, const HistoryOpt
   const std::vector<std::string> known(names.begin(), names.end());
   std::string hint;
   for (const std::string& word : wanted) {
+    if (word.starts_with("@"))
     if (!names.contains(word)) hint += did_you_mean(word, known);
   }
   throw Error(fmt::format("{} has no series that fits {}{}; headroom history lists them", in_quotes(store),
@@ -126,14 +127,20 @@ ExitCode show_overview(Store& store, const HistoryOptions& options) {
   const std::vector<StoredRun> runs = store.runs(static_cast<std::size_t>(options.runs));
   const std::vector<SeriesStory> stories = stories_of(store, store.series(), options, false);
   if (!options.json.empty()) {
-    write_json(options.json,
-               {{"store", store.name()}, {"runs", runs_json(runs)}, {"series", series_list_json(stories)}});
+    write_json(options.json, {{"store", store.name()},
+                              {"answer", changes_sentence(stories)},
+                              {"runs", runs_json(runs)},
+                              {"series", series_list_json(stories)}});
     if (options.json == "-") return answer(stories, options, stderr);
   }
-  print_text(fmt::format("{}\n{}\n\nthe last runs\n", store.name(), changes_sentence(stories)), stdout);
-  print_table(runs_table(runs), stdout);
-  print_text("\nseries\n", stdout);
-  print_table(series_table(stories), stdout);
+  print_sheet(Sheet()
+                  .answer(changes_sentence(stories))
+                  .title("the last runs")
+                  .table(runs_table(runs))
+                  .title("series")
+                  .table(series_table(stories))
+                  .notes("in " + store.name()),
+              stdout);
   return answer(stories, options, stdout);
 }
 
@@ -143,20 +150,31 @@ ExitCode show_series(Store& store, const HistoryOptions& options) {
   const bool listed = chosen.size() > kShownAtOnce && !options.all && options.json.empty();
   const std::vector<SeriesStory> stories = stories_of(store, chosen, options, !listed);
   if (listed) {
-    print_text(changes_sentence(stories) + "\n", stdout);
-    print_table(series_table(stories), stdout);
-    std::printf("%zu series fit; name more of one, or give --series N, or --all for each with its plot\n",
-                chosen.size());
+    print_sheet(
+        Sheet()
+            .answer(changes_sentence(stories))
+            .table(series_table(stories))
+            .notes(fmt::format("{} series fit; name more of one, or give --series N, or --all for each "
+                               "with its plot",
+                               chosen.size())),
+        stdout);
     return answer(stories, options, stdout);
   }
   Json list = Json::array();
-  std::string text;
+  std::vector<Sheet> sheets;
   for (const SeriesStory& story : stories) {
-    if (!options.json.empty()) list.push_back(series_json(story));
-    if (options.json != "-") text += (text.empty() ? "" : "\n") + series_text(story, terminal_width(stdout));
+    sheets.push_back(series_sheet(story));
+    if (options.json.empty()) continue;
+    Json json = series_json(story);
+    json["answer"] = sheets.back().answers();
+    list.push_back(std::move(json));
   }
   if (!options.json.empty()) write_json(options.json, {{"store", store.name()}, {"series", std::move(list)}});
-  print_text(text, stdout);
+  for (const Sheet& sheet : sheets) {
+    if (options.json == "-") break;
+    if (&sheet != &sheets.front()) std::fputs("\n", stdout);
+    print_sheet(sheet, stdout);
+  }
   return answer(stories, options, options.json == "-" ? stderr : stdout);
 }
 

@@ -27,6 +27,7 @@
 #include "headroom/machine/topology.h"
 #include "headroom/process/affinity.h"
 #include "headroom/record/formats.h"
+#include "headroom/report/run_sheet.h"
 #include "headroom/schedule/session.h"
 
 namespace headroom::cli {
@@ -48,6 +49,12 @@ std::string topology_text(const Topology& topology, const std::string& fingerpri
                         format_bytes(static_cast<double>(cache.bytes)));
   }
   return text + fmt::format("  {}\n", join(topology.isa, " "));
+}
+
+std::string topology_answer(const Topology& topology) {
+  return fmt::format("{} cores, {} hardware threads, {} of memory: {}", topology.cores,
+                     topology.processing_units, format_bytes(static_cast<double>(total_memory_bytes())),
+                     topology.cpu_model);
 }
 
 std::vector<Record> measure(const MachineOptions& options, const Arguments& arguments,
@@ -113,11 +120,15 @@ ExitCode show(const MachineOptions& options, const Arguments& arguments) {
   std::FILE* const shown = json_alone ? stderr : stdout;
   if (!json.empty()) require_writable(json);
   const std::string fingerprint = machine_fingerprint();
-  print_text(topology_text(read_topology(), fingerprint), shown);
+  const Topology topology = read_topology();
   const std::atomic<bool>& interrupted = interrupt_flag();
   const MachineDevices devices = find_devices(interrupted);
-  print_text(devices_text(devices), shown);
-  if (options.topology_only) return ExitCode::kFine;
+  Sheet facts;
+  facts.drawing(topology_text(topology, fingerprint) + devices_text(devices));
+  if (options.topology_only) {
+    print_sheet(Sheet().answer(topology_answer(topology)).append(facts), shown);
+    return ExitCode::kFine;
+  }
 
   const std::filesystem::path path = stored_sweep(fingerprint);
   std::vector<Record> records;
@@ -132,7 +143,12 @@ ExitCode show(const MachineOptions& options, const Arguments& arguments) {
   }
   if (!json.empty()) write_records(json, format_named("headroom-json"), records);
   const std::string gpu = devices.devices.empty() ? "" : devices.devices.front().name;
-  print_text(sweep_text(sweep_points(records), gpu, terminal_width(shown)), shown);
+  std::vector<const Record*> measured;
+  for (const Record& record : records) measured.push_back(&record);
+  Sheet sheet;
+  sheet.append(facts).append(sweep_sheet(sweep_points(records), gpu));
+  answer_doubts(sheet, measured, "points");
+  print_sheet(sheet, shown);
   if (interrupted) {
     say("interrupted; what was stored before is kept");
     return ExitCode::kInterrupted;

@@ -7,7 +7,7 @@
 #include <iterator>
 #include <set>
 
-#include "headroom/base/table.h"
+#include "headroom/base/text.h"
 #include "headroom/base/units.h"
 #include "headroom/report/bandwidth_plot.h"
 
@@ -55,7 +55,7 @@ SweepAxes axes_of(const std::vector<SweepPoint>& points) {
   return axes;
 }
 
-std::string tables(const std::vector<SweepPoint>& points, const std::string& gpu, std::size_t width) {
+void add_tables(Sheet& sheet, const std::vector<SweepPoint>& points, const std::string& gpu) {
   const SweepAxes axes = axes_of(points);
   const bool on_cpu = gpu.empty();
   std::vector<Bandwidth> measured;
@@ -73,8 +73,7 @@ std::string tables(const std::vector<SweepPoint>& points, const std::string& gpu
   for (const std::int64_t bytes : axes.sizes) {
     std::vector<std::string> row{format_bytes(static_cast<double>(bytes))};
     for (const int count : axes.threads) {
-      for (const Bandwidth& one : measured)
-        row.push_back(cell(points, one.limit, count, bytes, ""));
+      for (const Bandwidth& one : measured) row.push_back(cell(points, one.limit, count, bytes, ""));
     }
     bandwidth.row(row);
   }
@@ -84,11 +83,14 @@ std::string tables(const std::vector<SweepPoint>& points, const std::string& gpu
     peaks.row(row);
   }
   const std::string of = on_cpu ? "" : gpu + ": ";
-  return "\n" + of +
-         "bandwidth in GB/s: median, half-width of its 95 % interval (? too few samples), best access " +
-         "pattern\n" + bandwidth.text(width) + "\n" + of +
-         "peaks in GFLOP/s (GOP/s for integers): the best instruction of " +
-         (on_cpu ? "this CPU" : "this GPU") + "\n" + peaks.text(width);
+  sheet
+      .title(of +
+             "bandwidth in GB/s: median, half-width of its 95 % interval (? too few samples), best access "
+             "pattern")
+      .table(std::move(bandwidth))
+      .title(of + "peaks in GFLOP/s (GOP/s for integers): the best instruction of " +
+             (on_cpu ? "this CPU" : "this GPU"))
+      .table(std::move(peaks));
 }
 
 std::string plot(const std::vector<SweepPoint>& points, bool on_cpu) {
@@ -100,26 +102,56 @@ std::string plot(const std::vector<SweepPoint>& points, bool on_cpu) {
     if (line == lines.end()) line = lines.insert(lines.end(), PlotLine{name, {}});
     line->points.emplace_back(static_cast<double>(point.bytes), point.rate);
   }
-  return lines.empty() ? "" : "\n" + line_plot(lines);
+  return lines.empty() ? "" : line_plot(lines);
+}
+
+std::string rate_of(const SweepPoint& point, const char* unit) {
+  return fmt::format("{} {} ±{}", format_number(point.rate), unit,
+                     point.spread ? format_percent(*point.spread) : "?");
+}
+
+/// What the most threads read of the largest working set, and the highest peak.
+void answer_device(Sheet& sheet, const std::vector<SweepPoint>& points, const std::string& device) {
+  const SweepPoint *memory = nullptr, *peak = nullptr;
+  for (const SweepPoint& point : points) {
+    const bool is_larger = memory == nullptr || point.bytes > memory->bytes ||
+                           (point.bytes == memory->bytes && point.threads > memory->threads);
+    if (point.limit == "read" && is_larger) memory = &point;
+    if (point.limit == "peak" && (peak == nullptr || point.rate > peak->rate)) peak = &point;
+  }
+  std::vector<std::string> parts;
+  if (memory != nullptr) {
+    parts.push_back(fmt::format("reads {} at {}", format_bytes(static_cast<double>(memory->bytes)),
+                                rate_of(*memory, "GB/s")));
+  }
+  if (peak != nullptr) {
+    const bool is_whole = peak->dtype.starts_with("i") || peak->dtype.starts_with("u");
+    parts.push_back("computes at most " + rate_of(*peak, is_whole ? "GOP/s" : "GFLOP/s") + " in " +
+                    peak->dtype);
+  }
+  if (!parts.empty()) sheet.answer(device + " " + join(parts, ", "));
 }
 
 }  // namespace
 
-std::string sweep_text(const std::vector<SweepPoint>& points, const std::string& gpu, std::size_t width) {
+Sheet sweep_sheet(const std::vector<SweepPoint>& points, const std::string& gpu) {
   std::vector<std::string> devices;
   for (const SweepPoint& point : points) {
     if (std::ranges::find(devices, point.device) == devices.end()) devices.push_back(point.device);
   }
   if (devices.empty()) devices.emplace_back("cpu");
-  std::string text;
+  Sheet sheet;
   for (const std::string& device : devices) {
     std::vector<SweepPoint> own;
     std::ranges::copy_if(points, std::back_inserter(own),
                          [&](const SweepPoint& point) { return point.device == device; });
     const bool on_cpu = device == "cpu";
-    text += tables(own, on_cpu ? "" : gpu.empty() ? device : gpu, width) + plot(own, on_cpu);
+    const std::string name = on_cpu ? "" : gpu.empty() ? device : gpu;
+    answer_device(sheet, own, on_cpu ? "this CPU" : name);
+    add_tables(sheet, own, name);
+    sheet.drawing(plot(own, on_cpu));
   }
-  return text;
+  return sheet;
 }
 
 }  // namespace headroom::cli

@@ -104,11 +104,13 @@ ExitCode show(const RooflineOptions& options) {
   const Roofline roofline = read_roofline(options);
   if (!options.svg.empty())
     write_file_atomically(options.svg, roofline_svg(roofline, "roofline of " + options.run));
+  const Sheet sheet = roofline_sheet(roofline);
   if (!options.json.empty()) {
-    write_file_atomically(options.json == "-" ? "/dev/stdout" : options.json,
-                          dump_json_pretty(roofline_json(roofline)) + "\n");
+    Json json = roofline_json(roofline);
+    json["answer"] = sheet.answers();
+    write_file_atomically(options.json == "-" ? "/dev/stdout" : options.json, dump_json_pretty(json) + "\n");
   }
-  if (options.json != "-") print_text(roofline_text(roofline, terminal_width(stdout)), stdout);
+  if (options.json != "-") print_sheet(sheet, stdout);
   return ExitCode::kFine;
 }
 

@@ -18,7 +18,6 @@
 #include "cli/shared/busy_warning.h"
 #include "cli/shared/interrupt.h"
 #include "cli/shared/known_runners.h"
-#include "cli/shared/print_run_tables.h"
 #include "cli/shared/print_table.h"
 #include "cli/shared/record_files.h"
 #include "cli/shared/run_journal.h"
@@ -36,6 +35,7 @@
 #include "headroom/ranks/rank_group.h"
 #include "headroom/record/overhead_metrics.h"
 #include "headroom/record/target_verdict.h"
+#include "headroom/report/run_sheet.h"
 #include "headroom/schedule/session.h"
 #include "headroom/stats/quantile.h"
 
@@ -177,7 +177,7 @@ ExitCode calibrate(const Arguments& arguments, const RunOptions& options,
   }
   if (all.empty()) throw Error("--calibrate-noise: nothing was measured, and nothing is stored");
   JoinedRecords joined = join_duplicates(std::move(all));
-  print_run_tables(joined.records, options.markdown, stdout);
+  print_sheet(run_sheet(joined.records), stdout, options.markdown);
   const ExitCode stored = store_run_spreads(joined.records);
   return interrupted ? tell_interrupted() : stored;
 }
@@ -228,7 +228,7 @@ ExitCode measure(const Arguments& arguments, const RunOptions& options, const st
   }
   if (!records.empty()) {
     // Records on standard output are for a program to read: the table makes way.
-    print_run_tables(records, options.markdown, outputs.uses_stdout() ? stderr : stdout);
+    print_sheet(run_sheet(records), outputs.uses_stdout() ? stderr : stdout, options.markdown);
     if (!traces.empty()) report_traces(traces, records);
     keep_results(records, options.store, journal, [&] { outputs.write_means(records); });
   }

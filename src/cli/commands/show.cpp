@@ -7,10 +7,11 @@
 #include "cli/shared/diff_operand.h"
 #include "cli/shared/max_memory.h"
 #include "cli/shared/option_table.h"
-#include "cli/shared/print_run_tables.h"
+#include "cli/shared/print_table.h"
 #include "cli/shared/record_files.h"
 #include "cli/shared/record_options.h"
 #include "cli/shared/say.h"
+#include "cli/shared/shown_records.h"
 #include "headroom/history/store.h"
 
 namespace headroom::cli {
@@ -49,7 +50,7 @@ ExitCode show(const Arguments& arguments) {
     for (const std::string& warning : found.warnings) say_sentence(warning);
     std::ranges::move(found.records, std::back_inserter(records));
   }
-  if (!files.uses_stdout()) print_run_tables(records, markdown, stdout);
+  if (!files.uses_stdout()) print_sheet(shown_records(records), stdout, markdown);
   files.finish(records);
   return ExitCode::kFine;
 }

@@ -21,6 +21,7 @@
 #include "headroom/base/files.h"
 #include "headroom/base/secrets.h"
 #include "headroom/trace/columns/rank_numbers.h"
+#include "headroom/trace/report/trace_answer.h"
 
 namespace headroom::cli {
 namespace {
@@ -77,6 +78,7 @@ TraceReport report_of(std::vector<FileAnalysis> analyses, const Paths& files, co
   for (const FileAnalysis& analysis : analyses) report.files.push_back(analysis.facts);
   if (files.size() == 1) {
     report.result = std::move(analyses.front().result);
+    report.result.answer = trace_answer(report);
     return report;
   }
   const trace::RankNumbers numbers = trace::rank_numbers(report.files);
@@ -86,6 +88,7 @@ TraceReport report_of(std::vector<FileAnalysis> analyses, const Paths& files, co
   }
   std::ranges::stable_sort(report.ranks, {}, &trace::RankResult::rank);
   report.result = trace::combined(report.ranks, *options.analysis, options.values);
+  report.result.answer = trace_answer(report);
   return report;
 }
 

@@ -27,8 +27,8 @@ struct RawTraceOptions {
 };
 
 /// Those of declare() that take a value: what follows them is no operand.
-constexpr const char* kValued[] = {"--json", "--csv",     "--name",       "--store",
-                                   "--top",  "--threads", "--max-memory", "--communication"};
+constexpr const char* kValued[] = {"--json",    "--csv",        "--name",          "--store", "--top",
+                                   "--threads", "--max-memory", "--communication", "--color"};
 
 const trace::Analysis& default_analysis() {
   const trace::Analysis* summary = trace::find_analysis(kDefaultAnalysis);

@@ -78,9 +78,9 @@ void write_result_files(const TraceReport& report) {
 void print_and_write(const TraceReport& report, const TraceOutputOptions& outputs, const std::string& json) {
   // What goes to standard output for a program to read stands there alone.
   if (outputs.json != kStdout && outputs.csv != kStdout)
-    print_text(trace_text(report.result, {outputs.markdown, outputs.whole_names, first_instant(report),
-                                          terminal_width(stdout)}),
-               stdout);
+    print_sheet(trace_sheet(report.result, {outputs.markdown, outputs.whole_names, first_instant(report),
+                                            terminal_width(stdout)}),
+                stdout, outputs.markdown);
   write_each({[&] {
                 if (!outputs.json.empty()) write(outputs.json, json);
               },

@@ -14,6 +14,7 @@
 #include "cli/shared/record_files.h"
 #include "cli/shared/run_journal.h"
 #include "cli/shared/say.h"
+#include "cli/shared/shown_records.h"
 #include "cli/shared/terminal_progress.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
@@ -124,6 +125,7 @@ std::shared_ptr<const Environment> environment_of(const std::vector<std::string>
                                                   const ChildCounters& counters) {
   Environment environment = read_environment(command);
   environment.extra_info["seed"] = std::to_string(options.seed);
+  environment.extra_info[kMarginKey] = fmt::format("{}", options.margin);
   environment.extra_info["precision"] = fmt::format("{:g}", options.stop.precision);
   environment.extra_info["max_time_s"] = fmt::format("{:g}", options.stop.max_time_ns / 1e9);
   environment.extra_info["shell"] = options.shell.empty() ? "none" : options.shell;
@@ -157,49 +159,10 @@ CommandRoundSettings settings_of(const CommandOptions& options, std::size_t leas
   return settings;
 }
 
-/// Records of commands that were measured in the same rounds.
-struct MeasuredGroup {
-  std::size_t commands;
-  Look look;
-};
-
-/// The latency of each command against that of the first of its group.
-std::vector<Comparison> comparisons_of(const std::vector<Record>& records,
-                                       const std::vector<MeasuredGroup>& groups, double margin) {
-  std::vector<const Record*> latencies;
-  for (const Record& record : records) {
-    if (record.metric.name == "latency") latencies.push_back(&record);
-  }
-  std::vector<RoundComparison> suite;
-  std::size_t first = 0;
-  for (const MeasuredGroup& group : groups) {
-    for (std::size_t i = first + 1; i < first + group.commands; ++i) {
-      suite.push_back({compare_records(*latencies[first], *latencies[i]), group.look});
-    }
-    first += group.commands;
-  }
-  judge_rounds(suite, margin);
-  std::vector<Comparison> comparisons;
-  for (RoundComparison& one : suite) comparisons.push_back(std::move(one.comparison));
-  return comparisons;
-}
-
 std::size_t count_comparisons(const std::vector<std::vector<PlannedCommand>>& groups) {
   std::size_t count = 0;
   for (const std::vector<PlannedCommand>& group : groups) count += group.size() - 1;
   return count;
-}
-
-void print_results(const std::vector<Record>& records, const std::vector<Comparison>& comparisons,
-                   const ChildCounters& counters, bool markdown, std::FILE* out) {
-  print_table(command_table(records, comparisons), out, markdown);
-  print_text(command_legend(records), out);
-  if (!counters.any()) print_text(fmt::format("  no hardware counters: {}\n", counters.absence()), out);
-  if (counters.any() && counters.of_user_space()) {
-    std::fputs(
-        "  hardware counters are of user space only; lower /proc/sys/kernel/perf_event_paranoid for all\n",
-        out);
-  }
 }
 
 }  // namespace
@@ -213,14 +176,14 @@ ExitCode measure_commands(const std::vector<std::vector<PlannedCommand>>& groups
   RunJournal journal;
   journal.begin(*environment);
   std::vector<Record> records;
-  std::vector<MeasuredGroup> measured;
+  std::size_t measured = 0;
   const std::size_t least_rounds = fewest_rounds(count_comparisons(groups));
   {
     TerminalProgress terminal([](const std::vector<Record>&) {});
     CommandWatch watch(terminal, options, groups.size());
     for (const std::vector<PlannedCommand>& group : groups) {
       if (interrupts > 0) break;
-      watch.begin(measured.size());
+      watch.begin(measured);
       CommandRounds rounds(group, settings_of(options, least_rounds, watch, journal), counters,
                            [&](const CommandProgress& progress) { watch.show(progress); });
       CommandGroup run;
@@ -231,13 +194,12 @@ ExitCode measure_commands(const std::vector<std::vector<PlannedCommand>>& groups
       quota.note(finished);
       journal.finish_group(finished);
       records.insert(records.end(), finished.begin(), finished.end());
-      measured.push_back({group.size(), run.look});
+      ++measured;
       write_if_possible([&] { files.write_so_far(records); });
     }
   }
-  const std::vector<Comparison> comparisons = comparisons_of(records, measured, options.margin);
   // Records on standard output are for a program to read: the table makes way.
-  print_results(records, comparisons, counters, options.markdown, files.uses_stdout() ? stderr : stdout);
+  print_sheet(shown_commands(records), files.uses_stdout() ? stderr : stdout, options.markdown);
   keep_results(records, options.store, journal, [&] { files.finish(records); });
   if (interrupts > 0) return tell_interrupted();
   return any_outcome(records, Outcome::Kind::kFailed) ? ExitCode::kNo : ExitCode::kFine;

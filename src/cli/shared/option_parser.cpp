@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cli/shared/option_table.h"
+#include "cli/shared/print_table.h"
 #include "cli/shared/say.h"
 #include "headroom/base/files.h"
 #include "headroom/base/text.h"
@@ -107,6 +108,7 @@ CLI::Option& declare(CLI::App& app, const Option& option) {
 }  // namespace
 
 std::optional<ExitCode> parse_arguments(OptionTable& table, const Arguments& arguments) {
+  table.add_color();
   if (!arguments.empty() && arguments.back() == kDescribe) throw OptionTable(table);
   CLI::App app(table.description_, table.name_);
   app.formatter(std::make_shared<HelpText>());
@@ -128,6 +130,7 @@ std::optional<ExitCode> parse_arguments(OptionTable& table, const Arguments& arg
   for (std::size_t i = 0; i < declared.size(); ++i) table.options_[i].count = declared[i]->count();
   table.remaining_ = app.remaining();
   if (table.no_follow_) never_follow_links();
+  choose_colour(table.color_);
   return std::nullopt;
 }
 

@@ -29,6 +29,12 @@ void OptionTable::add_no_follow() {
   add_flag("--no-follow", no_follow_, "write no file through a symbolic link");
 }
 
+void OptionTable::add_color() {
+  add_option("--color", color_,
+             "colours in tables: auto (on a terminal, unless NO_COLOR is set), always, never")
+      .one_of({"auto", "always", "never"});
+}
+
 std::size_t OptionTable::count(const std::string& name) const {
   for (const Option& option : options_) {
     const std::vector<std::string> names = option.all_names();

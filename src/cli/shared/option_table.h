@@ -101,12 +101,15 @@ class OptionTable {
 
  private:
   Option& add(std::string names, OptionTarget target, std::string help);
+  /// --color, of every command.
+  void add_color();
   friend std::optional<ExitCode> parse_arguments(OptionTable& table, const Arguments& arguments);
 
   std::string description_, name_, footer_;
   std::deque<Option> options_;  // which stay where they are
   bool allows_extras_ = false;
   bool no_follow_ = false;
+  std::string color_ = "auto";
   Arguments remaining_;
 };
 

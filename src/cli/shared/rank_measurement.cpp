@@ -101,12 +101,10 @@ void RankMeasurement::measure() {
 
 void RankMeasurement::report() {
   std::ranges::move(of_all(), std::back_inserter(records_));
-  std::FILE* out = uses_stdout() ? stderr : stdout;
-  const std::size_t width = terminal_width(out);
-  print_text(tables(width), out);
-  if (options_.per_rank) print_text(fmt::format("\n{}", rank_table(width)), out);
-  print_text(reference_blas_text(records_), out);
-  report_more(out, width);
+  Sheet shown = sheet();
+  if (options_.per_rank) shown.table(rank_table());
+  print_sheet(shown.notes(reference_blas_text(records_), Tone::kBad), uses_stdout() ? stderr : stdout);
+  report_more();
   keep_results(records_, options_.store, journal_, [this] {
     write_each({[this] { files_.finish(records_); }, [this] { write_so_far(); }});
   });

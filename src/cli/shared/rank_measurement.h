@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
-#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -10,6 +8,7 @@
 #include "cli/shared/rank_options.h"
 #include "cli/shared/record_files.h"
 #include "cli/shared/run_journal.h"
+#include "headroom/base/sheet.h"
 #include "headroom/record/record.h"
 #include "headroom/schedule/session.h"
 
@@ -43,12 +42,12 @@ class RankMeasurement {
   virtual void write_so_far() const {}
   /// Records of all groups together.
   virtual std::vector<Record> of_all() const { return {}; }
-  virtual std::string tables(std::size_t width) const = 0;
-  virtual std::string rank_table(std::size_t width) const = 0;
+  virtual Sheet sheet() = 0;
+  virtual Table rank_table() const = 0;
   /// Whether a program reads standard output: the tables make way.
   virtual bool uses_stdout() const { return files_.uses_stdout(); }
   /// After the tables.
-  virtual void report_more(std::FILE* /*out*/, std::size_t /*width*/) {}
+  virtual void report_more() {}
   virtual ExitCode verdict() const;
 
   const std::vector<Record>& records() const { return records_; }

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "headroom/base/text.h"
+#include "headroom/base/wrapped_text.h"
 
 namespace headroom {
 namespace {
@@ -26,10 +27,11 @@ std::string one_line(std::string text) {
   return visible(text);
 }
 
-std::string padded(const std::string& text, std::size_t width, Align align) {
+/// As wide as its column, in its colour.
+std::string padded(const std::string& text, std::size_t width, Align align, Tone tone, bool colour) {
   const std::size_t taken = display_width(text);
-  const std::string blanks(width > taken ? width - taken : 0, ' ');
-  return align == Align::kRight ? blanks + text : text + blanks;
+  const std::string blanks(width > taken ? width - taken : 0, ' '), shown = toned(text, tone, colour);
+  return align == Align::kRight ? blanks + shown : shown + blanks;
 }
 
 std::string without_trailing_blanks(std::string line) {
@@ -48,10 +50,16 @@ std::string markdown_cell(const std::string& text) {
 
 }  // namespace
 
+std::string toned(std::string_view text, Tone tone, bool colour) {
+  constexpr const char* kCodes[] = {"", "\033[32m", "\033[31m", "\033[90m", "\033[1m"};
+  if (!colour || tone == Tone::kPlain || text.empty()) return std::string(text);
+  return kCodes[static_cast<std::size_t>(tone)] + std::string(text) + "\033[0m";
+}
+
 /// The columns of a table side by side, as many as a line has room for.
 class Table::Text {
  public:
-  Text(const Table& table, std::size_t width) : table_(table), width_(width) {
+  Text(const Table& table, std::size_t width, bool colour) : table_(table), width_(width), colour_(colour) {
     for (const Column& column : table.columns_) widths_.push_back(display_width(column.title));
     for (const Row& row : table.rows_) {
       if (row.kind != Kind::kCells) continue;
@@ -108,16 +116,20 @@ class Table::Text {
   /// `with_lines`: remarks stand in the first block alone.
   std::string block(const std::vector<std::size_t>& columns, bool with_lines) const {
     const std::size_t taken = taken_by(columns);
-    const std::string rule = repeated("─", width_ == 0 ? taken : std::min(taken, width_)) + '\n';
-    std::string out = cells_text(columns, [&](std::size_t i) { return table_.columns_[i].title; }) + rule;
+    const std::string line = repeated("─", width_ == 0 ? taken : std::min(taken, width_));
+    const std::string rule = toned(line, Tone::kFaint, colour_) + '\n';
+    const Row titles;
+    std::string out =
+        cells_text(columns, titles, [&](std::size_t i) { return table_.columns_[i].title; }) + rule;
     for (const Row& row : table_.rows_) {
       if (row.kind == Kind::kRule) out += rule;
-      if (row.kind == Kind::kLine && with_lines) out += without_trailing_blanks(row.cells[0]) + '\n';
+      if (row.kind == Kind::kLine && with_lines)
+        out += toned(wrapped(without_trailing_blanks(row.cells[0]), width_), row.tone(0), colour_) + '\n';
       if (row.kind != Kind::kCells) continue;
       const bool first_apart = display_width(row.cells[0]) > widths_[0];
       if (first_apart) out += row.cells[0] + '\n';
       const std::string cells =
-          cells_text(columns, [&](std::size_t i) { return i == 0 && first_apart ? "" : row.cells[i]; });
+          cells_text(columns, row, [&](std::size_t i) { return i == 0 && first_apart ? "" : row.cells[i]; });
       // What such a row has stands elsewhere.
       if (cells != "\n" || (!first_apart && !in_blocks_)) out += cells;
     }
@@ -125,17 +137,19 @@ class Table::Text {
   }
 
   template <typename CellOf>
-  std::string cells_text(const std::vector<std::size_t>& columns, CellOf cell_of) const {
+  std::string cells_text(const std::vector<std::size_t>& columns, const Row& row, CellOf cell_of) const {
     std::string line;
     for (const std::size_t column : columns) {
       if (column != columns.front()) line += kGap;
-      line += padded(cell_of(column), widths_[column], table_.columns_[column].align);
+      line +=
+          padded(cell_of(column), widths_[column], table_.columns_[column].align, row.tone(column), colour_);
     }
     return without_trailing_blanks(std::move(line)) + '\n';
   }
 
   const Table& table_;
   std::size_t width_;
+  bool colour_;
   bool in_blocks_ = false;
   std::vector<std::size_t> widths_;
 };
@@ -162,24 +176,86 @@ Table& Table::line(std::string text) {
   return *this;
 }
 
-std::string Table::text(std::size_t width) const {
-  return Text(*this, width).whole();
+Table& Table::tone(std::size_t column, Tone tone) {
+  std::vector<Tone>& tones = rows_.back().tones;
+  if (tones.size() <= column) tones.resize(column + 1, Tone::kPlain);
+  tones[column] = tone;
+  return *this;
+}
+
+Table& Table::above(std::string text) {
+  above_ += (above_.empty() ? "" : ", ") + one_line(std::move(text));
+  return *this;
+}
+
+bool Table::is_shared(std::size_t column) const {
+  const std::string* first = nullptr;
+  for (const Row& row : rows_) {
+    if (row.kind != Kind::kCells) continue;
+    if (first == nullptr) first = &row.cells[column];
+    if (row.cells[column] != *first) return false;
+  }
+  return first != nullptr && !first->empty();
+}
+
+bool Table::says_nothing(std::size_t column) const {
+  return std::ranges::all_of(rows_, [&](const Row& row) {
+    return row.kind != Kind::kCells || row.cells[column].empty() || row.cells[column] == "-";
+  });
+}
+
+Table Table::shown() const {
+  Table table({}, 0);
+  std::string shared;
+  std::vector<std::size_t> kept;
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    const Column& column = columns_[i];
+    if (i > 0 && !rows_.empty() && says_nothing(i)) continue;
+    if (i > 0 && column.shared && is_shared(i)) {
+      const auto row = std::ranges::find(rows_, Kind::kCells, &Row::kind);
+      shared +=
+          (shared.empty() ? "" : ", ") + row->cells[i] + (column.shared->empty() ? "" : " ") + *column.shared;
+      continue;
+    }
+    if (i < keys_) ++table.keys_;
+    table.columns_.push_back(column);
+    kept.push_back(i);
+  }
+  table.above_ = shared + (shared.empty() || above_.empty() ? "" : ", ") + above_;
+  for (const Row& row : rows_) {
+    Row& added = table.rows_.emplace_back(Row{{}, row.kind});
+    if (row.kind == Kind::kLine) added = row;
+    if (row.kind != Kind::kCells) continue;
+    for (const std::size_t i : kept) {
+      added.cells.push_back(row.cells[i]);
+      added.tones.push_back(row.tone(i));
+    }
+  }
+  return table;
+}
+
+std::string Table::text(std::size_t width, bool colour) const {
+  const Table table = shown();
+  const std::string above =
+      table.above_.empty() ? "" : toned(wrapped(table.above_, width), Tone::kFaint, colour) + "\n";
+  return above + Text(table, width, colour).whole();
 }
 
 std::string Table::as(const TableForm& form) const {
-  return form.markdown ? markdown() : text(form.width);
+  return form.markdown ? markdown() : text(form.width, form.colour);
 }
 
 std::string Table::markdown() const {
-  std::string out = "|";
-  for (const Column& column : columns_) out += " " + markdown_cell(column.title) + " |";
+  const Table table = shown();
+  std::string out = table.above_.empty() ? "|" : table.above_ + "\n\n|";
+  for (const Column& column : table.columns_) out += " " + markdown_cell(column.title) + " |";
   out += "\n|";
-  for (const Column& column : columns_) out += column.align == Align::kRight ? " ---: |" : " --- |";
+  for (const Column& column : table.columns_) out += column.align == Align::kRight ? " ---: |" : " --- |";
   out += "\n";
-  for (const Row& row : rows_) {
+  for (const Row& row : table.rows_) {
     if (row.kind == Kind::kRule) continue;
     out += "|";
-    for (std::size_t i = 0; i < columns_.size(); ++i) {
+    for (std::size_t i = 0; i < table.columns_.size(); ++i) {
       out += " " + (i < row.cells.size() ? markdown_cell(row.cells[i]) : std::string()) + " |";
     }
     out += "\n";

@@ -9,6 +9,7 @@
 #include "headroom/base/json.h"
 #include "headroom/base/text.h"
 #include "headroom/command/cache_estimate.h"
+#include "headroom/command/cache_run_json.h"
 #include "headroom/stats/quantile.h"
 
 namespace headroom {
@@ -213,7 +214,9 @@ std::string phase_metric(const char* phase, const MetricSource& metric) {
 
 std::vector<Record> cache_records(const CacheRequest& request, const CacheRun& run,
                                   std::shared_ptr<const Environment> environment) {
-  const RecordMaker maker(request, run, std::move(environment));
+  auto shown = environment ? std::make_shared<Environment>(*environment) : std::make_shared<Environment>();
+  shown->extra_info[kCacheRunKey] = cache_run_json(request, run);
+  const RecordMaker maker(request, run, std::move(shown));
   std::vector<Record> records;
   for (const ModelRun& model : run.models) maker.add_model(model, records);
   maker.add_suite(records);

@@ -7,7 +7,6 @@
 #include <functional>
 #include <utility>
 
-#include "headroom/base/table.h"
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
 #include "headroom/command/cache_estimate.h"
@@ -88,7 +87,7 @@ Table model_table(const CacheRequest& request, const CacheRun& run) {
                                      {"speed-up", Align::kRight},
                                      {"95 % interval", Align::kRight},
                                      {"saved", Align::kRight},
-                                     {"pairs", Align::kRight}};
+                                     {"pairs", Align::kRight, "pairs"}};
   if (request.warm_twice) columns.push_back({"warm / warm again", Align::kRight});
   Table table(columns);
   for (const ModelRun& model : run.models) {
@@ -166,23 +165,21 @@ Table part_table(const CacheRequest& request, const CacheRun& run) {
   return table;
 }
 
-/// The same as text, with what has to be known to read it.
-std::string part_text(const CacheRequest& request, const CacheRun& run, std::size_t width) {
-  const Table table = part_table(request, run);
+void add_parts(Sheet& sheet, const CacheRequest& request, const CacheRun& run) {
+  Table table = part_table(request, run);
   std::vector<std::string> empty;
   for (std::size_t part = 0; part < run.parts.size(); ++part) {
     const bool held = std::ranges::any_of(
         run.models, [&](const ModelRun& model) { return !part_samples(model, part).without.empty(); });
     if (!held) empty.push_back(run.parts[part]);
   }
-  std::string text;
   if (table.size() > 0) {
-    text += "\n" + table.text(width) +
+    sheet.table(std::move(table))
+        .notes(
             "  each is a run with that cache alone taken away, put back after it; what one loses another may "
-            "have: they do not add up\n";
+            "have: they do not add up\n");
   }
-  if (!empty.empty()) text += "  held nothing: " + join(empty, ", ") + "\n";
-  return text;
+  if (!empty.empty()) sheet.notes("  held nothing: " + join(empty, ", ") + "\n");
 }
 
 /// What is in TMPDIR that no layer has, of the pair that left most of it; empty where there is nothing.
@@ -208,20 +205,32 @@ bool any_pair(const CacheRun& run, std::size_t layer, const std::function<bool(c
   });
 }
 
-/// What the layers say about cold having been cold and warm warm.
-std::string proof(const CacheRequest& request, const CacheRun& run) {
+/// Where cold was not cold: what says so, a line each.
+std::string warm_lines(const CacheRequest& request, const CacheRun& run) {
   std::string text;
-  bool all_cold = true;
   for (std::size_t i = 0; i < request.suite.layers.size(); ++i) {
-    const LayerSpec& layer = request.suite.layers[i];
     for (const ModelRun& model : run.models) {
       const auto warm = std::ranges::find_if(
           model.pairs, [i](const CachePair& pair) { return !pair.layers[i].warmth.empty(); });
       if (warm == model.pairs.end()) continue;
-      all_cold = false;
-      text += fmt::format("NOT COLD: {} before a cold run of {}: {}\n", layer.name, model.model,
-                          warm->layers[i].warmth);
+      text += fmt::format("NOT COLD: {} before a cold run of {}: {}\n", request.suite.layers[i].name,
+                          model.model, warm->layers[i].warmth);
     }
+  }
+  for (const ModelRun& model : run.models) {
+    const std::string unnamed = unnamed_cache(model, request.suite.metric.direction);
+    if (unnamed.empty() || !model.failure.empty()) continue;
+    text += fmt::format("NOT COLD: {}: {}; name it with --layer, or pages where it is the page cache\n",
+                        shortened(model.model), unnamed);
+  }
+  return text;
+}
+
+/// What the layers say about how they were used.
+std::string layer_lines(const CacheRequest& request, const CacheRun& run) {
+  std::string text;
+  for (std::size_t i = 0; i < request.suite.layers.size(); ++i) {
+    const LayerSpec& layer = request.suite.layers[i];
     if (layer.kind == LayerSpec::Kind::kPages) continue;
     if (!any_pair(run, i, [](const LayerReading& reading) { return reading.after_cold.files > 0; })) {
       text += fmt::format("unused: no command left anything in {}\n", layer.name);
@@ -231,50 +240,82 @@ std::string proof(const CacheRequest& request, const CacheRun& run) {
       text += fmt::format("still filling: warm runs more than doubled what was in {}\n", layer.name);
     }
   }
-  for (const ModelRun& model : run.models) {
-    const std::string unnamed = unnamed_cache(model, request.suite.metric.direction);
-    if (unnamed.empty() || !model.failure.empty()) continue;
-    all_cold = false;
-    text += fmt::format("NOT COLD: {}: {}; name it with --layer, or pages where it is the page cache\n",
-                        shortened(model.model), unnamed);
-  }
-  text += left_over_text(run);
+  return text + left_over_text(run);
+}
+
+std::string cold_sentence(const CacheRequest& request, const CacheRun& run) {
   const bool drops_pages = std::ranges::any_of(request.suite.layers, [](const LayerSpec& layer) {
     return layer.kind == LayerSpec::Kind::kPages && layer.path.empty();
   });
-  if (all_cold) {
-    text = fmt::format("cold was cold: before each of the {} cold runs every layer was {}\n", pair_count(run),
-                       drops_pages ? "empty or dropped" : "empty") +
-           text;
+  return fmt::format("cold was cold: before each of the {} cold runs every layer was {}", pair_count(run),
+                     drops_pages ? "empty or dropped" : "empty");
+}
+
+/// "warm 3.21x as fast as cold (2.90x to 3.50x)"; whether the interval holds 1 is said.
+void answer_worth(Sheet& sheet, const CacheRequest& request, const CacheRun& run) {
+  const Direction direction = request.suite.metric.direction;
+  const auto text = [&](const std::string& what, const CacheEstimate& gain) {
+    const std::string over = gain.interval ? " (95 % interval " + range(gain.interval) + ")"
+                                           : ", of too few pairs to say how sure that is";
+    const bool undecided = gain.interval && gain.interval->contains(1);
+    return fmt::format("{}: warm is {} as {} as cold{}{}", what, factor(gain.value),
+                       direction == Direction::kLowerIsBetter ? "fast" : "good", over,
+                       undecided ? ": not told apart" : "");
+  };
+  std::vector<std::pair<std::string, CacheEstimate>> gains;
+  for (const ModelRun& model : run.models) {
+    if (model.pairs.empty() || !model.failure.empty()) continue;
+    if (const auto gain = speed_up(model, direction)) gains.emplace_back(shortened(model.model), *gain);
   }
-  return text;
+  if (gains.size() == 1) sheet.answer(text(gains.front().first, gains.front().second));
+  const auto mean = suite_speed_up(run, direction);
+  if (gains.size() < 2 || !mean) return;
+  sheet.answer(text(fmt::format("geometric mean of {} models", mean->count), *mean));
+  const auto least = std::ranges::min_element(gains, {}, [](const auto& gain) { return gain.second.value; });
+  sheet.answer(fmt::format("least for {}: {}", least->first, factor(least->second.value)));
 }
 
 }  // namespace
 
-std::string cache_report(const CacheRequest& request, const CacheRun& run, std::size_t width) {
+Sheet cache_sheet(const CacheRequest& request, const CacheRun& run) {
   const Suite& suite = request.suite;
-  std::string text;
+  Sheet sheet;
+  const auto failed =
+      std::ranges::count_if(run.models, [](const ModelRun& model) { return !model.failure.empty(); });
+  if (failed > 0) {
+    sheet.answer(fmt::format("{} of {} model{} failed: the last lines say why", failed, run.models.size(),
+                             run.models.size() == 1 ? "" : "s"),
+                 Tone::kBad);
+  }
   if (pair_count(run) > 0) {
-    text += fmt::format("{}: {} ({}), cold against warm, {} order\n\n", suite.name, suite.metric.name,
-                        suite.metric.unit, suite.random_order ? "models in random" : "models in listed");
-    text += model_table(request, run).text(width);
+    answer_worth(sheet, request, run);
+    const std::string warm = warm_lines(request, run);
+    if (warm.empty()) {
+      sheet.answer(cold_sentence(request, run));
+    } else {
+      sheet.answer(warm, Tone::kBad);
+    }
+    sheet.title(fmt::format("{}: {} ({}), cold against warm, {} order", suite.name, suite.metric.name,
+                            suite.metric.unit, suite.random_order ? "models in random" : "models in listed"));
+    sheet.table(model_table(request, run));
     const bool few = std::ranges::any_of(
         run.models, [](const ModelRun& model) { return model.pairs.size() > 1 && model.pairs.size() < 6; });
-    if (few) text += "  fewer than 6 pairs: intervals are Student's t of the logarithms\n";
-    if (request.repeat == 1) text += "  one pair says nothing about its spread: --repeat 6 gives intervals\n";
-    if (!run.parts.empty()) text += part_text(request, run, width);
-    text += "\n" + layer_table(request, run).text(width) + proof(request, run);
+    if (few) sheet.notes("  fewer than 6 pairs: intervals are Student's t of the logarithms\n");
+    if (request.repeat == 1)
+      sheet.notes("  one pair says nothing about its spread: --repeat 6 gives intervals\n");
+    if (!run.parts.empty()) add_parts(sheet, request, run);
+    sheet.table(layer_table(request, run)).notes(layer_lines(request, run), Tone::kPlain);
   }
   for (const ModelRun& model : run.models) {
     if (!model.left_running.empty())
-      text += fmt::format("{}: {}\n", shortened(model.model), model.left_running);
+      sheet.notes(fmt::format("{}: {}\n", shortened(model.model), model.left_running), Tone::kPlain);
     if (model.failure.empty()) continue;
-    text +=
+    sheet.notes(
         fmt::format("FAILED: {}: {}{}\n", shortened(model.model), model.failure,
-                    model.pairs.empty() ? "" : fmt::format(" ({} pairs before that)", model.pairs.size()));
+                    model.pairs.empty() ? "" : fmt::format(" ({} pairs before that)", model.pairs.size())),
+        Tone::kBad);
   }
-  return text;
+  return sheet;
 }
 
 }  // namespace headroom

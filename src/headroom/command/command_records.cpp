@@ -196,7 +196,10 @@ std::vector<Record> command_records(const CommandGroup& group,
     append_metrics(base, track, records);
     append_counters(base, track, records);
     const CommandTrack& baseline = group.commands.front();
-    if (&track != &baseline) records[first].ratio = ratio_to(baseline, track, group.look);
+    if (&track != &baseline) {
+      records[first].ratio = ratio_to(baseline, track, group.look);
+      records[first].metric.extra_info[kLookKey] = group.look == Look::kLast ? "last" : "running";
+    }
     records[first].modes = find_modes(steady(records[first]).values);
     records[first].metric.headline = true;
     records[first].samples.front().noise = noise_of(track);

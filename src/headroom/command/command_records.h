@@ -8,6 +8,12 @@
 
 namespace headroom {
 
+/// Where the latency of a command that was compared with the first of its group says how sampling ended
+/// (Look): "last" or "running".
+inline constexpr const char* kLookKey = "look";
+/// Where the environment says the margin of the comparison.
+inline constexpr const char* kMarginKey = "margin";
+
 /// The records of compared commands: of each its wall time (latency, the headline), user_time, system_time
 /// (s), peak_memory (B), page_faults, context_switches, involuntary_switches and, where there were any or it
 /// was counted, major_faults, instructions, cycles, cache_misses, branch_misses, and exit_code (minus the

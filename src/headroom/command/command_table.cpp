@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 #include <optional>
 
@@ -16,6 +17,7 @@
 #include "headroom/report/case_rows.h"
 #include "headroom/report/metric_text.h"
 #include "headroom/report/noise_marks.h"
+#include "headroom/report/run_sheet.h"
 #include "headroom/report/value_text.h"
 #include "headroom/stats/interval.h"
 
@@ -91,6 +93,11 @@ std::string verdict_text(const Comparison& comparison) {
                      format_percent(comparison.margin));
 }
 
+Tone verdict_tone(const Comparison& comparison) {
+  if (comparison.verdict == Verdict::kRegression) return Tone::kBad;
+  return comparison.verdict == Verdict::kImprovement ? Tone::kGood : Tone::kPlain;
+}
+
 /// "1.031 x the time of sort a (95 % interval 1.025 to 1.037): slower".
 std::string ratio_line(const Comparison& comparison) {
   if (!comparison.ratio) return "";
@@ -98,7 +105,7 @@ std::string ratio_line(const Comparison& comparison) {
   const std::string interval = ratio.interval ? fmt::format("95 % interval {:.3f} to {:.3f}",
                                                             ratio.interval->low, ratio.interval->high)
                                               : "too few pairs for an interval";
-  return fmt::format("    {:.3f} x the time of {} ({}): {}", ratio.ratio, title_of(*comparison.baseline),
+  return fmt::format("{:.3f} x the time of {} ({}): {}", ratio.ratio, title_of(*comparison.baseline),
                      interval, verdict_text(comparison));
 }
 
@@ -124,7 +131,8 @@ std::string counter_line(const CommandRow& row) {
 void add_row(Table& table, const CommandRow& row, std::span<const Comparison> comparisons) {
   const Record& record = *row.latency;
   if (record.outcome.kind != Outcome::Kind::kMeasured) {
-    table.row({title_of(record), record.outcome.kind == Outcome::Kind::kSkipped ? "skipped" : "failed"});
+    table.row({title_of(record), record.outcome.kind == Outcome::Kind::kSkipped ? "skipped" : "failed"})
+        .tone(1, Tone::kBad);
     table.line("    " + record.outcome.reason);
     return;
   }
@@ -133,11 +141,56 @@ void add_row(Table& table, const CommandRow& row, std::span<const Comparison> co
              time_text(row, "system_time"), peak_text(row), faults_text(row),
              count_text(row, "context_switches"), noise_marks(record)});
   const auto compared = std::ranges::find(comparisons, &record, &Comparison::test);
-  const std::string ratio = compared == comparisons.end() ? "" : ratio_line(*compared);
   const std::string modes = modes_text(record);
-  for (const std::string& line : {ratio, modes.empty() ? "" : "    " + modes, counter_line(row)}) {
+  if (const std::string ratio = compared == comparisons.end() ? "" : ratio_line(*compared); !ratio.empty()) {
+    table.line("    " + ratio).tone(0, verdict_tone(*compared));
+  }
+  for (const std::string& line : {modes.empty() ? "" : "    " + modes, counter_line(row)}) {
     if (!line.empty()) table.line(line);
   }
+}
+
+/// Comparisons that are told one by one in the answer.
+constexpr std::size_t kToldOneByOne = 3;
+
+void answer_comparisons(Sheet& sheet, std::span<const Comparison> comparisons) {
+  if (comparisons.size() <= kToldOneByOne) {
+    for (const Comparison& one : comparisons) {
+      const std::string ratio = ratio_line(one);
+      if (!ratio.empty()) sheet.answer(title_of(*one.test) + ": " + ratio, verdict_tone(one));
+    }
+    return;
+  }
+  std::size_t slower = 0, faster = 0, same = 0;
+  const Comparison* most = nullptr;
+  for (const Comparison& one : comparisons) {
+    slower += one.verdict == Verdict::kRegression ? 1 : 0;
+    faster += one.verdict == Verdict::kImprovement ? 1 : 0;
+    same += one.verdict == Verdict::kSame ? 1 : 0;
+    const bool decided = one.verdict == Verdict::kRegression || one.verdict == Verdict::kImprovement;
+    const auto distance = [](const Comparison& c) { return std::abs(std::log(c.ratio->ratio)); };
+    if (decided && one.ratio && (most == nullptr || distance(one) > distance(*most))) most = &one;
+  }
+  sheet.answer(
+      fmt::format("of {} comparisons {} are slower, {} faster, {} the same, {} undecided", comparisons.size(),
+                  slower, faster, same, comparisons.size() - slower - faster - same),
+      slower > 0 ? Tone::kBad : Tone::kPlain);
+  if (most != nullptr)
+    sheet.answer("furthest apart: " + title_of(*most->test) + ": " + ratio_line(*most), verdict_tone(*most));
+}
+
+/// Of commands that are compared with nothing: the one, or the one that takes longest.
+void answer_times(Sheet& sheet, const std::vector<const Record*>& measured) {
+  if (measured.empty()) return;
+  const Record& longest =
+      **std::ranges::max_element(measured, {}, [](const Record* record) { return record->metric.value; });
+  const std::string value = value_text(longest.metric.value, longest.metric.unit, longest.metric.name);
+  const std::string spread = longest.interval ? " ±" + spread_text(longest) : ", without an interval";
+  const std::string runs =
+      fmt::format("median of {} run{}", sample_count(longest), sample_count(longest) == 1 ? "" : "s");
+  const std::string lead = measured.size() == 1 ? "" : fmt::format("of {} commands ", measured.size());
+  sheet.answer(fmt::format("{}{} takes {}{}{} ({})", lead, title_of(longest),
+                           measured.size() == 1 ? "" : "longest: ", value, spread, runs));
 }
 
 }  // namespace
@@ -146,7 +199,7 @@ Table command_table(const std::vector<Record>& records, std::span<const Comparis
   Table table({{"command"},
                {"time", Align::kRight},
                {"± 95 %", Align::kRight},
-               {"n", Align::kRight},
+               {"n", Align::kRight, "runs"},
                {"user", Align::kRight},
                {"system", Align::kRight},
                {"peak memory", Align::kRight},
@@ -171,6 +224,33 @@ std::string command_legend(const std::vector<Record>& records) {
     }
   }
   return marks_legend(marks) + notes;
+}
+
+Sheet command_sheet(const std::vector<Record>& records, std::span<const Comparison> comparisons) {
+  Sheet sheet;
+  std::vector<const Record*> measured;
+  std::size_t commands = 0;
+  const Record* failed = nullptr;
+  for (const CommandRow& row : command_rows(records)) {
+    ++commands;
+    if (row.latency->outcome.kind == Outcome::Kind::kMeasured) {
+      measured.push_back(row.latency);
+    } else if (failed == nullptr) {
+      failed = row.latency;
+    }
+  }
+  if (failed != nullptr) {
+    sheet.answer(fmt::format("{} of {} command{} not measured: {}: {}", commands - measured.size(), commands,
+                             commands == 1 ? " was" : "s were", title_of(*failed), failed->outcome.reason),
+                 Tone::kBad);
+  }
+  answer_comparisons(sheet, comparisons);
+  if (comparisons.empty()) answer_times(sheet, measured);
+  answer_doubts(sheet, measured, "commands");
+  // What the answer tells of each command the rows need not tell again.
+  const bool is_told = comparisons.size() <= kToldOneByOne;
+  return sheet.table(command_table(records, is_told ? std::span<const Comparison>() : comparisons))
+      .notes(command_legend(records));
 }
 
 }  // namespace headroom

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "headroom/base/table.h"
+#include "headroom/base/sheet.h"
 #include "headroom/compare/comparison.h"
 #include "headroom/record/record.h"
 
@@ -20,5 +20,8 @@ Table command_table(const std::vector<Record>& records, std::span<const Comparis
 /// What the marks of that table mean, and what is worth knowing of single commands (their notes); empty where
 /// there is nothing to say.
 std::string command_legend(const std::vector<Record>& records);
+
+/// What these commands show: how they stand to each other, or what they take; the table and its legend.
+Sheet command_sheet(const std::vector<Record>& records, std::span<const Comparison> comparisons);
 
 }  // namespace headroom

@@ -116,8 +116,8 @@ bool any_backend(const DiffReport& report) {
 
 std::vector<Table::Column> columns_of(const DiffReport& report, bool backends) {
   std::vector<Table::Column> columns{{"case"}};
-  if (backends) columns.push_back({"backend"});
-  columns.push_back({"metric"});
+  if (backends) columns.push_back({"backend", Align::kLeft, ""});
+  columns.push_back({"metric", Align::kLeft, ""});
   columns.push_back({"baseline", Align::kRight});
   for (const DiffTest& test : report.tests) {
     const std::string suffix = report.tests.size() > 1 ? " " + test.label : "";
@@ -162,6 +162,14 @@ void append_cells(std::vector<std::string>& cells, const Comparison* comparison)
   cells.push_back(samples_text(*comparison));
 }
 
+/// What append_cells gives for each test; the fourth is the verdict.
+constexpr std::size_t kCellsOfTest = 5;
+
+Tone verdict_tone(Verdict verdict) {
+  if (verdict == Verdict::kRegression) return Tone::kBad;
+  return verdict == Verdict::kImprovement ? Tone::kGood : Tone::kPlain;
+}
+
 void append_row(Table& table, const DiffReport& report, const DiffRow& row, bool backends,
                 const DiffersIn& differ, const std::vector<std::string>& common) {
   const Comparison& first = **std::ranges::find_if(row, [](const Comparison* c) { return c != nullptr; });
@@ -171,7 +179,11 @@ void append_row(Table& table, const DiffReport& report, const DiffRow& row, bool
   cells.push_back(record.metric.name);
   cells.push_back(value_cell(first.baseline_value, first));
   for (const Comparison* comparison : row) append_cells(cells, comparison);
+  const std::size_t before = cells.size() - row.size() * kCellsOfTest;
   table.row(cells);
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    if (row[i] != nullptr) table.tone(before + i * kCellsOfTest + 3, verdict_tone(row[i]->verdict));
+  }
   for (std::size_t i = 0; i < row.size(); ++i) {
     if (row[i] == nullptr) continue;
     for (const std::string& text : {mode_comparison_text(*row[i]), remark(*row[i], common)}) {
@@ -331,16 +343,57 @@ Table environment_table(const DiffReport& report) {
   return table;
 }
 
-std::string diff_warning(const DiffReport& report) {
-  std::string out;
+namespace {
+
+/// "3 of 24 regressed, 1 improved, 12 are the same, 8 cannot be told", and which changed most of those that
+/// did.
+void answer_verdicts(Sheet& sheet, const DiffReport& report) {
+  std::size_t worse = 0, better = 0, same = 0;
+  const Comparison* most = nullptr;
+  for (const Comparison& one : report.comparisons) {
+    worse += one.verdict == Verdict::kRegression ? 1 : 0;
+    better += one.verdict == Verdict::kImprovement ? 1 : 0;
+    same += one.verdict == Verdict::kSame ? 1 : 0;
+    const bool changed = one.verdict == Verdict::kRegression || one.verdict == Verdict::kImprovement;
+    const auto rank = [](const Comparison& c) {
+      return std::pair(c.verdict == Verdict::kRegression, std::abs(std::log(c.ratio->ratio)));
+    };
+    if (changed && one.ratio && (most == nullptr || rank(one) > rank(*most))) most = &one;
+  }
+  const std::size_t all = report.comparisons.size(), open = all - worse - better - same;
+  std::vector<std::string> parts;
+  if (worse > 0) parts.push_back(fmt::format("{} regressed", worse));
+  if (better > 0) parts.push_back(fmt::format("{} improved", better));
+  if (same > 0) parts.push_back(fmt::format("{} {} the same", same, same == 1 ? "is" : "are"));
+  if (open > 0) parts.push_back(fmt::format("{} cannot be told", open));
+  if (parts.empty()) return;
+  sheet.answer(fmt::format("of {} comparison{} {}", all, all == 1 ? "" : "s", join(parts, ", ")),
+               worse > 0    ? Tone::kBad
+               : better > 0 ? Tone::kGood
+                            : Tone::kPlain);
+  if (most == nullptr) return;
+  sheet.answer(
+      fmt::format("most: {} {}: {} x the baseline ({})", compared_pair(report, *most, differences(report)),
+                  most->baseline->metric.name, ratio_text(*most), ratio_interval_text(most->ratio->interval)),
+      most->verdict == Verdict::kRegression ? Tone::kBad : Tone::kGood);
+}
+
+}  // namespace
+
+void answer_diff(Sheet& sheet, const DiffReport& report) {
   for (const DiffTest& test : report.tests) {
     if (!test.environment.different_machines) continue;
-    out += fmt::format(
-        "two different machines: {} and {} were not measured on the same one; "
-        "what differs may be the machine\n",
-        report.baseline, test.label);
+    sheet.answer(
+        fmt::format("two different machines: {} and {} were not measured on the same one; what differs may "
+                    "be the machine",
+                    report.baseline, test.label));
   }
-  return out;
+  if (report.gate) {
+    sheet.answer("gate: " + report.gate->sentence, report.gate->exit == ExitCode::kNo     ? Tone::kBad
+                                                   : report.gate->exit == ExitCode::kFine ? Tone::kGood
+                                                                                          : Tone::kPlain);
+  }
+  answer_verdicts(sheet, report);
 }
 
 std::string diff_summary(const DiffReport& report) {
@@ -351,7 +404,6 @@ std::string diff_summary(const DiffReport& report) {
   }
   append_means(out, report);
   append_explanations(out, report);
-  if (report.gate) out += "gate: " + report.gate->sentence + "\n";
   return out;
 }
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "headroom/base/table.h"
+#include "headroom/base/sheet.h"
 #include "headroom/compare/diff_report.h"
 
 namespace headroom {
@@ -23,11 +23,11 @@ Table shift_table(const DiffReport& report);
 /// What was different when the two sides were measured; no rows where nothing was.
 Table environment_table(const DiffReport& report);
 
-/// What stands above the table: different machines. Whole lines, or empty.
-std::string diff_warning(const DiffReport& report);
+/// What comes first: two machines, the answer of the gate, how many cases regressed, improved or are the
+/// same, and which changed most.
+void answer_diff(Sheet& sheet, const DiffReport& report);
 
-/// What stands below it: what has no partner, the geometric mean, how verdicts were found, the answer of the
-/// gate.
+/// What stands below the table: what has no partner, the geometric mean, how verdicts were found.
 std::string diff_summary(const DiffReport& report);
 
 }  // namespace headroom

@@ -36,7 +36,7 @@ class Facts {
 
 /// Of the run, not of what was measured.
 bool is_of_the_run(const std::string& key) {
-  constexpr std::array kRunKeys{"seed", "timestamp", "date", "hostname", "host_name", "pid"};
+  constexpr std::array kRunKeys{"seed", "timestamp", "date", "hostname", "host_name", "pid", "cache_run"};
   return std::ranges::find(kRunKeys, key) != kRunKeys.end();
 }
 

@@ -36,7 +36,7 @@ std::string format_utc(std::uint64_t seconds) {
 Table runs_table(const std::vector<StoredRun>& runs) {
   Table table({{"run", Align::kRight},
                {"time (UTC)"},
-               {"machine"},
+               {"machine", Align::kLeft, ""},
                {"git"},
                {"results", Align::kRight},
                {"command"}});
@@ -71,7 +71,7 @@ Table series_table(std::span<const SeriesStory> stories) {
                {"name"},
                {"metric"},
                {"unit"},
-               {"machine"},
+               {"machine", Align::kLeft, ""},
                {"values", Align::kRight},
                {"last (UTC)"},
                {"changed (UTC)"},

@@ -77,7 +77,18 @@ std::string last_change_text(const SeriesStory& story, const LastChange& change)
 
 std::string changes_sentence(std::span<const SeriesStory> stories) {
   const std::vector<Changed> changed = changed_series(stories);
-  if (changed.empty()) return fmt::format("none of {} series changed", stories.size());
+  const auto too_short = std::ranges::count_if(stories, [](const SeriesStory& story) {
+    return !change_critical(story.values.size(), ChangeLevel::kCertain).has_value();
+  });
+  const auto all = static_cast<std::ptrdiff_t>(stories.size());
+  if (changed.empty() && too_short == all)
+    return fmt::format("none of {} series has the 14 values that it takes to tell a change from noise", all);
+  if (changed.empty()) {
+    return fmt::format(
+        "none of {} series changed{}", all,
+        too_short == 0 ? ""
+                       : fmt::format("; {} have fewer than the 14 values that it takes to tell", too_short));
+  }
   return fmt::format("{} of {} series changed: {}", changed.size(), stories.size(), named(texts_of(changed)));
 }
 

@@ -109,33 +109,54 @@ std::string drift_text(const SeriesSegment& segment) {
                      segment.last - segment.first + 1);
 }
 
-std::string series_text(const SeriesStory& story, std::size_t width) {
-  const StoredSeries& series = story.series;
-  std::string text = fmt::format("series {}: {}, {}\nmachine {}, {} is better\n", series.id, series.name,
-                                 series.metric, series.fingerprint.empty() ? "(unknown)" : series.fingerprint,
-                                 series.direction == Direction::kLowerIsBetter ? "lower" : "higher");
-  if (story.values.empty()) return text + "no value was measured\n";
-  text += "\n" + plot_text(story) + "\n" + segments_table(story).text(width);
-  const std::size_t changes = story.segments.size() - 1;
+namespace {
+
+/// Whether the values changed, as far as they are enough to tell.
+std::string changes_answer(const SeriesStory& story) {
   if (!change_critical(story.values.size(), ChangeLevel::kCertain)) {
-    text += fmt::format("{} values are too few to tell a change from noise (14 are needed)\n",
-                        story.values.size());
-  } else {
-    text += changes == 0 ? "no change found\n"
-                         : fmt::format("{} change{} found\n", changes, changes == 1 ? "" : "s");
+    return fmt::format("{} value{} too few to tell a change from noise (14 are needed)", story.values.size(),
+                       story.values.size() == 1 ? " is" : "s are");
   }
-  for (const SpreadChange& spread : story.spreads) {
-    const StoredValue& first = story.values[spread.index];
-    text += fmt::format("spread {:.2g} times what it was before from @{} ({}) on\n", spread.ratio, first.run,
-                        format_utc(first.time));
-  }
+  const std::size_t changes = story.segments.size() - 1;
+  if (changes == 0) return fmt::format("no change found in {} values", story.values.size());
+  const std::string count = fmt::format("{} change{} found", changes, changes == 1 ? "" : "s");
+  const SeriesSegment& last = story.segments.back();
+  return fmt::format("{}, the last at @{} ({}): {} {}", count, story.values[last.first].run,
+                     format_utc(story.values[last.first].time), change_text(last.ratio, last.ratio_interval),
+                     verdict(last, story.series.direction));
+}
+
+Tone changes_tone(const SeriesStory& story) {
+  if (story.segments.size() < 2) return Tone::kPlain;
+  const std::string last = verdict(story.segments.back(), story.series.direction);
+  if (last.empty()) return Tone::kPlain;
+  return last == "worse" ? Tone::kBad : Tone::kGood;
+}
+
+}  // namespace
+
+Sheet series_sheet(const SeriesStory& story) {
+  const StoredSeries& series = story.series;
+  Sheet sheet;
+  const std::string of = fmt::format("series {}: {}, {}: ", series.id, series.name, series.metric);
+  if (story.values.empty()) return sheet.answer(of + "no value was measured");
+  sheet.answer(of + changes_answer(story), changes_tone(story));
   if (story.suspected) {
     const StoredValue &before = story.values[story.suspected->index - 1],
                       &first = story.values[story.suspected->index];
-    text += fmt::format("perhaps a change at @{} ({}), too early to tell: compare @{} with a new run\n",
-                        first.run, format_utc(first.time), before.run);
+    sheet.answer(fmt::format("perhaps a change at @{} ({}), too early to tell: compare @{} with a new run",
+                             first.run, format_utc(first.time), before.run));
   }
-  return text;
+  sheet.drawing(plot_text(story)).table(segments_table(story));
+  for (const SpreadChange& spread : story.spreads) {
+    const StoredValue& first = story.values[spread.index];
+    sheet.notes(fmt::format("spread {:.2g} times what it was before from @{} ({}) on\n", spread.ratio,
+                            first.run, format_utc(first.time)),
+                Tone::kPlain);
+  }
+  return sheet.notes(fmt::format("machine {}, {} is better\n",
+                                 series.fingerprint.empty() ? "(unknown)" : series.fingerprint,
+                                 series.direction == Direction::kLowerIsBetter ? "lower" : "higher"));
 }
 
 Json series_json(const SeriesStory& story) {

@@ -5,13 +5,13 @@
 #include <string>
 
 #include "headroom/base/json.h"
+#include "headroom/base/sheet.h"
 #include "headroom/history/series_story.h"
 
 namespace headroom {
 
-/// A series with its plot, its segments and what changed between them.
-/// `width`: of the terminal in characters, 0 for no limit (Table::text).
-std::string series_text(const SeriesStory& story, std::size_t width = 0);
+/// A series: whether it changed, its plot, its segments and what changed between them.
+Sheet series_sheet(const SeriesStory& story);
 Json series_json(const SeriesStory& story);
 
 /// "+10.0 % (+9.6 .. +10.4)"; empty without a ratio.

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include "headroom/base/table.h"
 #include "headroom/base/units.h"
 #include "headroom/report/metric_text.h"
 
@@ -48,14 +47,31 @@ std::string text_of_unmeasured(const std::vector<MeasuredCase>& cases,
   return text;
 }
 
-std::string rank_table_text(const std::vector<MeasuredCase>& cases, const std::vector<Record>& records,
-                            const std::string& title, const CaseKeys& keys, const RankMetrics& metrics,
-                            std::size_t width) {
+void answer_unmeasured(Sheet& sheet, const std::vector<MeasuredCase>& cases,
+                       const std::function<std::string(const Record&)>& name) {
+  std::size_t failed = 0, skipped = 0;
+  const Record *first_failed = nullptr, *first_skipped = nullptr;
+  for (const MeasuredCase& one : cases) {
+    const Outcome::Kind kind = one.first->outcome.kind;
+    if (kind == Outcome::Kind::kFailed && failed++ == 0) first_failed = one.first;
+    if (kind == Outcome::Kind::kSkipped && skipped++ == 0) first_skipped = one.first;
+  }
+  const bool all_skipped = skipped == cases.size() && skipped > 0;
+  if (failed == 0 && !all_skipped) return;
+  const Record& first = failed > 0 ? *first_failed : *first_skipped;
+  sheet.answer(fmt::format("{} of {} case{} {}: {}: {}", failed > 0 ? failed : skipped, cases.size(),
+                           cases.size() == 1 ? "" : "s", failed > 0 ? "failed" : "skipped", name(first),
+                           first.outcome.reason),
+               Tone::kBad);
+}
+
+Table rank_table(const std::vector<MeasuredCase>& cases, const std::vector<Record>& records,
+                 const std::string& title, const CaseKeys& keys, const RankMetrics& metrics) {
   std::vector<Table::Column> columns{{title}};
   for (const auto& [key, text] : keys) columns.push_back({key, Align::kRight});
   columns.push_back({"rank", Align::kRight});
   for (const auto& [name, metric] : metrics) columns.push_back({name, Align::kRight});
-  columns.push_back({"samples", Align::kRight});
+  columns.push_back({"samples", Align::kRight, "samples"});
   Table table(std::move(columns), keys.size() + 2);
   for (const MeasuredCase& one : cases) {
     const Record* first = one.find(metrics.front().second);
@@ -69,7 +85,7 @@ std::string rank_table_text(const std::vector<MeasuredCase>& cases, const std::v
       table.row(std::move(cells));
     }
   }
-  return table.text(width);
+  return table;
 }
 
 }  // namespace headroom

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "headroom/base/sheet.h"
 #include "headroom/record/record.h"
 
 namespace headroom {
@@ -29,6 +30,11 @@ std::vector<MeasuredCase> measured_cases(const std::vector<Record>& records);
 std::string text_of_unmeasured(const std::vector<MeasuredCase>& cases,
                                const std::function<std::string(const Record&)>& name);
 
+/// Where cases failed, or all were skipped: how many, and why the first, as a sentence of the answer. `name`
+/// of its first record.
+void answer_unmeasured(Sheet& sheet, const std::vector<MeasuredCase>& cases,
+                       const std::function<std::string(const Record&)>& name);
+
 /// What a table of ranks says of a case beside its name: title and text.
 using CaseKeys = std::vector<std::pair<std::string, std::function<std::string(const Record&)>>>;
 /// Titles of columns and their metrics.
@@ -37,8 +43,7 @@ using RankMetrics = std::vector<std::pair<std::string, std::string>>;
 /// A row for each rank of each case that has the first of `metrics`, a record of a time with the samples of
 /// each rank: the median of each metric in that rank, and how many samples of the first it is of. `records`:
 /// all of the run, for the names.
-std::string rank_table_text(const std::vector<MeasuredCase>& cases, const std::vector<Record>& records,
-                            const std::string& title, const CaseKeys& keys, const RankMetrics& metrics,
-                            std::size_t width);
+Table rank_table(const std::vector<MeasuredCase>& cases, const std::vector<Record>& records,
+                 const std::string& title, const CaseKeys& keys, const RankMetrics& metrics);
 
 }  // namespace headroom

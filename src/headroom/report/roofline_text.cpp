@@ -5,7 +5,6 @@
 
 #include <string_view>
 
-#include "headroom/base/table.h"
 #include "headroom/base/units.h"
 #include "headroom/report/bandwidth_plot.h"
 #include "headroom/report/metric_text.h"
@@ -61,9 +60,9 @@ std::string share_of(const RooflineCase& one) {
 Table cases_table(const std::vector<RooflineCase>& cases) {
   Table table({{""},
                {"case"},
-               {"backend"},
-               {"dtype"},
-               {"threads", Align::kRight},
+               {"backend", Align::kLeft, ""},
+               {"dtype", Align::kLeft, ""},
+               {"threads", Align::kRight, "threads"},
                {"FLOP/byte", Align::kRight},
                {units_of(cases), Align::kRight},
                {"± 95 %", Align::kRight},
@@ -91,21 +90,50 @@ Table roofs_table(const std::vector<Roof>& roofs) {
   return table;
 }
 
+void answer_cases(Sheet& sheet, const std::vector<RooflineCase>& cases) {
+  const RooflineCase* furthest = nullptr;
+  std::size_t limited = 0, by_peak = 0;
+  for (const RooflineCase& one : cases) {
+    if (!one.limit) continue;
+    ++limited;
+    by_peak += !one.limit->parts.empty() && one.limit->parts.front().kind == "peak" ? 1 : 0;
+    if (furthest == nullptr || one.limit->fraction < furthest->limit->fraction) furthest = &one;
+  }
+  if (furthest == nullptr) {
+    sheet.answer(
+        fmt::format("{} case{} stand{} under the roofs; how near cannot be said: no limit was sampled "
+                    "beside them",
+                    cases.size(), cases.size() == 1 ? "" : "s", cases.size() == 1 ? "s" : ""));
+    return;
+  }
+  const std::string share = share_with_interval(furthest->limit->fraction, furthest->limit->interval);
+  const std::string name = furthest->name + " " + furthest->backend;
+  if (limited == 1) {
+    sheet.answer(fmt::format("{} reaches {} of its limit, {}", name, share, limit_name(*furthest->limit)));
+    return;
+  }
+  sheet.answer(fmt::format("{} is furthest from its limit: {}", name, share));
+  sheet.answer(
+      fmt::format("memory bounds {} of {} cases, arithmetic {}", limited - by_peak, limited, by_peak));
+}
+
 }  // namespace
 
-std::string roofline_text(const Roofline& roofline, std::size_t width) {
-  std::string text = plot(roofline) + "\n" + cases_table(roofline.cases).text(width);
+Sheet roofline_sheet(const Roofline& roofline) {
+  Sheet sheet;
+  answer_cases(sheet, roofline.cases);
+  sheet.drawing(plot(roofline)).table(cases_table(roofline.cases));
   if (roofline.roofs.empty()) {
-    text += "\nno roofs: the run has no limits of its cases (run it without --no-limits)\n";
+    sheet.notes("no roofs: the run has no limits of its cases (run it without --no-limits)\n", Tone::kPlain);
   } else {
-    text += "\n" + roofs_table(roofline.roofs).text(width);
+    sheet.table(roofs_table(roofline.roofs));
   }
   text += fmt::format("\n{}\n", kDeclaredWork);
   if (!roofline.left_out.empty()) {
-    text += "\nno point in the plot:\n";
-    for (const auto& [name, reason] : roofline.left_out) text += "  " + name + ": " + reason + "\n";
+    sheet.title("no point in the plot:");
+    for (const auto& [name, reason] : roofline.left_out) sheet.notes("  " + name + ": " + reason + "\n");
   }
-  return text;
+  return sheet;
 }
 
 }  // namespace headroom

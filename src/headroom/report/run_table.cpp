@@ -52,6 +52,12 @@ std::string target_text(const Record& record) {
   return fmt::format("{} {}", wanted, verdict_text(answer));
 }
 
+Tone target_tone(const Record& record) {
+  const TargetVerdict verdict = target_verdict(record);
+  if (verdict == TargetVerdict::kReached) return Tone::kGood;
+  return verdict == TargetVerdict::kMissed ? Tone::kBad : Tone::kPlain;
+}
+
 /// Which parts of a row must be named, because the records differ in them.
 struct Differences {
   bool runners = false, caches = false, threads = false;
@@ -132,7 +138,8 @@ void add_row(Table& table, const CaseRow& row, const Differences& differ, bool w
   const std::string name = case_cell(record, differ), backend = backend_cell(record, differ);
   if (record.outcome.kind != Outcome::Kind::kMeasured && !record.kept_wrong) {
     const bool skipped = record.outcome.kind == Outcome::Kind::kSkipped;
-    table.row({name, backend, record.benchmark.dtype, skipped ? "skipped" : "failed"});
+    table.row({name, backend, record.benchmark.dtype, skipped ? "skipped" : "failed"})
+        .tone(3, skipped ? Tone::kFaint : Tone::kBad);
     table.line("    " + record.outcome.reason);
     return;
   }
@@ -149,8 +156,8 @@ void add_row(Table& table, const CaseRow& row, const Differences& differ, bool w
                                  target_text(record)};
   if (with_gpu) cells.insert(cells.end(), {share_text(row.gpu), share_text(row.mm_conv)});
   cells.push_back(without(marks_of(row), common));
-  table.row(std::move(cells));
-  if (record.kept_wrong) table.line("    WRONG: " + record.outcome.reason);
+  table.row(std::move(cells)).tone(4, Tone::kFaint).tone(5, Tone::kFaint).tone(8, target_tone(record));
+  if (record.kept_wrong) table.line("    WRONG: " + record.outcome.reason).tone(0, Tone::kBad);
   if (record.sums_in && is_below_f32(*record.sums_in)) {
     table.line("    " + sums_text(*record.sums_in, record.max_error, record.error_bound));
   }
@@ -168,11 +175,11 @@ Table run_table(const std::vector<Record>& records) {
   const std::vector<CaseRow> rows = case_rows(records);
   const bool with_gpu = any_gpu(rows);
   std::vector<Table::Column> columns{{"case"},
-                                     {"backend"},
-                                     {"dtype"},
+                                     {"backend", Align::kLeft, ""},
+                                     {"dtype", Align::kLeft, ""},
                                      {"time", Align::kRight},
                                      {"± 95 %", Align::kRight},
-                                     {"n", Align::kRight},
+                                     {"n", Align::kRight, "samples"},
                                      {"metric", Align::kRight},
                                      {"of limit", Align::kRight},
                                      {"target", Align::kRight}};
@@ -182,6 +189,8 @@ Table run_table(const std::vector<Record>& records) {
   const Differences differ = differences(records);
   const std::string common = common_marks(rows);
   for (const CaseRow& row : rows) add_row(table, row, differ, with_gpu, common);
+  const int threads = records.empty() || differ.threads ? 0 : records.front().threads;
+  if (threads > 0) table.above(fmt::format("{} thread{}", threads, threads == 1 ? "" : "s"));
   return table;
 }
 
@@ -195,8 +204,8 @@ std::string run_legend(const std::vector<Record>& records) {
 
 Table mean_table(const std::vector<Record>& records) {
   Table table({{"mean over shapes"},
-               {"backend"},
-               {"dtype"},
+               {"backend", Align::kLeft, ""},
+               {"dtype", Align::kLeft, ""},
                {"metric"},
                {"mean", Align::kRight},
                {"target", Align::kRight},
@@ -216,8 +225,8 @@ Table mean_table(const std::vector<Record>& records) {
     const std::string threads =
         differ.threads ? fmt::format(" {} threads", row.cases.front()->threads) : std::string();
     const bool named = differ.runners && !row.runner.empty() && row.runner != row.backend;
-    table.row({name + threads, named ? row.backend + " [" + row.runner + "]" : row.backend, row.dtype, row.metric,
-               value_text(mean, row.unit, row.metric), against,
+    table.row({name + threads, named ? row.backend + " [" + row.runner + "]" : row.backend, row.dtype,
+               row.metric, value_text(mean, row.unit, row.metric), against,
                row.left_out == 0 ? std::to_string(row.shapes)
                                  : fmt::format("{} of {}", row.shapes, row.shapes + row.left_out)});
   }

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom/base/table.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <stdexcept>
+
+#include "headroom/base/sheet.h"
 
 namespace headroom {
 namespace {
@@ -63,7 +66,8 @@ TEST(Table, OnANarrowTerminalIsInBlocksThatLeaveNothingOut) {
             "case  backend     time    n\n"
             "───────────────────────────\n"
             "gemv  native   4.10 µs   20\n"
-            "    1.03 x the time of something else\n"
+            "    1.03 x the time of\n"
+            "    something else\n"
             "mlp   aten     12.0 µs  200\n"
             "\n"
             "case  backend  metric\n"
@@ -105,6 +109,51 @@ TEST(Table, WritesMarkdown) {
             "| a\\|b | 1 |\n"
             "| remark |  |\n"
             "| c |  |\n");
+}
+
+TEST(Table, ShowsNoColumnThatSaysNothingAndOnceWhatAllRowsShare) {
+  Table table(
+      {{"case"}, {"backend", Align::kLeft, ""}, {"target"}, {"n", Align::kRight, "samples"}, {"time"}});
+  table.row({"a", "native", "-", "30", "1"}).row({"b", "native", "", "30", "2"}).above("2 threads");
+  EXPECT_EQ(table.text(), "native, 30 samples, 2 threads\ncase  time\n──────────\na     1\nb     2\n");
+  EXPECT_THAT(table.markdown(), ::testing::StartsWith("native, 30 samples, 2 threads\n\n| case | time |\n"));
+  table.row({"c", "aten", "80 %", "30", "3"});
+  EXPECT_THAT(table.text(), ::testing::HasSubstr("case  backend  target  time")) << "they differ now";
+}
+
+TEST(Table, ColoursOnlyWhatIsTonedAndOnlyWhereAsked) {
+  Table table({{"case"}, {"target"}});
+  table.row({"a", "ok"}).tone(1, Tone::kGood).row({"b", "missed"}).tone(1, Tone::kBad);
+  EXPECT_THAT(table.text(0, true), ::testing::AllOf(::testing::HasSubstr("a     \033[32mok\033[0m\n"),
+                                                    ::testing::HasSubstr("\033[31mmissed\033[0m")));
+  EXPECT_THAT(table.text(), ::testing::Not(::testing::HasSubstr("\033")));
+}
+
+TEST(Sheet, SaysTheAnswerFirstThenTablesThenNotes) {
+  Table table({{"case"}, {"time", Align::kRight}});
+  table.row({"a", "1 s"});
+  Sheet sheet;
+  sheet.title("times").table(table).notes("  B  busy\n").answer("a takes 1 s").table(Table({{"empty"}}));
+  EXPECT_EQ(sheet.text(), "a takes 1 s\n\ntimes\ncase  time\n──────────\na      1 s\n  B  busy\n");
+  EXPECT_EQ(sheet.text({.markdown = true}),
+            "a takes 1 s  \n\n### times\n\n| case | time |\n| --- | ---: |\n| a | 1 s |\n\n  B  busy\n");
+  EXPECT_EQ(sheet.answers(), std::vector<std::string>{"a takes 1 s"});
+}
+
+TEST(Sheet, WrapsAtWordEndsBelowTheFirstWord) {
+  EXPECT_EQ(Sheet().notes("  B  one two three\n- four five\n").text({.width = 12}),
+            "  B  one two\n     three\n- four five\n");
+  EXPECT_EQ(Sheet().answer("one two three").text({.width = 9}), "one two\nthree\n");
+  EXPECT_EQ(Sheet().answer("unbreakable").text({.width = 4}), "unbreakable\n");
+  const std::string prose =
+      Sheet().answer(std::string(60, 'a') + " " + std::string(60, 'b')).text({.width = 200});
+  EXPECT_EQ(prose.find('\n'), 60U) << "lines of prose are no wider than people read";
+}
+
+TEST(Sheet, SpellsWhatCouldSteerATerminal) {
+  const std::string text = Sheet().answer("\033[2J").notes("\033]0;x").title("\x07").drawing("\033c").text();
+  EXPECT_THAT(text,
+              ::testing::Not(::testing::AnyOf(::testing::HasSubstr("\033"), ::testing::HasSubstr("\x07"))));
 }
 
 }  // namespace

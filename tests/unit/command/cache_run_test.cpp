@@ -100,7 +100,7 @@ TEST_F(CacheRunTest, AFailingModelDoesNotTouchTheOthers) {
     EXPECT_THAT(run.models[0].failure, HasSubstr(fault.message));
     EXPECT_EQ(run.models[1].pairs.size(), 2U) << fault.script;
     EXPECT_EQ(run.models[1].failure, "");
-    EXPECT_THAT(cache_report(toy, run), HasSubstr("FAILED: bad: "));
+    EXPECT_THAT(cache_sheet(toy, run).text(), HasSubstr("FAILED: bad: "));
   }
 }
 
@@ -275,13 +275,13 @@ TEST(CacheRecords, AreWrittenAsCachebenchDoes) {
 
 TEST(CacheReport, ProvesThatColdWasCold) {
   Measured measured;
-  std::string text = cache_report(measured.request, measured.run);
+  std::string text = cache_sheet(measured.request, measured.run).text();
   EXPECT_THAT(text, HasSubstr("cold was cold: before each of the 4 cold runs"));
   EXPECT_THAT(text, HasSubstr("fresh folder in CCACHE_DIR"));
   EXPECT_THAT(text, HasSubstr("geometric mean"));
   EXPECT_THAT(text, HasSubstr("Student's t"));
   measured.run.models[1].pairs[0].layers[0].warmth = "it held 2 files";
-  text = cache_report(measured.request, measured.run);
+  text = cache_sheet(measured.request, measured.run).text();
   EXPECT_THAT(text, HasSubstr("NOT COLD: ccache before a cold run of b: it held 2 files"));
   EXPECT_THAT(text, testing::Not(HasSubstr("cold was cold")));
 }
@@ -296,7 +296,7 @@ TEST(CacheReport, NoticesACacheThatNoLayerNames) {
   }
   model.pairs.erase(model.pairs.begin() + 1);
   model.pairs.front().cold = 40;
-  const std::string text = cache_report(measured.request, measured.run);
+  const std::string text = cache_sheet(measured.request, measured.run).text();
   EXPECT_THAT(text, HasSubstr("NOT COLD: a: the first cold run was 4 times as long as the 4 later ones"));
   EXPECT_THAT(text, testing::Not(HasSubstr("cold was cold")));
   const std::vector<Record> records = cache_records(measured.request, measured.run, nullptr);
@@ -311,7 +311,7 @@ TEST(CacheReport, TheSpeedUpAndWhatIsSavedAreOneNumber) {
   measured.run.models[0].model = "a";
   for (CachePair& pair : measured.run.models[0].pairs) pair.layers = {{{0, 0}, {3, 100}, {4, 120}, ""}};
   EXPECT_LT(*cachebench_percent(measured.run.models[0]), 0);
-  EXPECT_THAT(cache_report(measured.request, measured.run), testing::ContainsRegex("2.00x .* 50"));
+  EXPECT_THAT(cache_sheet(measured.request, measured.run).text(), testing::ContainsRegex("2.00x .* 50"));
   const std::vector<Record> records = cache_records(measured.request, measured.run, nullptr);
   EXPECT_EQ(records[2].metric.extra_info.at("saved_percent"), "50");
 }
@@ -321,7 +321,7 @@ TEST(CacheReport, SaysWhichLayersWereNotUsed) {
   for (ModelRun& model : measured.run.models) {
     for (CachePair& pair : model.pairs) pair.layers = {LayerReading{}};
   }
-  EXPECT_THAT(cache_report(measured.request, measured.run),
+  EXPECT_THAT(cache_sheet(measured.request, measured.run).text(),
               HasSubstr("unused: no command left anything in ccache"));
 }
 

@@ -56,10 +56,11 @@ std::string text_of(const std::vector<Record>& records) {
 
 TEST(CommandTable, ShowsMediansWithIntervalsAndTheRatio) {
   EXPECT_EQ(text_of(two_commands(0.0103)),
-            "command     time  ± 95 %   n     user   system  peak memory  faults  switches  marks\n"
-            "────────────────────────────────────────────────────────────────────────────────────\n"
-            "sort a   10.0 ms   0.5 %  40  5.00 ms  2.50 ms        8 MiB    1234       3.5\n"
-            "sort b   10.3 ms   0.5 %  40  5.15 ms  2.58 ms        8 MiB    1234       3.5\n"
+            "40 runs\n"
+            "command     time  ± 95 %     user   system  peak memory  faults  switches\n"
+            "─────────────────────────────────────────────────────────────────────────\n"
+            "sort a   10.0 ms   0.5 %  5.00 ms  2.50 ms        8 MiB    1234       3.5\n"
+            "sort b   10.3 ms   0.5 %  5.15 ms  2.58 ms        8 MiB    1234       3.5\n"
             "    1.030 x the time of sort a (95 % interval 1.030 to 1.030): slower\n");
 }
 

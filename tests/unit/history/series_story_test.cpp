@@ -54,7 +54,7 @@ TEST(SeriesStory, ChangeIsPlacedMeasuredAndExplained) {
   EXPECT_TRUE(after.ratio_interval->contains(1.1));
   EXPECT_THAT(after.changes, testing::UnorderedElementsAre("git revision: aaaaaaaa -> bbbbbbbb",
                                                            "governor: powersave -> performance"));
-  const std::string text = series_text(story);
+  const std::string text = series_sheet(story).text();
   EXPECT_THAT(text, HasSubstr("series 3: gemv D=64 native cpu 2t, latency"));
   EXPECT_THAT(text, HasSubstr("machine machine-a, lower is better"));
   EXPECT_THAT(text, HasSubstr("@120 .. @139"));
@@ -66,28 +66,30 @@ TEST(SeriesStory, ChangeIsPlacedMeasuredAndExplained) {
 TEST(SeriesStory, HigherIsBetterTurnsTheVerdict) {
   StoredSeries bandwidth = latency();
   bandwidth.direction = Direction::kHigherIsBetter;
-  EXPECT_THAT(series_text(series_story(bandwidth, values(40, 20, 1.1), environment_of)), HasSubstr("better"));
+  EXPECT_THAT(series_sheet(series_story(bandwidth, values(40, 20, 1.1), environment_of)).text(),
+              HasSubstr("better"));
 }
 
 TEST(SeriesStory, NothingInTheEnvironmentChanged) {
   const SeriesStory story =
       series_story(latency(), values(40, 20, 1.1), [](std::int64_t) { return *environment_at(1); });
-  EXPECT_THAT(series_text(story), HasSubstr("nothing that the environment tells changed here"));
+  EXPECT_THAT(series_sheet(story).text(), HasSubstr("nothing that the environment tells changed here"));
 }
 
 TEST(SeriesStory, SteadyShortAndEmptySeries) {
-  EXPECT_THAT(series_text(series_story(latency(), values(40, 40, 1), environment_of)),
+  EXPECT_THAT(series_sheet(series_story(latency(), values(40, 40, 1), environment_of)).text(),
               HasSubstr("no change found"));
-  const std::string few = series_text(series_story(latency(), values(5, 5, 1), environment_of));
+  const std::string few = series_sheet(series_story(latency(), values(5, 5, 1), environment_of)).text();
   EXPECT_THAT(few, HasSubstr("5 values are too few"));
   EXPECT_THAT(few, Not(HasSubstr("no change found")));
-  EXPECT_THAT(series_text(series_story(latency(), {}, environment_of)), HasSubstr("no value was measured"));
+  EXPECT_THAT(series_sheet(series_story(latency(), {}, environment_of)).text(),
+              HasSubstr("no value was measured"));
 }
 
 TEST(SeriesStory, FewNewValuesAreOnlySuspected) {
   const SeriesStory story = series_story(latency(), values(30, 27, 1.1), environment_of);
   EXPECT_EQ(story.segments.size(), 1u);
-  EXPECT_THAT(series_text(story), HasSubstr("perhaps a change at @127"));
+  EXPECT_THAT(series_sheet(story).text(), HasSubstr("perhaps a change at @127"));
   EXPECT_EQ(series_json(story)["suspected_at_run"], 127);
 }
 
@@ -160,7 +162,7 @@ TEST(LastChange, ADriftToTheWorseGoesOn) {
   const auto change = last_change(story);
   ASSERT_TRUE(change && change->drifts && change->worse);
   EXPECT_THAT(last_change_text(story, *change), HasSubstr("drifts by +11.8 % over 60 values, worse"));
-  EXPECT_THAT(series_text(story), HasSubstr("drifts by +11.8 %"));
+  EXPECT_THAT(series_sheet(story).text(), HasSubstr("drifts by +11.8 %"));
   EXPECT_EQ(regression_answer({&story, 1}, 1).exit, ExitCode::kNo);
   EXPECT_FALSE(last_change(series_story(latency(), rising, environment_of, 0.2)));
 }
@@ -171,7 +173,7 @@ TEST(SeriesStory, LeastMagnitudeAndSpread) {
   for (std::size_t i = 60; i < 100; ++i) wider[i].value = 10.05 + 6 * (wider[i].value - 10.05);
   const SeriesStory story = series_story(latency(), wider, environment_of);
   ASSERT_EQ(story.spreads.size(), 1u);
-  EXPECT_THAT(series_text(story), HasSubstr("times what it was before from @16"));
+  EXPECT_THAT(series_sheet(story).text(), HasSubstr("times what it was before from @16"));
   EXPECT_GT(json_number(series_json(story)["spread_changes"][0], "ratio", ""), 3);
 }
 

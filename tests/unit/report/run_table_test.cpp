@@ -9,6 +9,7 @@
 #include "headroom/record/overhead_metrics.h"
 #include "headroom/record/target_verdict.h"
 #include "headroom/report/case_rows.h"
+#include "headroom/report/run_sheet.h"
 
 namespace headroom {
 namespace {
@@ -55,10 +56,11 @@ TEST(RunTable, MergesTheRecordsOfACase) {
                              {"gemv", "", "bf16", "cpu", Target::Kind::kShareOfLimit, 0.8},
                              {"gemv", "memory_bandwidth(GB/s)", "int8", "cpu", Target::Kind::kValue, 870}});
   EXPECT_EQ(run_table(records).text(),
-            "case         backend  dtype     time  ± 95 %   n     metric     of limit      target  marks\n"
-            "───────────────────────────────────────────────────────────────────────────────────────────\n"
-            "gemv D=1024  native   bf16    110 µs   1.0 %  48  19.0 GB/s  92.5 % ±1.0   80.0 % ok  W\n"
-            "gemv D=4096  native   int8   1.25 ms   1.0 %  48  13.4 GB/s  61.0 % ±1.0  870 missed  W\n");
+            "native, 48 samples\n"
+            "case         dtype     time  ± 95 %     metric     of limit      target  marks\n"
+            "──────────────────────────────────────────────────────────────────────────────\n"
+            "gemv D=1024  bf16    110 µs   1.0 %  19.0 GB/s  92.5 % ±1.0   80.0 % ok  W\n"
+            "gemv D=4096  int8   1.25 ms   1.0 %  13.4 GB/s  61.0 % ±1.0  870 missed  W\n");
   EXPECT_THAT(run_legend(records), HasSubstr("  W  "));
 }
 
@@ -85,14 +87,11 @@ TEST(RunTable, WhereACaseWasTracedOnAGpuTwoColumnsSayHowBusyItWas) {
   }
   const std::vector<Record> records = traced + pair_of("scale", "4096", "f32", 1250, 13.4, 0.61);
   EXPECT_EQ(run_table(records).text(),
-            "case          backend  dtype     time  ± 95 %   n     metric     of limit  target     GPU  "
-            "mm+conv  marks\n"
-            "────────────────────────────────────────────────────────────────────────────────────────────────"
-            "─────────\n"
-            "gemv D=1024   native   bf16    110 µs   1.0 %  48  19.0 GB/s  92.5 % ±1.0       -  87.5 %      "
-            "0 %  W\n"
-            "scale D=4096  native   f32    1.25 ms   1.0 %  48  13.4 GB/s  61.0 % ±1.0       -               "
-            "    W\n");
+            "native, 48 samples\n"
+            "case          dtype     time  ± 95 %     metric     of limit     GPU  mm+conv  marks\n"
+            "────────────────────────────────────────────────────────────────────────────────────\n"
+            "gemv D=1024   bf16    110 µs   1.0 %  19.0 GB/s  92.5 % ±1.0  87.5 %      0 %  W\n"
+            "scale D=4096  f32    1.25 ms   1.0 %  13.4 GB/s  61.0 % ±1.0                   W\n");
   EXPECT_THAT(run_legend(records), HasSubstr("time without the recorder"));
   EXPECT_THAT(run_legend(pair_of("gemv", "1024", "bf16", 110, 19, 0.9)), Not(HasSubstr("recorder")));
 }
@@ -102,8 +101,7 @@ TEST(RunTable, ShowsWhyACaseHasNoNumbers) {
   records.resize(1);
   records[0].outcome = {Outcome::Kind::kSkipped, "needs 256 GiB, 29 GiB are available"};
   const std::string text = run_table(records).text();
-  EXPECT_THAT(text,
-              HasSubstr("gemv D=1024  native   bf16   skipped\n    needs 256 GiB, 29 GiB are available\n"));
+  EXPECT_THAT(text, HasSubstr("gemv D=1024  skipped\n    needs 256 GiB, 29 GiB are available\n"));
   records[0].outcome = {Outcome::Kind::kFailed, "killed by signal 11\nlast line"};
   EXPECT_THAT(run_table(records).text(), HasSubstr("failed\n    killed by signal 11 last line\n"));
   EXPECT_EQ(run_legend(records), "");
@@ -131,7 +129,7 @@ TEST(RunTable, AWrongAnswerThatWasTimedIsMarkedAndReachesNoTarget) {
   const std::string text = run_table(records).text();
   EXPECT_THAT(text, HasSubstr("110 µs"));
   EXPECT_THAT(text, HasSubstr("    WRONG: wrong answer at index 1 of 2\n"));
-  EXPECT_THAT(text, HasSubstr("90.0 % ±1.0       -  XW\n"));
+  EXPECT_THAT(text, HasSubstr("90.0 % ±1.0  XW\n"));
   EXPECT_THAT(run_legend(records), HasSubstr("  X  the answer is wrong"));
   EXPECT_EQ(mean_table(records).size(), 0U);
 }
@@ -202,8 +200,8 @@ TEST(RunTable, TakesARecordWithoutALatencyOrAnInterval) {
   records[0].metric.unit = "tokens/s";
   records[0].interval.reset();
   records[0].limit.reset();
-  EXPECT_THAT(run_table(records).text(), HasSubstr("bf16         "));
-  EXPECT_THAT(run_table(records).text(), HasSubstr("?  48  12.5 tokens/s"));
+  EXPECT_THAT(run_table(records).text(), HasSubstr("native, bf16, 48 samples\n"));
+  EXPECT_THAT(run_table(records).text(), HasSubstr("?  12.5 tokens/s"));
 }
 
 TEST(RunTable, AHeadlineThatIsTheLatencyIsNotShownTwice) {
@@ -212,6 +210,51 @@ TEST(RunTable, AHeadlineThatIsTheLatencyIsNotShownTwice) {
   records[0].metric.headline = true;
   const std::string text = run_table(records).text();
   EXPECT_EQ(text.find("100 µs"), text.rfind("100 µs"));
+}
+
+std::string first_line(const std::vector<Record>& records) {
+  const std::string text = run_sheet(records).text();
+  return text.substr(0, text.find('\n'));
+}
+
+TEST(RunSheet, SaysHowManyReachTheirTargetAndWhatIsFurthestFromItsLimit) {
+  std::vector<Record> records =
+      pair_of("gemv", "1024", "bf16", 110, 19, 0.925) + pair_of("gemv", "4096", "int8", 1250, 13.4, 0.25);
+  apply_targets(records, std::vector<Target>{{"gemv", "", "", "cpu", Target::Kind::kShareOfLimit, 0.8}});
+  EXPECT_EQ(run_sheet(records).answers(),
+            (std::vector<std::string>{"1 of 2 cases reaches its target, 1 misses it",
+                                      "gemv D=4096 int8 is furthest from its limit: 25.0 % ±1.0"}));
+  records[3].limit->interval = Interval{0.2, 0.95, 0.95};
+  EXPECT_THAT(run_sheet(records).text(), HasSubstr("(1 more is not told apart from it)"));
+}
+
+TEST(RunSheet, WithoutTargetsOrLimitsSaysWhatItTakes) {
+  std::vector<Record> records = pair_of("gemv", "1", "int8", 100, 20, 0.9);
+  for (Record& record : records) record.limit.reset();
+  EXPECT_EQ(first_line(records), "gemv D=1 takes 100 µs ±1.0 %");
+  std::vector<Record> more = pair_of("gemv", "2", "int8", 300, 20, 0.9);
+  for (Record& record : more) record.limit.reset();
+  EXPECT_EQ(first_line(records + more), "of 2 cases gemv D=2 takes longest: 300 µs ±1.0 %");
+}
+
+TEST(RunSheet, SaysWhatMakesItsNumbersDoubtful) {
+  std::vector<Record> one = pair_of("gemv", "1", "int8", 100, 20, 0.9),
+                      other = pair_of("gemv", "2", "int8", 100, 20, 0.9);
+  for (Record& record : one) record.busy_cpus = 1;
+  EXPECT_THAT(run_sheet(one).text(), HasSubstr("the machine was busy throughout: read shares, not times\n"));
+  EXPECT_THAT(run_sheet(one + other).text(), HasSubstr("the machine was busy in 1 of 2 cases (B)"));
+  for (Record& record : one) record.limit->unstable = true;
+  EXPECT_THAT(run_sheet(one).text(), HasSubstr("shares are as rough as times"));
+  for (Record& record : one) record.stop = StopReason::kMaxTime;
+  EXPECT_THAT(run_sheet(one).text(), HasSubstr("sampling was capped before the precision goal"));
+}
+
+TEST(RunSheet, SaysFirstWhatFailed) {
+  std::vector<Record> records =
+      pair_of("gemv", "1", "int8", 100, 20, 0.9) + pair_of("mlp", "2", "int8", 1, 2, 0.9);
+  records.pop_back();
+  records[2].outcome = {Outcome::Kind::kFailed, "killed by signal 11"};
+  EXPECT_EQ(first_line(records), "1 of 2 cases failed: mlp D=2: killed by signal 11");
 }
 
 TEST(MeanTable, ShowsWhatTheMeanIsMadeOf) {
@@ -223,9 +266,10 @@ TEST(MeanTable, ShowsWhatTheMeanIsMadeOf) {
   records[1].interval = Interval{9.5, 10.5, 0.95};
   records[3].interval = Interval{19.5, 20.5, 0.95};
   EXPECT_EQ(mean_table(records).text(),
-            "mean over shapes  backend  dtype     metric                       mean   target  shapes\n"
-            "───────────────────────────────────────────────────────────────────────────────────────\n"
-            "gemv              native   bfloat16  memory_bandwidth(GB/s)  15.0 GB/s  12.0 ok  2 of 3\n");
+            "native, bfloat16\n"
+            "mean over shapes  metric                       mean   target  shapes\n"
+            "────────────────────────────────────────────────────────────────────\n"
+            "gemv              memory_bandwidth(GB/s)  15.0 GB/s  12.0 ok  2 of 3\n");
 }
 
 TEST(MeanTable, WhatNoMachineCanDoIsInNoMean) {

@@ -76,7 +76,7 @@ std::vector<std::string> names_of_table(const std::vector<std::string>& names, s
   for (const std::string& name : names) table.rows.push_back({name});
   trace::AnalysisResult result;
   result.tables = {table};
-  const std::string text = trace_text(result, {.width = width});
+  const std::string text = trace_sheet(result, {.width = width}).text({.width = width});
   std::vector<std::string> lines;
   for (std::size_t at = 0; at < text.size(); at = text.find('\n', at) + 1)
     lines.push_back(text.substr(at, text.find('\n', at) - at));
@@ -129,7 +129,7 @@ trace::AnalysisResult result() {
 }
 
 TEST(TraceText, ShowsTablesUnderTheirTitlesAndThenTheNotes) {
-  EXPECT_EQ(trace_text(result()),
+  EXPECT_EQ(trace_sheet(result()).text(),
             "kernels by time\n"
             "name      total\n"
             "───────────────\n"
@@ -146,11 +146,11 @@ TEST(TraceText, LeavesOutWhatIsForCombiningOnly) {
   with.tables.push_back(with.tables.front());
   with.tables.back().title = "rows of one rank";
   with.tables.back().is_for_combining = true;
-  EXPECT_EQ(trace_text(with), trace_text(result()));
+  EXPECT_EQ(trace_sheet(with).text(), trace_sheet(result()).text());
 }
 
 TEST(TraceText, IsMarkdownWhereAsked) {
-  EXPECT_EQ(trace_text(result(), {.markdown = true}),
+  EXPECT_EQ(trace_sheet(result(), {.markdown = true}).text({.markdown = true}),
             "### kernels by time\n\n"
             "| name | total |\n"
             "| --- | ---: |\n"
@@ -165,9 +165,9 @@ TEST(TraceText, IsMarkdownWhereAsked) {
 TEST(TraceText, FallsBackToTheHeadlines) {
   trace::AnalysisResult bare = result();
   bare.tables.clear();
-  EXPECT_THAT(trace_text(bare), ::testing::ContainsRegex("utilization +0 +50.0 %"));
+  EXPECT_THAT(trace_sheet(bare).text(), ::testing::ContainsRegex("utilization +0 +50.0 %"));
   bare.headlines[0].device.clear();
-  EXPECT_THAT(trace_text(bare), ::testing::ContainsRegex("utilization +all +50.0 %"));
+  EXPECT_THAT(trace_sheet(bare).text(), ::testing::ContainsRegex("utilization +all +50.0 %"));
 }
 
 }  // namespace

@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <set>
 
-#include "headroom/base/table.h"
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
 #include "headroom/report/measured_case.h"
 #include "headroom/report/metric_text.h"
+#include "headroom/report/run_sheet.h"
 
 namespace headroom {
 namespace {
@@ -55,8 +55,8 @@ Table time_table(const std::vector<MeasuredCase>& rows, const std::vector<Record
                {"of limit", Align::kRight},
                {"skew p50", Align::kRight},
                {"slowest"},
-               {"calls", Align::kRight},
-               {"data"}},
+               {"calls", Align::kRight, "calls"},
+               {"data", Align::kLeft, ""}},
               3);
   for (const MeasuredCase& row : rows) {
     const Record* latency = row.find("latency");
@@ -107,6 +107,37 @@ std::string notes_of(const std::vector<MeasuredCase>& rows) {
   return text;
 }
 
+/// The one furthest from its limit, else the one of the highest bus bandwidth.
+void answer_bandwidth(Sheet& sheet, const std::vector<MeasuredCase>& rows) {
+  const Record *furthest = nullptr, *fastest = nullptr;
+  std::vector<const Record*> timed;
+  for (const MeasuredCase& row : rows) {
+    const Record *latency = row.find("latency"), *busbw = row.find("busbw");
+    if (latency == nullptr) continue;
+    timed.push_back(latency);
+    const bool is_further =
+        latency->limit && (furthest == nullptr || latency->limit->fraction < furthest->limit->fraction);
+    if (is_further) furthest = latency;
+    if (busbw != nullptr && (fastest == nullptr || busbw->metric.value > fastest->metric.value))
+      fastest = busbw;
+  }
+  const auto name = [](const Record& record) {
+    return fmt::format("{} of {} by {} ranks", record.model.name, size_text(record),
+                       axis_text(record, "ranks"));
+  };
+  if (furthest != nullptr) {
+    const std::string share = limit_text(*furthest);
+    sheet.answer(timed.size() == 1
+                     ? fmt::format("{} reaches {} of its limit", name(*furthest), share)
+                     : fmt::format("{} is furthest from its limit: {}", name(*furthest), share));
+  }
+  if (fastest != nullptr) {
+    sheet.answer(fmt::format("{} moves most: {} GB/s of bus bandwidth", name(*fastest),
+                             metric_number_with_interval(fastest)));
+  }
+  answer_doubts(sheet, timed, "cases");
+}
+
 }  // namespace
 
 std::string collective_lines_text(const std::vector<Record>& records) {
@@ -127,31 +158,31 @@ std::string collective_lines_text(const std::vector<Record>& records) {
   return text;
 }
 
-std::string collectives_report(const std::vector<Record>& records, std::size_t width) {
+Sheet collectives_sheet(const std::vector<Record>& records) {
   const std::vector<MeasuredCase> rows = measured_cases(records);
-  std::string text;
-  for (const Table& table : {time_table(rows, records), percentile_table(rows, records)}) {
-    if (table.size() > 0) text += (text.empty() ? "" : "\n") + table.text(width);
-  }
-  if (!text.empty()) {
-    text += notes_of(rows);
-    text += collective_lines_text(records);
-    text +=
+  Sheet sheet;
+  answer_unmeasured(sheet, rows, [](const Record& one) { return one.model.name + " of " + size_text(one); });
+  answer_bandwidth(sheet, rows);
+  sheet.table(time_table(rows, records)).table(percentile_table(rows, records));
+  if (sheet.has_tables()) {
+    sheet.notes(notes_of(rows), Tone::kPlain).notes(collective_lines_text(records), Tone::kPlain);
+    sheet.notes(
         "  time: of one call, from a barrier until the slowest rank has it; bandwidths by nccl-tests' "
-        "formulas\n";
+        "formulas\n");
     if (std::ranges::any_of(records, [](const Record& one) { return one.limit.has_value(); })) {
-      text +=
+      sheet.notes(
           "  limit: the bytes that a rank has to send, from each rank to the next without a library, by "
-          "shared memory or\n  loopback, whichever is faster, in the same rounds\n";
+          "shared memory or loopback, whichever is faster, in the same rounds\n");
     }
   }
-  return text +
-         text_of_unmeasured(rows, [](const Record& one) { return one.model.name + " of " + size_text(one); });
+  return sheet.notes(
+      text_of_unmeasured(rows, [](const Record& one) { return one.model.name + " of " + size_text(one); }),
+      Tone::kBad);
 }
 
-std::string collectives_rank_report(const std::vector<Record>& records, std::size_t width) {
-  return rank_table_text(measured_cases(records), records, "collective", {{"size", size_text}},
-                         {{"p50 of the rank", "rank latency"}}, width);
+Table collectives_rank_table(const std::vector<Record>& records) {
+  return rank_table(measured_cases(records), records, "collective", {{"size", size_text}},
+                    {{"p50 of the rank", "rank latency"}});
 }
 
 }  // namespace headroom

@@ -6,13 +6,13 @@
 #include <algorithm>
 #include <optional>
 
-#include "headroom/base/table.h"
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
 #include "headroom/ranks/collectives/collectives_table.h"
 #include "headroom/ranks/ddp/ddp_series.h"
 #include "headroom/report/case_rows.h"
 #include "headroom/report/metric_text.h"
+#include "headroom/report/run_sheet.h"
 #include "headroom/stats/quantile.h"
 
 namespace headroom {
@@ -150,63 +150,88 @@ std::string title(const DdpSeries& series, bool compares) {
   if (!series.bucket.empty()) text += ", buckets of " + series.bucket + " MiB";
   if (record.model.backend == "c10d") text += ", reduced by c10d";
   if (compares) text += ", by " + series.runner;
-  return text + fmt::format(", {} thread{} a rank\n\n", record.threads, record.threads == 1 ? "" : "s");
+  return text + fmt::format(", {} thread{} a rank", record.threads, record.threads == 1 ? "" : "s");
 }
 
 /// `first`: the runner that others are compared with; empty where there are none.
-std::string series_text(const DdpSeries& series, const std::string& first, std::size_t width) {
-  std::string text;
-  const Table percentiles = percentile_table(series);
-  if (percentiles.size() == 0) return text;
-  text = title(series, !first.empty()) + percentiles.text(width) + "\n" +
-         scaling_table_of(series, !first.empty() && series.runner != first).text(width) + "\n" +
-         part_table(series).text(width);
-  const Table buckets = bucket_table(series.steps.back());
-  if (buckets.size() > 0) text += "\n" + buckets.text(width);
-  return text;
+void add_series(Sheet& sheet, const DdpSeries& series, const std::string& first) {
+  Table percentiles = percentile_table(series);
+  if (percentiles.size() == 0) return;
+  sheet.title(title(series, !first.empty()))
+      .table(std::move(percentiles))
+      .table(scaling_table_of(series, !first.empty() && series.runner != first))
+      .table(part_table(series))
+      .table(bucket_table(series.steps.back()));
 }
+
+/// How the step of the most ranks stands to training without DDP.
+void answer_series(Sheet& sheet, const DdpSeries& series, const std::string& first) {
+  const DdpStepRecords& step = series.steps.back();
+  const Record* latency = step.find("latency");
+  if (latency == nullptr) return;
+  const bool is_compared = !first.empty() && series.runner != first;
+  std::string text = series.model;
+  if (!series.bucket.empty()) text += " with buckets of " + series.bucket + " MiB";
+  if (!first.empty()) text += ", by " + series.runner;
+  text += fmt::format(": an iteration of {} rank{} takes {}", step.ranks(), step.ranks() == 1 ? "" : "s",
+                      metric_time_with_interval(latency));
+  const std::string share = is_compared ? "" : efficiency(series, step);
+  if (!share.empty()) text += fmt::format(", {} of the speed without DDP", share);
+  if (const Record* exposed = step.find("exposed communication"))
+    text += fmt::format("; communication that nothing hides: {}", metric_time_with_interval(exposed));
+  if (share.empty() && latency->limit) text += fmt::format("; {} of its limit", limit_text(*latency));
+  sheet.answer(text);
+  if (const std::string ratio = ratio_text(*latency); is_compared && !ratio.empty())
+    sheet.answer(series.runner + ": " + std::string(trimmed(ratio)));
+}
+
+constexpr const char* kReading =
+    "  times are medians over the iterations of all ranks; ex/sec beside a percentile is of one rank; "
+    "exposed "
+    "is an iteration less the same without reduction; efficiency is the time without DDP over the time with "
+    "it\n";
+constexpr const char* kLimits =
+    "  limit: what this machine needs for the FLOPs of an iteration, its parameters or what its ranks "
+    "exchange, in the same rounds, whichever takes longest\n";
 
 }  // namespace
 
-std::string ddp_table(const std::vector<Record>& records, std::size_t width) {
-  std::string text;
+Sheet ddp_sheet(const std::vector<Record>& records) {
+  Sheet sheet;
   const std::vector<DdpSeries> all = ddp_series(records);
+  const std::vector<MeasuredCase> cases = ddp_cases(records);
   const bool compares =
       std::ranges::any_of(all, [&](const DdpSeries& series) { return series.runner != all.front().runner; });
-  for (const DdpSeries& series : all) {
-    const std::string more = series_text(series, compares ? all.front().runner : "", width);
-    if (!more.empty()) text += (text.empty() ? "" : "\n") + more;
+  const std::string first = compares ? all.front().runner : "";
+  answer_unmeasured(sheet, cases, case_name);
+  for (const DdpSeries& series : all) answer_series(sheet, series, first);
+  std::vector<const Record*> timed;
+  for (const MeasuredCase& one : cases) {
+    if (const Record* latency = one.find("latency")) timed.push_back(latency);
   }
-  if (const std::string lines = collective_lines_text(records); !lines.empty()) text += "\n" + lines;
-  if (!text.empty()) {
-    text +=
-        "  times are medians over the iterations of all ranks; ex/sec beside a percentile is of one rank; "
-        "exposed is "
-        "an\n  iteration less the same without reduction; efficiency is the time without DDP over the time "
-        "with it\n";
-    if (std::ranges::any_of(records, [](const Record& one) { return one.limit.has_value(); })) {
-      text +=
-          "  limit: what this machine needs for the FLOPs of an iteration, its parameters or what its ranks "
-          "exchange, in\n  the same rounds, whichever takes longest\n";
-    }
+  answer_doubts(sheet, timed, "steps");
+  for (const DdpSeries& series : all) add_series(sheet, series, first);
+  sheet.notes(collective_lines_text(records), Tone::kPlain);
+  if (sheet.has_tables()) {
+    sheet.notes(kReading);
+    if (std::ranges::any_of(records, [](const Record& one) { return one.limit.has_value(); }))
+      sheet.notes(kLimits);
   }
-  const std::vector<MeasuredCase> cases = ddp_cases(records);
   for (const MeasuredCase& one : cases) {
     for (const std::string& note : one.first->notes)
-      text += fmt::format("  {}: {}\n", case_name(*one.first), note);
+      sheet.notes(fmt::format("  {}: {}\n", case_name(*one.first), note), Tone::kPlain);
   }
-  return text + text_of_unmeasured(cases, case_name);
+  return sheet.notes(text_of_unmeasured(cases, case_name), Tone::kBad);
 }
 
-std::string ddp_rank_table(const std::vector<Record>& records, std::size_t width) {
-  return rank_table_text(ddp_cases(records), records, "model", {{"step", ddp_step_label}},
-                         {{"iteration", "latency"},
-                          {"without reduction", "without reduction"},
-                          {"forward", "forward"},
-                          {"backward", "backward"},
-                          {"wait for buckets", "wait"},
-                          {"optimizer", "step"}},
-                         width);
+Table ddp_rank_table(const std::vector<Record>& records) {
+  return rank_table(ddp_cases(records), records, "model", {{"step", ddp_step_label}},
+                    {{"iteration", "latency"},
+                     {"without reduction", "without reduction"},
+                     {"forward", "forward"},
+                     {"backward", "backward"},
+                     {"wait for buckets", "wait"},
+                     {"optimizer", "step"}});
 }
 
 }  // namespace headroom

@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "headroom/base/table.h"
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
 #include "headroom/report/measured_case.h"
 #include "headroom/report/metric_text.h"
+#include "headroom/report/run_sheet.h"
 
 namespace headroom {
 namespace {
@@ -33,8 +33,8 @@ Table time_table(const std::vector<MeasuredCase>& ops, const std::vector<Record>
                {"local ±95 %", Align::kRight},
                {"hit ±95 %", Align::kRight},
                {"miss ±95 %", Align::kRight},
-               {"cycles", Align::kRight},
-               {"ranks", Align::kRight}});
+               {"cycles", Align::kRight, "cycles"},
+               {"ranks", Align::kRight, "ranks"}});
   for (const MeasuredCase& op : ops) {
     const Record* hit = op.find("hit");
     if (hit == nullptr) continue;
@@ -118,30 +118,13 @@ std::string verdict_text(ExpectationVerdict::Kind kind) {
   return "not measured";
 }
 
-}  // namespace
-
-std::string dispatch_report(const std::vector<Record>& records, std::size_t width) {
-  const std::vector<MeasuredCase> ops = measured_cases(records);
-  std::string text;
-  for (const Table& table : {time_table(ops, records), extra_table(ops, records), step_table(ops, records),
-                             instruction_table(ops, records)}) {
-    if (table.size() > 0) text += (text.empty() ? "" : "\n") + table.text(width);
-  }
-  if (!text.empty()) {
-    text +=
-        "  times are of one call: medians over the cycles of all ranks; steps of a miss have the propagation "
-        "in "
-        "look-up\n";
-  }
-  return text + text_of_unmeasured(ops, [](const Record& one) { return one.model.name; });
+Tone verdict_tone(ExpectationVerdict::Kind kind) {
+  if (kind == ExpectationVerdict::Kind::kOutside) return Tone::kBad;
+  const bool is_good = kind == ExpectationVerdict::Kind::kWithin || kind == ExpectationVerdict::Kind::kFaster;
+  return is_good ? Tone::kGood : Tone::kPlain;
 }
 
-std::string dispatch_rank_report(const std::vector<Record>& records, std::size_t width) {
-  return rank_table_text(measured_cases(records), records, "operator", {},
-                         {{"hit", "hit"}, {"miss", "miss"}, {"local", "local"}, {"plain", "plain"}}, width);
-}
-
-std::string expectation_report(const std::vector<ExpectationVerdict>& verdicts, std::size_t width) {
+Table expectation_table(const std::vector<ExpectationVerdict>& verdicts) {
   Table table({{"operator"},
                {"metric"},
                {"expected", Align::kRight},
@@ -159,8 +142,84 @@ std::string expectation_report(const std::vector<ExpectationVerdict>& verdicts, 
                metric_time_with_interval(record),
                has_ratio ? format_number(expected.value_us / record->metric.value) + "x" : "",
                verdict_text(verdict.kind)});
+    table.tone(6, verdict_tone(verdict.kind));
   }
-  return table.text(width);
+  return table;
+}
+
+void answer_expectations(Sheet& sheet, const std::vector<ExpectationVerdict>& verdicts) {
+  if (verdicts.empty()) return;
+  std::size_t met = 0, unclear = 0, unmeasured = 0;
+  std::vector<std::string> slow;
+  for (const ExpectationVerdict& verdict : verdicts) {
+    using Kind = ExpectationVerdict::Kind;
+    met += verdict.kind == Kind::kWithin || verdict.kind == Kind::kFaster ? 1 : 0;
+    unclear += verdict.kind == Kind::kUnclear ? 1 : 0;
+    unmeasured += verdict.kind == Kind::kUnmeasured ? 1 : 0;
+    if (verdict.kind == Kind::kOutside)
+      slow.push_back(verdict.expectation.op + " " + verdict.expectation.metric);
+  }
+  std::string text =
+      fmt::format("{} of {} expectation{} met", met, verdicts.size(), verdicts.size() == 1 ? " is" : "s are");
+  if (!slow.empty()) text += ", too slow: " + join(slow, ", ");
+  if (unclear > 0) text += fmt::format(", {} unclear", unclear);
+  if (unmeasured > 0) text += fmt::format(", {} not measured", unmeasured);
+  sheet.answer(text, !slow.empty() ? Tone::kBad : met == verdicts.size() ? Tone::kGood : Tone::kPlain);
+}
+
+/// What distribution adds to a call: of the one operator, or of that to which it adds most.
+void answer_extra(Sheet& sheet, const std::vector<MeasuredCase>& ops, const std::vector<Record>& records) {
+  const MeasuredCase* most = nullptr;
+  std::size_t count = 0;
+  std::vector<const Record*> hits;
+  for (const MeasuredCase& op : ops) {
+    if (const Record* hit = op.find("hit")) hits.push_back(hit);
+    const Record* extra = op.find("hit over local");
+    if (extra == nullptr) continue;
+    ++count;
+    if (most == nullptr || extra->metric.value > most->find("hit over local")->metric.value) most = &op;
+  }
+  if (most != nullptr) {
+    const std::string name = name_with_runner(*most->first, records);
+    std::string text = fmt::format("distribution adds {} to a call of {}",
+                                   metric_time_with_interval(most->find("hit over local")), name);
+    if (const Record* miss = most->find("miss over local"))
+      text += fmt::format(" whose layout is cached, {} to one whose is not", metric_time_with_interval(miss));
+    if (count > 1) text += fmt::format("; no other of {} operators gets more added to a cached call", count);
+    sheet.answer(text);
+  }
+  answer_doubts(sheet, hits, "operators");
+}
+
+}  // namespace
+
+Sheet dispatch_sheet(const std::vector<Record>& records, const std::vector<ExpectationVerdict>& verdicts) {
+  const std::vector<MeasuredCase> ops = measured_cases(records);
+  Sheet sheet;
+  answer_expectations(sheet, verdicts);
+  answer_unmeasured(sheet, ops, [](const Record& one) { return one.model.name; });
+  answer_extra(sheet, ops, records);
+  for (const Table& table : {time_table(ops, records), extra_table(ops, records), step_table(ops, records),
+                             instruction_table(ops, records)})
+    sheet.table(table);
+  if (sheet.has_tables()) {
+    sheet.notes(
+        "  times are of one call: medians over the cycles of all ranks; steps of a miss have the propagation "
+        "in look-up\n");
+  }
+  for (const Record& record : records) {
+    const auto why = record.model.extra_info.find(kNoInstructionsKey);
+    if (why == record.model.extra_info.end()) continue;
+    sheet.notes("  no instructions: " + why->second + "\n");
+    break;
+  }
+  sheet.notes(text_of_unmeasured(ops, [](const Record& one) { return one.model.name; }), Tone::kBad);
+  return sheet.table(expectation_table(verdicts));
+}
+
+Table dispatch_rank_table(const std::vector<Record>& records) {
+  return rank_table(measured_cases(records), records, "operator", {},
+                    {{"hit", "hit"}, {"miss", "miss"}, {"local", "local"}, {"plain", "plain"}});
 }
 
 }  // namespace headroom

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "headroom/base/error.h"
+#include "headroom/base/units.h"
 #include "headroom/trace/tables/cells.h"
 
 namespace headroom::trace {
@@ -157,6 +158,26 @@ void add_notes(const TraceProfile& before, const TraceProfile& after, const std:
   }
 }
 
+/// How the time of all kernels changed, and whose changed most.
+std::string answer_of(const std::vector<DiffLine>& kernels, const Scale& scale) {
+  DiffLine all;
+  const DiffLine* most = nullptr;
+  for (const DiffLine& line : kernels) {
+    all.before += line.before;
+    all.after += line.after;
+    if (most == nullptr || std::abs(scale.delta_ns(line)) > std::abs(scale.delta_ns(*most))) most = &line;
+  }
+  if (most == nullptr) return "no work of a device in either trace";
+  const double before = static_cast<double>(all.before.total_ns) / scale.before, by = scale.delta_ns(all);
+  const std::string share = before > 0 ? fmt::format(" ({:+.3g} %)", by / before * 100) : "";
+  const std::string lead = fmt::format("devices work {} in A, {} in B{}{}", format_time_ns(before),
+                                       format_time_ns(before + by), share, scale.is_one ? "" : " a step");
+  const double delta = scale.delta_ns(*most);
+  if (delta == 0) return lead + ": no kernel differs";
+  return fmt::format("{}; most of one kernel: {}{} of {}", lead, delta > 0 ? "+" : "-",
+                     format_time_ns(std::abs(delta)), most->name);
+}
+
 }  // namespace
 
 const char* to_string(Change change) {
@@ -185,6 +206,7 @@ AnalysisResult diff(const TraceProfile& before, const TraceProfile& after, const
   const Scale scale = scale_of(before, after, options.per_step);
   const std::vector<DiffLine> kernels = joined(before.kernels, after.kernels);
   AnalysisResult result;
+  result.answer = {answer_of(kernels, scale)};
   result.tables.push_back(changes_table(kernels, scale));
   const auto add = [&](const char* key, const char* title, std::vector<Labelled> lines) {
     result.tables.push_back(lines_table({key, title, {}, {}}, std::move(lines), scale, options.top));

@@ -61,13 +61,13 @@ bool is_whole(Kind kind) {
   return kind == Kind::kCount || kind == Kind::kNumber || kind == Kind::kText;
 }
 
-std::string headlines_text(const trace::AnalysisResult& result, const TraceTextOptions& options) {
+Table headlines_table(const trace::AnalysisResult& result, const TraceTextOptions& options) {
   Table table({{"metric"}, {"device"}, {"value", Align::kRight}});
   for (const trace::Headline& headline : result.headlines) {
     table.row({headline.metric, headline.device.empty() ? "all" : headline.device,
                trace_cell_text(headline.value, headline.kind, options)});
   }
-  return table.as(options.form());
+  return table;
 }
 
 }  // namespace
@@ -121,21 +121,20 @@ Table trace_table(const trace::DataTable& data, const TraceTextOptions& options)
   return table;
 }
 
-std::string trace_text(const trace::AnalysisResult& result, const TraceTextOptions& options) {
-  std::string out;
-  for (const std::string& sentence : result.answer) out += sentence + (options.markdown ? "  \n" : "\n");
+Sheet trace_sheet(const trace::AnalysisResult& result, const TraceTextOptions& options) {
+  Sheet sheet;
+  for (const std::string& sentence : result.answer) sheet.answer(sentence);
   for (const trace::DataTable& data : result.tables) {
     if (data.is_for_combining || data.is_in_answer) continue;
-    if (!out.empty()) out += "\n";
-    out += (options.markdown ? "### " : "") + data.title + (data.rows.empty() ? ": none\n" : "\n");
-    if (data.rows.empty()) continue;
-    if (options.markdown) out += "\n";
-    out += trace_table(data, options).as(options.form());
+    sheet.title(data.title + (data.rows.empty() ? ": none" : ""));
+    sheet.table(trace_table(data, options));
   }
-  if (result.tables.empty() && !result.headlines.empty()) out += headlines_text(result, options);
-  if (!result.notes.empty() && !out.empty()) out += "\n";
-  for (const std::string& note : result.notes) out += "- " + note + "\n";
-  return out;
+  if (result.tables.empty() && !result.headlines.empty()) sheet.table(headlines_table(result, options));
+  // Apart from the last table, which they are not about; Markdown does that by itself.
+  const bool is_alone = result.answer.empty() && result.tables.empty() && result.headlines.empty();
+  std::string notes = result.notes.empty() || options.markdown || is_alone ? "" : "\n";
+  for (const std::string& note : result.notes) notes += "- " + note + "\n";
+  return sheet.notes(notes, Tone::kPlain);
 }
 
 }  // namespace headroom

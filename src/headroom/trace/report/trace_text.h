@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "headroom/base/table.h"
+#include "headroom/base/sheet.h"
 #include "headroom/trace/analysis.h"
 
 namespace headroom {
@@ -15,8 +15,6 @@ struct TraceTextOptions {
   bool whole_names = false;    ///< else long names are cut in their middle
   std::int64_t origin_ns = 0;  ///< instants are shown as seconds since then
   std::size_t width = 0;       ///< of the terminal, in characters; 0: no limit
-
-  TableForm form() const { return {markdown, width}; }
 };
 
 /// A cell as its kind says: "1.25 ms", "57.6 %", "32 MiB"; "-" for nothing.
@@ -26,6 +24,6 @@ Table trace_table(const trace::DataTable& data, const TraceTextOptions& options 
 
 /// The answer, every table under its title, then the notes. A result without tables is shown by its
 /// headlines.
-std::string trace_text(const trace::AnalysisResult& result, const TraceTextOptions& options = {});
+Sheet trace_sheet(const trace::AnalysisResult& result, const TraceTextOptions& options = {});
 
 }  // namespace headroom

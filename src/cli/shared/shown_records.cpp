@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/shared/shown_records.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "headroom/base/text.h"
+#include "headroom/command/cache_run_json.h"
+#include "headroom/command/cache_table.h"
+#include "headroom/command/command_records.h"
+#include "headroom/command/command_table.h"
+#include "headroom/compare/round_verdict.h"
+#include "headroom/ranks/collectives/collectives_table.h"
+#include "headroom/ranks/ddp/ddp_table.h"
+#include "headroom/ranks/dispatch/dispatch_table.h"
+#include "headroom/record/blas_dependency.h"
+#include "headroom/report/run_sheet.h"
+
+namespace headroom::cli {
+namespace {
+
+constexpr double kUsualMargin = 0.01;
+
+std::string of_environment(const Record& record, const char* key) {
+  if (!record.environment) return {};
+  const auto found = record.environment->extra_info.find(key);
+  return found == record.environment->extra_info.end() ? std::string() : found->second;
+}
+
+/// The latency of each command against that of the first of its group, which alone does not say how sampling
+/// ended.
+std::vector<Comparison> comparisons_of(const std::vector<Record>& records) {
+  const Record* first = nullptr;
+  std::vector<RoundComparison> suite;
+  for (const Record& record : records) {
+    if (record.metric.name != "latency") continue;
+    const auto look = record.metric.extra_info.find(kLookKey);
+    if (first == nullptr || (look == record.metric.extra_info.end() && record.samples.size() > 0)) {
+      first = &record;
+      continue;
+    }
+    const bool is_last = look == record.metric.extra_info.end() || look->second == "last";
+    suite.push_back({compare_records(*first, record), is_last ? Look::kLast : Look::kRunning});
+  }
+  const double margin = records.empty()
+                            ? kUsualMargin
+                            : to_number(of_environment(records.front(), kMarginKey)).value_or(kUsualMargin);
+  judge_rounds(suite, margin);
+  std::vector<Comparison> comparisons;
+  for (RoundComparison& one : suite) comparisons.push_back(std::move(one.comparison));
+  return comparisons;
+}
+
+Sheet with_blas(Sheet sheet, const std::vector<Record>& records) {
+  sheet.notes(reference_blas_text(records), Tone::kBad);
+  return sheet;
+}
+
+Sheet shown_cache(const std::vector<Record>& records) {
+  const std::string text = of_environment(records.front(), kCacheRunKey);
+  if (text.empty()) return run_sheet(records);
+  const ShownCacheRun shown = cache_run_from_json(text, "the run of a cache");
+  return cache_sheet(shown.request, shown.run);
+}
+
+Sheet shown_dispatch(const std::vector<Record>& records) {
+  return with_blas(dispatch_sheet(records), records);
+}
+
+Sheet shown_ddp(const std::vector<Record>& records) {
+  return with_blas(ddp_sheet(records), records);
+}
+
+Sheet shown_collectives(const std::vector<Record>& records) {
+  return with_blas(collectives_sheet(records), records);
+}
+
+bool is_of_tool(const Record& record) {
+  return record.benchmark.extra_info.contains("tool");
+}
+
+bool is_ddp(const Record& record) {
+  return record.benchmark.name == "ddp";
+}
+
+bool is_collective(const Record& record) {
+  return record.model.type == "collective";
+}
+
+/// An instrument: whether records are its own, and how it shows them.
+struct Instrument {
+  bool (*made)(const Record& record);
+  Sheet (*shown)(const std::vector<Record>& records);
+};
+
+/// The first that made a record shows it.
+constexpr Instrument kInstruments[] = {
+    {[](const Record& record) { return record.model.type == "command" && !is_of_tool(record); },
+     shown_commands},
+    {[](const Record& record) { return record.model.type == "compile cache"; }, shown_cache},
+    {[](const Record& record) { return record.model.type == "operator dispatch"; }, shown_dispatch},
+    {is_ddp, shown_ddp},
+    {is_collective, shown_collectives},
+    {[](const Record&) { return true; }, run_sheet},
+};
+
+const Instrument& instrument_of(const Record& record) {
+  return *std::ranges::find_if(kInstruments, [&](const Instrument& one) { return one.made(record); });
+}
+
+}  // namespace
+
+Sheet shown_commands(const std::vector<Record>& records) {
+  Sheet sheet = command_sheet(records, comparisons_of(records));
+  const std::string counters = records.empty() ? "" : of_environment(records.front(), "hardware_counters");
+  constexpr std::string_view kNone = "none: ";
+  if (counters.starts_with(kNone))
+    sheet.notes(fmt::format("  no hardware counters: {}\n", counters.substr(kNone.size())));
+  if (counters == "user space only") {
+    sheet.notes(
+        "  hardware counters are of user space only; lower /proc/sys/kernel/perf_event_paranoid for all\n");
+  }
+  return sheet;
+}
+
+Sheet shown_records(const std::vector<Record>& records) {
+  // A sweep of data-parallel training times collectives, too, and shows them itself.
+  if (std::ranges::any_of(records, is_ddp) &&
+      std::ranges::all_of(records, [](const Record& one) { return is_ddp(one) || is_collective(one); }))
+    return shown_ddp(records);
+  std::vector<const Instrument*> order;
+  for (const Record& record : records) {
+    const Instrument& made = instrument_of(record);
+    if (std::ranges::find(order, &made) == order.end()) order.push_back(&made);
+  }
+  if (order.size() == 1) return order.front()->shown(records);
+  Sheet sheet;
+  for (const Instrument* one : order) {
+    std::vector<Record> own;
+    for (const Record& record : records) {
+      if (&instrument_of(record) == one) own.push_back(record);
+    }
+    sheet.append(one->shown(own));
+  }
+  return sheet;
+}
+
+}  // namespace headroom::cli

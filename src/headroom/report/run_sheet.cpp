@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/report/run_sheet.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include "headroom/base/text.h"
+#include "headroom/base/units.h"
+#include "headroom/record/blas_dependency.h"
+#include "headroom/record/target_verdict.h"
+#include "headroom/report/case_rows.h"
+#include "headroom/report/metric_text.h"
+#include "headroom/report/nearest_limit.h"
+#include "headroom/report/noise_marks.h"
+#include "headroom/report/run_table.h"
+#include "headroom/report/value_text.h"
+
+namespace headroom {
+namespace {
+
+/// Cases whose comparison is part of the answer; of more it stands below the table.
+constexpr std::size_t kComparedInAnswer = 2;
+
+/// The rows that have numbers which count, and the words that tell them apart.
+class MeasuredRows {
+ public:
+  explicit MeasuredRows(const std::vector<Record>& records) : all_(case_rows(records)) {
+    std::set<std::string> dtypes, backends, runners;
+    for (const CaseRow& row : all_) {
+      const Record& record = row.any();
+      dtypes.insert(record.benchmark.dtype);
+      backends.insert(record.model.backend);
+      runners.insert(record.runner);
+      if (record.outcome.kind == Outcome::Kind::kMeasured) rows_.push_back(&row);
+    }
+    differ_ = {dtypes.size() > 1, backends.size() > 1, runners.size() > 1};
+  }
+
+  const std::vector<CaseRow>& all() const { return all_; }
+  const std::vector<const CaseRow*>& measured() const { return rows_; }
+
+  std::string name(const Record& record) const {
+    std::string text = case_text(record);
+    const auto add = [&](bool wanted, const std::string& word) {
+      if (wanted && !word.empty()) text += " " + word;
+    };
+    add(differ_.dtypes, record.benchmark.dtype);
+    add(differ_.backends, record.model.backend);
+    add(differ_.runners && record.runner != record.model.backend, "[" + record.runner + "]");
+    return text;
+  }
+
+ private:
+  struct {
+    bool dtypes = false, backends = false, runners = false;
+  } differ_;
+  std::vector<CaseRow> all_;
+  std::vector<const CaseRow*> rows_;
+};
+
+const char* is_or_are(std::size_t count) {
+  return count == 1 ? "is" : "are";
+}
+
+void answer_failures(Sheet& sheet, const MeasuredRows& rows) {
+  const CaseRow* first = nullptr;
+  std::size_t failed = 0, skipped = 0;
+  for (const CaseRow& row : rows.all()) {
+    const Outcome::Kind kind = row.any().outcome.kind;
+    skipped += kind == Outcome::Kind::kSkipped ? 1 : 0;
+    if (kind != Outcome::Kind::kFailed) continue;
+    if (failed++ == 0) first = &row;
+  }
+  if (first != nullptr) {
+    sheet.answer(
+        fmt::format("{} of {} case{} failed: {}: {}", failed, rows.all().size(),
+                    rows.all().size() == 1 ? "" : "s", rows.name(first->any()), first->any().outcome.reason),
+        Tone::kBad);
+  } else if (skipped == rows.all().size() && skipped > 0) {
+    sheet.answer(fmt::format("nothing was measured: {}", rows.all().front().any().outcome.reason),
+                 Tone::kBad);
+  }
+}
+
+void answer_targets(Sheet& sheet, const MeasuredRows& rows) {
+  std::size_t reached = 0, missed = 0, unclear = 0;
+  for (const CaseRow* row : rows.measured()) {
+    const TargetVerdict verdict = target_verdict(row->any());
+    reached += verdict == TargetVerdict::kReached ? 1 : 0;
+    missed += verdict == TargetVerdict::kMissed ? 1 : 0;
+    unclear += verdict == TargetVerdict::kUnclear ? 1 : 0;
+  }
+  const std::size_t all = reached + missed + unclear;
+  if (all == 0) return;
+  std::string text = fmt::format("{} of {} case{} reach{} {} target", reached, all, all == 1 ? "" : "s",
+                                 reached == 1 ? "es" : "", reached == 1 ? "its" : "their");
+  if (missed > 0) text += fmt::format(", {} miss{} it", missed, missed == 1 ? "es" : "");
+  if (unclear > 0) text += fmt::format(", {} {} unclear", unclear, is_or_are(unclear));
+  sheet.answer(text, missed > 0 ? Tone::kBad : unclear > 0 ? Tone::kPlain : Tone::kGood);
+}
+
+/// Rows that lie as far from their limit as `furthest` may.
+std::size_t not_told_apart(const std::vector<const Record*>& limited, const Record& furthest) {
+  const auto& interval = furthest.limit->interval;
+  return static_cast<std::size_t>(std::ranges::count_if(limited, [&](const Record* other) {
+    if (other == &furthest) return false;
+    return !interval || !other->limit->interval || other->limit->interval->low <= interval->high;
+  }));
+}
+
+/// Whether any case has a limit.
+bool answer_limits(Sheet& sheet, const MeasuredRows& rows) {
+  std::vector<const Record*> limited;
+  std::size_t above = 0;
+  for (const CaseRow* row : rows.measured()) {
+    const Record& record = row->any();
+    if (!record.limit) continue;
+    if (is_miscounted(record)) {
+      ++above;
+    } else {
+      limited.push_back(&record);
+    }
+  }
+  if (above > 0) {
+    sheet.answer(fmt::format("{} {} above {} limit, which no program can be: the work declared is wrong",
+                             above, is_or_are(above), above == 1 ? "its" : "their"),
+                 Tone::kBad);
+  }
+  if (limited.empty()) return above > 0;
+  const Record& furthest =
+      **std::ranges::min_element(limited, {}, [](const Record* record) { return record->limit->fraction; });
+  const std::string share = limit_text(furthest);
+  if (limited.size() == 1) {
+    sheet.answer(fmt::format("{} reaches {} of its limit, {}", rows.name(furthest), share,
+                             limit_name(*furthest.limit)));
+    return true;
+  }
+  const std::size_t others = not_told_apart(limited, furthest);
+  sheet.answer(fmt::format(
+      "{} is furthest from its limit: {}{}", rows.name(furthest), share,
+      others == 0 ? "" : fmt::format(" ({} more {} not told apart from it)", others, is_or_are(others))));
+  return true;
+}
+
+void answer_times(Sheet& sheet, const MeasuredRows& rows) {
+  if (rows.measured().empty()) return;
+  const CaseRow* longest = rows.measured().front();
+  for (const CaseRow* row : rows.measured()) {
+    const bool is_longer = row->latency != nullptr && longest->latency != nullptr &&
+                           row->latency->metric.value > longest->latency->metric.value;
+    if (is_longer) longest = row;
+  }
+  const Record& record = longest->latency != nullptr ? *longest->latency : longest->any();
+  const std::string value = value_text(record.metric.value, record.metric.unit, record.metric.name);
+  const std::string spread = record.interval ? " ±" + spread_text(record) : "";
+  if (rows.measured().size() == 1) {
+    sheet.answer(fmt::format("{} {} {}{}", rows.name(record),
+                             longest->latency != nullptr ? "takes" : "has " + record.metric.name, value,
+                             spread));
+  } else if (longest->latency != nullptr) {
+    sheet.answer(fmt::format("of {} cases {} takes longest: {}{}", rows.measured().size(), rows.name(record),
+                             value, spread));
+  } else {
+    sheet.answer(fmt::format("{} cases were measured; no target, limit or time says which matter",
+                             rows.measured().size()));
+  }
+}
+
+}  // namespace
+
+void answer_doubts(Sheet& sheet, const std::vector<const Record*>& measured, const char* rows) {
+  const auto marked = [&](char mark) {
+    return static_cast<std::size_t>(std::ranges::count_if(measured, [&](const Record* record) {
+      return noise_marks(*record).find(mark) != std::string::npos;
+    }));
+  };
+  const bool has_limits =
+      std::ranges::any_of(measured, [](const Record* record) { return record->limit.has_value(); });
+  const std::size_t busy = marked('B'), capped = marked('T'), moved = marked('U');
+  const char* how = !has_limits                   ? "times hold what others took"
+                    : 2 * moved > measured.size() ? "limits moved too, shares are as rough as times"
+                                                  : "read shares, not times";
+  if (busy > 0 && busy == measured.size()) {
+    sheet.answer(fmt::format("the machine was busy throughout: {}", how));
+  } else if (busy > 0) {
+    sheet.answer(
+        fmt::format("the machine was busy in {} of {} {} (B): {}", busy, measured.size(), rows, how));
+  }
+  if (capped == 0) return;
+  sheet.answer(capped == measured.size()
+                   ? std::string("sampling was capped before the precision goal: intervals are wide")
+                   : fmt::format("sampling was capped before the precision goal in {} of {} {} (T)", capped,
+                                 measured.size(), rows));
+}
+
+Sheet run_sheet(const std::vector<Record>& records) {
+  Sheet sheet;
+  const MeasuredRows rows(records);
+  answer_failures(sheet, rows);
+  answer_targets(sheet, rows);
+  const bool has_limits = answer_limits(sheet, rows);
+  const std::string nearest = nearest_limit_text(records);
+  const bool in_answer = static_cast<std::size_t>(std::ranges::count(nearest, '\n')) <= kComparedInAnswer;
+  if (in_answer) sheet.answer(nearest);
+  if (!has_limits && nearest.empty()) answer_times(sheet, rows);
+  std::vector<const Record*> timed;
+  for (const CaseRow* row : rows.measured())
+    timed.push_back(row->latency != nullptr ? row->latency : &row->any());
+  answer_doubts(sheet, timed, "cases");
+  sheet.table(run_table(records)).notes(run_legend(records)).notes(reference_blas_text(records), Tone::kBad);
+  if (!in_answer) sheet.notes(nearest, Tone::kPlain);
+  return sheet.table(mean_table(records));
+}
+
+}  // namespace headroom
