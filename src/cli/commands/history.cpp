@@ -93,6 +93,7 @@ std::vector<StoredSeries> select(std::vector<StoredSeries> all, const HistoryOpt
   std::string hint;
   for (const std::string& word : wanted) {
     if (word.starts_with("@"))
+      throw Error(word + " is a run, not a series: headroom show " + word + " shows it");
     if (!names.contains(word)) hint += did_you_mean(word, known);
   }
   throw Error(fmt::format("{} has no series that fits {}{}; headroom history lists them", in_quotes(store),

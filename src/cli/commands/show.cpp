@@ -1,9 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/commands/show.h"
 
-#include <cstdio>
-#include <iterator>
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+#include "cli/commands/trace.h"
 #include "cli/shared/diff_operand.h"
 #include "cli/shared/max_memory.h"
 #include "cli/shared/option_table.h"
@@ -12,47 +20,174 @@
 #include "cli/shared/record_options.h"
 #include "cli/shared/say.h"
 #include "cli/shared/shown_records.h"
+#include "headroom/base/error.h"
+#include "headroom/base/text.h"
 #include "headroom/history/store.h"
+#include "headroom/record/formats.h"
+#include "headroom/report/value_text.h"
+#include "headroom/trace/readers/byte_source.h"
+#include "headroom/trace/readers/formats.h"
 
 namespace headroom::cli {
 namespace {
 
 constexpr const char* kShowFooter =
-    "Each RESULT is a file of results of any format that headroom reads, a folder of them, or a run of the\n"
+    "Each WHAT is a file of results of any format that headroom reads, a folder of them, or a run of the\n"
     "history: @last, @ID (headroom history lists them), @git:REV; or @unfinished, what the newest command "
     "had\n"
-    "measured that was killed before it ended.\n"
+    "measured that was killed before it ended: each as the command that measured it showed it. A trace is "
+    "shown\n"
+    "by headroom trace summary.\n"
     "examples:\n"
-    "  headroom show result.json             the table of a run that was kept\n"
+    "  headroom show result.json             the tables of a run that was kept\n"
+    "  headroom show @20                     a run of the history\n"
     "  headroom show @last --markdown        the last run, for a report\n"
+    "  headroom show trace.json.gz           what a profiler recorded\n"
     "  headroom show pytest.json --json -    another tool's results as headroom's records, with samples";
+
+/// A form in which results are shown in place of text for a terminal.
+struct ShownForm {
+  const char* option;
+  const char* help;
+  void (*print)(const Sheet& sheet, std::FILE* out);
+};
+
+/// To add a form: its line.
+constexpr std::array kForms{
+    ShownForm{"--markdown", "the tables in Markdown",
+              [](const Sheet& sheet, std::FILE* out) { print_sheet(sheet, out, true); }},
+};
+
+struct ShowOptions {
+  std::vector<std::string> operands;
+  std::string json, oss, max_memory, store = default_store();
+  std::array<bool, kForms.size()> forms{};
+
+  /// The form that was asked for; nullptr: text.
+  const ShownForm* form() const {
+    const auto chosen = std::ranges::find(forms, true);
+    return chosen == forms.end() ? nullptr : &kForms[static_cast<std::size_t>(chosen - forms.begin())];
+  }
+};
+
+bool is_trace(const Record& record) {
+  return record.model.type == "trace";
+}
+
+/// By its first bytes, unpacked, which no format of records knows.
+bool is_trace_file(const std::string& operand) {
+  constexpr std::size_t kHead = std::size_t{64} << 10;
+  std::error_code ignored;
+  if (operand.starts_with("@") || !std::filesystem::is_regular_file(operand, ignored)) return false;
+  const auto bytes = trace::readers::open_json(operand);
+  std::string head(kHead, '\0');
+  std::size_t taken = 0;
+  while (taken < head.size()) {
+    const std::size_t more = bytes->read(head.data() + taken, head.size() - taken);
+    if (more == 0) break;
+    taken += more;
+  }
+  head.resize(taken);
+  if (trace::readers::format_of(head) != nullptr) return true;
+  if (format_of_text(head) != nullptr) return false;
+  return contains(head, "\"traceEvents\"") || contains(head, "\"deviceProperties\"") ||
+         (contains(head, "\"ph\"") && contains(head, "\"ts\""));
+}
+
+/// What `headroom trace` is to be told to show it.
+Arguments trace_arguments(Arguments arguments, const ShowOptions& options) {
+  arguments.emplace_back("--no-store");
+  if (options.form() != nullptr) arguments.emplace_back(options.form()->option);
+  if (!options.max_memory.empty()) arguments.insert(arguments.end(), {"--max-memory", options.max_memory});
+  return arguments;
+}
+
+/// The traces of a run of the history, read again: the history keeps the numbers that sum them up alone.
+/// Nothing where they are gone, or where the analysis wrote a file beside its tables.
+std::optional<ExitCode> show_traces_again(const std::vector<Record>& records, const ShowOptions& options) {
+  const auto& environment = records.front().environment;
+  if (!environment || environment->command.size() < 4 || environment->command[1] != "trace")
+    return std::nullopt;
+  const Arguments arguments(environment->command.begin() + 2, environment->command.end());
+  std::error_code ignored;
+  if (!std::filesystem::exists(arguments.back(), ignored)) return std::nullopt;
+  if (std::ranges::find(arguments, "--overlay") != arguments.end()) return std::nullopt;
+  return trace(trace_arguments(arguments, options));
+}
+
+/// The numbers that sum an analysis up, which are all that records hold of it.
+Sheet headlines_sheet(const std::vector<Record>& records) {
+  Table table({{"metric"}, {"of", Align::kLeft, ""}, {"rank"}, {"device"}, {"value", Align::kRight}});
+  for (const Record& record : records) {
+    const Record::Metric& metric = record.metric;
+    table.row({metric.name, record.model.name, axis_text(record, "rank"), axis_text(record, "device"),
+               value_text(metric.value, metric.unit, metric.name)});
+  }
+  const Record::Metric& first = records.front().metric;
+  Sheet sheet;
+  return sheet
+      .answer(fmt::format("{}: {} {}", records.front().model.name, first.name,
+                          value_text(first.value, first.unit, first.name)))
+      .table(std::move(table))
+      .notes("  its traces are not read here: these are the numbers that are kept of them\n");
+}
+
+std::vector<Record> records_of(const ShowOptions& options) {
+  std::vector<Record> records;
+  for (const std::string& operand : options.operands) {
+    OperandRecords found = records_of_operand(operand, options.store, options.max_memory);
+    for (const std::string& warning : found.warnings) say_sentence(warning);
+    std::ranges::move(found.records, std::back_inserter(records));
+  }
+  return records;
+}
+
+ExitCode show_all(const ShowOptions& options) {
+  const RecordFiles files(options.json, options.oss);
+  const bool is_one = options.operands.size() == 1;
+  const bool writes = !options.json.empty() || !options.oss.empty();
+  if (is_one && is_trace_file(options.operands.front())) {
+    Arguments arguments = trace_arguments({"summary", options.operands.front()}, options);
+    if (!options.json.empty()) arguments.insert(arguments.end(), {"--json", options.json});
+    if (!options.oss.empty()) throw Error("--oss is of results: " + options.operands.front() + " is a trace");
+    return trace(arguments);
+  }
+  const std::vector<Record> records = records_of(options);
+  const bool are_traces = std::ranges::all_of(records, is_trace);
+  if (are_traces && is_one && options.operands.front().starts_with("@") && !writes) {
+    if (const auto done = show_traces_again(records, options)) return *done;
+  }
+  if (!files.uses_stdout()) {
+    const Sheet sheet = are_traces ? headlines_sheet(records) : shown_records(records);
+    if (options.form() != nullptr) {
+      options.form()->print(sheet, stdout);
+    } else {
+      print_sheet(sheet, stdout);
+    }
+  }
+  files.finish(records);
+  return ExitCode::kFine;
+}
 
 }  // namespace
 
 ExitCode show(const Arguments& arguments) {
-  std::vector<std::string> operands;
-  std::string json, oss, max_memory, store = default_store();
-  bool markdown = false;
-  OptionTable table("Shows results: of any tool, of a folder, of a run of the history.", "headroom show");
+  ShowOptions options;
+  OptionTable table(
+      "Shows results as what measured them did: of any tool, of a run of the history; and traces.",
+      "headroom show");
   table.footer(kShowFooter);
-  table.add_option("RESULT", operands, "a file, a folder, or a run of the history")
-      .completed_by(Completes::kRun)
+  table.add_option("WHAT", options.operands, "a file, a folder, or a run of the history")
+      .completed_by(Completes::kFileOrRun)
       .required();
-  table.add_flag("--markdown", markdown, "the tables in Markdown");
-  declare_record_files(table, json, oss);
-  table.add_option("--store", store, "history that runs are taken from").completed_by(Completes::kFile);
-  declare_max_memory(table, max_memory);
+  for (std::size_t i = 0; i < kForms.size(); ++i)
+    table.add_flag(kForms[i].option, options.forms[i], kForms[i].help);
+  declare_record_files(table, options.json, options.oss);
+  table.add_option("--store", options.store, "history that runs are taken from")
+      .completed_by(Completes::kFile);
+  declare_max_memory(table, options.max_memory);
   if (const auto done = parse_arguments(table, arguments)) return *done;
-  const RecordFiles files(json, oss);
-  std::vector<Record> records;
-  for (const std::string& operand : operands) {
-    OperandRecords found = records_of_operand(operand, store, max_memory);
-    for (const std::string& warning : found.warnings) say_sentence(warning);
-    std::ranges::move(found.records, std::back_inserter(records));
-  }
-  if (!files.uses_stdout()) print_sheet(shown_records(records), stdout, markdown);
-  files.finish(records);
-  return ExitCode::kFine;
+  return show_all(options);
 }
 
 }  // namespace headroom::cli

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""headroom show: a run of the history is shown as its instrument showed it, other files as what they are."""
+import gzip
+import os
+import subprocess
+import unittest
+
+from command_line import CommandLineTest, clean_environment, faulty, headroom
+from ddp_test import RANK as DDP_RANK
+from scripted_dispatch import RANK as DISPATCH_RANK
+from scripted_dispatch import SHORT as DISPATCH_SHORT
+from trace_files import write_trace
+
+SWEEP = ("--runner", DDP_RANK, "--iters", "8", "--warmup", "1")
+
+
+class ShowTest(CommandLineTest):
+    def setUp(self):
+        super().setUp()
+        self.store = self.folder / "history.db"
+
+    def instruments(self):
+        """A command line of each, its history aside."""
+        trace = write_trace(self.folder / "run.json")
+        layer = "touch $MINE/a"
+        return {
+            "run": ("run", "--runner", os.environ["HEADROOM_BIN"] + "/faulty_runner", "--no-limits", "--max-time", "100ms",
+                    "--min-time", "0", "--threads", "1", "fine", "slow"),
+            "ab": ("ab", "sh -c true", "sh -c :", "--runs", "8"),
+            "time": ("time", "sh -c true", "--runs", "4"),
+            "cache": ("cache", "--layer", "env:MINE", "--repeat", "2", "--", "sh", "-c", layer),
+            "dispatch": ("dispatch", *[word for word in DISPATCH_SHORT if word != "--no-store"]),
+            "ddp": ("ddp", *SWEEP, "--ranks", "1,2"),
+            "collectives": ("ddp", "--collectives", "--runner", DDP_RANK, "--ranks", "2", "--min-bytes", "4K",
+                            "--max-bytes", "4K", "--max-time", "0.2s"),
+            "trace": ("trace", "kernels", trace),
+            "summary": ("trace", trace),
+        }
+
+    def test_a_run_is_shown_as_its_instrument_showed_it(self):
+        for name, arguments in self.instruments().items():
+            with self.subTest(name):
+                # Before what a command of the user's is named, where there is one.
+                place = arguments.index("--") if "--" in arguments else len(arguments)
+                store = self.folder / f"{name}.db"
+                measured = headroom(*arguments[:place], "--store", store, *arguments[place:], env=clean_environment())
+                self.assertEqual(measured.returncode, 0, measured.stdout + measured.stderr)
+                shown = headroom("show", "@last", "--store", store)
+                self.assert_exit(shown, 0)
+                self.assertEqual(shown.stdout, measured.stdout)
+
+    def test_so_is_its_markdown(self):
+        measured = faulty("fine", "--markdown", "--store", self.store)
+        self.assertEqual(headroom("show", "@1", "--markdown", "--store", self.store).stdout, measured.stdout)
+
+    def test_of_traces_that_are_gone_the_history_keeps_the_numbers(self):
+        trace = write_trace(self.folder / "run.json")
+        self.assert_exit(headroom("trace", "utilization", trace, "--store", self.store), 0)
+        trace.unlink()
+        shown = headroom("show", "@last", "--store", self.store)
+        self.assert_exit(shown, 0)
+        self.assertIn("utilization", shown.stdout)
+        self.assertIn("its traces are not read here", shown.stdout)
+
+    def test_a_trace_is_shown_by_its_summary(self):
+        trace = write_trace(self.folder / "run.json")
+        packed = self.folder / "run.json.gz"
+        packed.write_bytes(gzip.compress(trace.read_bytes()))
+        for file in (trace, packed):
+            shown = headroom("show", file)
+            self.assert_exit(shown, 0)
+            self.assertEqual(shown.stdout, headroom("trace", "summary", file, "--no-store").stdout)
+
+    def test_what_is_no_result_is_refused_with_a_sentence(self):
+        files = {"empty": b"", "noise": bytes(range(256)) * 40, "cut.json": b'{"schema": 1, "records": [', "text": b"hello\n",
+                 "packed.gz": gzip.compress(b"nothing of ours")[:20]}
+        for name, content in files.items():
+            with self.subTest(name):
+                file = self.folder / name
+                file.write_bytes(content)
+                shown = headroom("show", file)
+                self.assertEqual(shown.returncode, 2, shown.stdout + shown.stderr)
+                self.assertEqual(shown.stdout, "")
+                self.assertIn(name, shown.stderr)
+        for what in (self.folder / "nothing", "@7", "@git:abcdef", "@what"):
+            self.assertEqual(headroom("show", what, "--store", self.store).returncode, 2, what)
+
+    def test_a_damaged_run_of_a_cache_is_a_sentence(self):
+        file = self.folder / "cache.json"
+        self.assert_exit(headroom("cache", "--layer", "env:MINE", "--repeat", "2", "--no-store", "--json", file, "--", "sh",
+                                  "-c", "touch $MINE/a"), 0)
+        self.assertIn("cold was cold", headroom("show", file).stdout)
+        file.write_text(file.read_text().replace('\\"parts\\"', '\\"part\\"'))
+        shown = headroom("show", file)
+        self.assertEqual(shown.returncode, 2, shown.stdout)
+        self.assertIn("cache", shown.stderr)
+
+    def test_the_history_says_where_a_run_is_shown(self):
+        self.assert_exit(faulty("fine", "--store", self.store), 0)
+        asked = headroom("history", "@1", "--store", self.store)
+        self.assertEqual(asked.returncode, 2)
+        self.assertIn("headroom show @1", asked.stderr)
+
+    def test_colours_are_asked_for(self):
+        self.assert_exit(faulty("fine", "throws", "--store", self.store), 1)
+        plain = headroom("show", "@1", "--store", self.store).stdout
+        self.assertNotIn("\x1b", plain)
+        coloured = headroom("show", "@1", "--store", self.store, "--color", "always").stdout
+        self.assertIn("\x1b[31m", coloured, "what failed is red")
+        for code in ("\x1b[31m", "\x1b[32m", "\x1b[90m", "\x1b[1m", "\x1b[0m"):
+            coloured = coloured.replace(code, "")
+        self.assertEqual(coloured, plain, "and nothing is told by colours alone")
+        self.assertEqual(headroom("show", "@1", "--store", self.store, "--color", "sometimes").returncode, 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
