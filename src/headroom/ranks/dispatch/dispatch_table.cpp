@@ -181,11 +181,13 @@ void answer_extra(Sheet& sheet, const std::vector<MeasuredCase>& ops, const std:
   }
   if (most != nullptr) {
     const std::string name = name_with_runner(*most->first, records);
-    std::string text = fmt::format("distribution adds {} to a call of {}",
-                                   metric_time_with_interval(most->find("hit over local")), name);
+    const std::string hit = metric_time_with_interval(most->find("hit over local"));
+    std::string text =
+        count == 1 ? fmt::format("distribution adds {} to a call of {}", hit, name)
+                   : fmt::format("of {} operators distribution adds most to {}: {} a call", count, name, hit);
+    text += " whose layout is cached";
     if (const Record* miss = most->find("miss over local"))
-      text += fmt::format(" whose layout is cached, {} to one whose is not", metric_time_with_interval(miss));
-    if (count > 1) text += fmt::format("; no other of {} operators gets more added to a cached call", count);
+      text += fmt::format(", {} to one whose is not", metric_time_with_interval(miss));
     sheet.answer(text);
   }
   answer_doubts(sheet, hits, "operators");

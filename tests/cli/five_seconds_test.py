@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""docs/five_seconds.md: the first line of what each instrument shows answers the question that it is asked, at 80, 120 and
+200 columns, and no table is wider than the terminal."""
+import pathlib
+import re
+import unittest
+
+from command_line import BRIEF, FAULTY, CommandLineTest, clean_environment, headroom
+from ddp_test import RANK as DDP_RANK
+from scripted_dispatch import RANK as DISPATCH_RANK
+from terminal_width_test import on_terminal
+from trace_files import write_trace
+
+DOCUMENT = (pathlib.Path(__file__).resolve().parents[2] / "docs" / "five_seconds.md").read_text()
+COLUMNS = (80, 120, 200)
+# The begin of the answer, of each instrument in the order of the document.
+ANSWERS = {
+    "run": r"\d+ of \d+ cases? (reach|failed)|\S.* (reaches|takes) |of \d+ cases ",
+    "ab": r"\S.*: \d+\.\d+ x the time of ",
+    "time": r"\S.* takes \d\S* \S+ ±",
+    "cache": r"\S.*: warm is \S+x as fast as cold",
+    "dispatch": r"(of \d+ operators )?distribution adds ",
+    "ddp": r"\S.*: an iteration of \d+ ranks? takes ",
+    "ddp --collectives": r"\S+ of \S+ \S+ by \d+ ranks ",
+    "trace": r"1\. \w+: \S+ \S+ of \S+ \S+ a step|nothing found ",
+    "trace kernels": r"\d+ pieces of work of the devices, ",
+    "trace diff": r"devices work .* in A, ",
+    "history": r"(none|\d+) of \d+ series ",
+    "diff": r"(gate: |two different machines: |of \d+ comparisons? )",
+    "roofline": r"\S.* (is furthest from|reaches \S+ .* of) its limit",
+    "machine": r"\d+ cores, \d+ hardware threads, ",
+}
+
+
+class FiveSecondsTest(CommandLineTest):
+    def kept(self, name, *arguments):
+        """Measured and kept; how it is shown again."""
+        store = self.folder / f"{name}.db"
+        place = arguments.index("--") if "--" in arguments else len(arguments)
+        measured = headroom(*arguments[:place], "--store", store, *arguments[place:], env=clean_environment())
+        self.assertEqual(measured.returncode, 0, measured.stdout + measured.stderr)
+        return ("show", "@last", "--store", store)
+
+    def shown(self):
+        """A command line for each instrument."""
+        trace, other = write_trace(self.folder / "run.json"), write_trace(self.folder / "other.json")
+        limited = self.folder / "limited.json"
+        self.assert_exit(headroom("run", "gemv", "-a", "D=64,128", "-a", "dtype=bf16", *BRIEF, "--no-store", "--json", limited), 0)
+        run = self.kept("run", "run", "--runner", FAULTY, "--no-limits", *BRIEF, "fine", "slow")
+        return {
+            "run": run,
+            "ab": self.kept("ab", "ab", "sh -c true", "sh -c :", "--runs", "8"),
+            "time": self.kept("time", "time", "sh -c true", "--runs", "8"),
+            "cache": self.kept("cache", "cache", "--layer", "env:MINE", "--repeat", "2", "--", "sh", "-c", "touch $MINE/a"),
+            "dispatch": self.kept("dispatch", "dispatch", "--runner", DISPATCH_RANK, "--max-time", "300ms", "--min-time", "0",
+                                  "--cycles", "40"),
+            "ddp": self.kept("ddp", "ddp", "--runner", DDP_RANK, "--iters", "8", "--warmup", "1", "--ranks", "1,2"),
+            "ddp --collectives": self.kept("collectives", "ddp", "--collectives", "--runner", DDP_RANK, "--ranks", "2",
+                                           "--min-bytes", "4K", "--max-bytes", "4K", "--max-time", "0.2s"),
+            "trace": ("trace", trace, "--no-store"),
+            "trace kernels": ("trace", "kernels", trace, "--no-store"),
+            "trace diff": ("trace", "diff", trace, other),
+            "history": ("history", *run[2:]),
+            "diff": ("diff", limited, limited),
+            "roofline": ("roofline", limited),
+            "machine": ("machine", "--topology"),
+        }
+
+    def test_the_first_line_answers_at_every_width(self):
+        shown = self.shown()
+        self.assertEqual(list(shown), list(ANSWERS))
+        for name, arguments in shown.items():
+            for columns in COLUMNS:
+                with self.subTest(f"{name} at {columns}"):
+                    code, lines = on_terminal(columns, *arguments)
+                    self.assertEqual(code, 0, lines)
+                    # Wrapped at its words, so that the answer may go on in the next line.
+                    self.assertRegex(" ".join(lines[:2]), "^(" + ANSWERS[name] + ")")
+                    self.assertLessEqual(max(map(len, lines[:2])), columns)
+                    for title, rule in zip(lines, lines[1:]):
+                        if rule.startswith("──"):
+                            self.assertLessEqual(max(len(title), len(rule)), columns)
+
+    def test_the_document_has_each_instrument_with_such_a_line(self):
+        parts = dict(re.findall(r"^## `headroom ([^`]+)`$(.*?)(?=^## |\Z)", DOCUMENT, re.M | re.S))
+        self.assertEqual(list(parts), list(ANSWERS))
+        for name, text in parts.items():
+            with self.subTest(name):
+                self.assertRegex(text, r"(?m)^Question: .*\?$")
+                blocks = re.findall(r"^```text\n(.*?)^```$", text, re.M | re.S)
+                self.assertIn(len(blocks), (1, 2), "one for all widths, or one for 80 columns and one for more")
+                for block, columns in zip(blocks, COLUMNS):
+                    lines = block.splitlines()
+                    self.assertRegex(" ".join(lines[:2]), "^(" + ANSWERS[name] + ")")
+                    self.assertLessEqual(max(map(len, lines)), columns)
+
+
+if __name__ == "__main__":
+    unittest.main()
