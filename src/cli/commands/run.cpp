@@ -9,6 +9,7 @@
 #include <memory>
 #include <set>
 
+#include "cli/commands/run_live.h"
 #include "cli/commands/run_options.h"
 #include "cli/commands/run_outputs.h"
 #include "cli/commands/run_resume.h"
@@ -182,6 +183,18 @@ ExitCode calibrate(const Arguments& arguments, const RunOptions& options,
   return interrupted ? tell_interrupted() : stored;
 }
 
+/// Who shows where the run is.
+std::unique_ptr<Observer> observer_of(const RunOptions& options, const Session& session,
+                                      std::function<void(const std::vector<Record>&)> on_records,
+                                      std::function<void(const GroupResult&)> on_round) {
+  if (options.live && LiveRun::is_possible()) {
+    return std::make_unique<LiveRun>(session.labels(), session.environment(), std::move(on_records),
+                                     std::move(on_round));
+  }
+  if (options.live) say("--live draws on a terminal, which standard error is not: measuring without it");
+  return std::make_unique<TerminalProgress>(std::move(on_records), std::move(on_round));
+}
+
 ExitCode measure(const Arguments& arguments, const RunOptions& options, const std::atomic<bool>& interrupted,
                  const UnfinishedRun* before) {
   std::vector<Target> targets = options.targets.empty() ? shipped_targets() : read_targets(options.targets);
@@ -219,9 +232,10 @@ ExitCode measure(const Arguments& arguments, const RunOptions& options, const st
       std::ranges::move(finished, std::back_inserter(records));
       write_if_possible([&] { outputs.write_records_so_far(records); });
     };
-    TerminalProgress progress(on_records, [&](const GroupResult& so_far) { journal.note(so_far); });
+    const auto progress =
+        observer_of(options, session, on_records, [&](const GroupResult& so_far) { journal.note(so_far); });
     try {
-      session.run(groups, progress);
+      session.run(groups, *progress);
     } catch (const RankLost& loss) {
       lost = loss.what();
     }

@@ -36,6 +36,7 @@ constexpr const char* kRunExamples = R"(examples:
   headroom run --module resnet.pt --input f32[1,3,224,224] --trace traces
                                                  a TorchScript module, and a trace of its operators
   headroom run --quick --json result.json        a first look, kept as records
+  headroom run gemv --live                       the table as it fills in and narrows
   headroom run llama2_7b_int8 --layers 4         decoding with a model, cut to four layers
   headroom run llm --model model.gguf --prompt-len 512 --batch 8
                                                  a model of yours: decoding, prompts, drafts
@@ -163,6 +164,9 @@ void declare_output(OptionTable& table, RawRunOptions& raw, RunOptions& options)
                  "go on with the newest run that was killed, where it was, with its options: groups that it "
                  "had finished are not measured again");
   table.add_flag("--markdown", options.markdown, "the tables in Markdown");
+  table.add_flag(
+      "--live", options.live,
+      "on a terminal, show the table and how samples are distributed while measuring, drawn between rounds");
   declare_record_files(table, options.json, options.oss);
   declare_store(table, options.store, raw.no_store);
   table.add_flag(

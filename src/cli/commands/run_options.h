@@ -16,6 +16,7 @@ struct RunOptions {
   SessionRequest request;
   bool list = false;
   bool markdown = false;  ///< the tables
+  bool live = false;      ///< show them while they fill in
   bool fail_below_target = false;
   std::string csv, json, oss;  ///< output files; empty: none
   std::string store;           ///< history to append to; empty: none

@@ -5,6 +5,7 @@
 
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 
 #include "cli/shared/say.h"
 
@@ -14,9 +15,21 @@ namespace {
 std::atomic<bool> interrupted{false};
 static_assert(std::atomic<bool>::is_always_lock_free);
 
+std::atomic<const char*> restoring{nullptr};
+static_assert(std::atomic<const char*>::is_always_lock_free);
+
+/// Nothing of the program runs after this.
+void exit_at_once() {
+  const char* const sequence = restoring;
+  // It cannot be told to anyone that the terminal is gone.
+  if (sequence != nullptr && ::write(STDERR_FILENO, sequence, std::strlen(sequence)) < 0) {
+  }
+  _exit(static_cast<int>(ExitCode::kInterrupted));
+}
+
 /// A terminal that closes sends HUP twice, by its shell and by the kernel: nobody is there to ask for haste.
 void on_signal(int number) {
-  if (interrupted.exchange(true) && number != SIGHUP) _exit(static_cast<int>(ExitCode::kInterrupted));
+  if (interrupted.exchange(true) && number != SIGHUP) exit_at_once();
 }
 
 std::atomic<int> signals{0};
@@ -49,6 +62,10 @@ const std::atomic<int>& interrupt_count() {
   static const bool installed = handle_signals(count_signal);
   (void)installed;
   return signals;
+}
+
+void restore_terminal_with(const char* sequence) {
+  restoring = sequence;
 }
 
 ExitCode tell_interrupted() {

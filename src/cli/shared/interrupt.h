@@ -16,6 +16,10 @@ const std::atomic<bool>& interrupt_flag();
 /// none ends the program by itself. Installs the handlers when first called.
 const std::atomic<int>& interrupt_count();
 
+/// What is written to the terminal of standard error where a second signal ends the program at once: what a
+/// command did to it is undone. nullptr: nothing. The text has to stay where it is.
+void restore_terminal_with(const char* sequence);
+
 /// Says on standard error that the user ended the command, and where what it measured is.
 ExitCode tell_interrupted();
 

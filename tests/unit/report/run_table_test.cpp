@@ -10,6 +10,7 @@
 #include "headroom/record/target_verdict.h"
 #include "headroom/report/case_rows.h"
 #include "headroom/report/run_sheet.h"
+#include "headroom/report/spark.h"
 
 namespace headroom {
 namespace {
@@ -255,6 +256,18 @@ TEST(RunSheet, SaysFirstWhatFailed) {
   records.pop_back();
   records[2].outcome = {Outcome::Kind::kFailed, "killed by signal 11"};
   EXPECT_EQ(first_line(records), "1 of 2 cases failed: mlp D=2: killed by signal 11");
+}
+
+TEST(Spark, ShowsWhereValuesLie) {
+  const std::vector<double> values{1, 1, 1, 1, 2, 3, 3};
+  EXPECT_EQ(spark(values, 3, false), "█▂▄");
+  EXPECT_EQ(spark(values, 3, true), "@:=");
+  EXPECT_EQ(spark(std::vector<double>{5, 5, 5}, 3, true), "@  ") << "all the same";
+  std::vector<double> outlier(99, 1);
+  outlier[0] = 0;
+  outlier.push_back(1e9);
+  EXPECT_EQ(spark(outlier, 2, true), ".@") << "one sample far away does not press the others together";
+  EXPECT_EQ(spark(std::vector<double>{}, 3, true), "");
 }
 
 TEST(MeanTable, ShowsWhatTheMeanIsMadeOf) {

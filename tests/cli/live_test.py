@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""headroom run --live, through a pseudo-terminal: what is drawn, how often, and that the terminal is left as it was."""
+import contextlib
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import termios
+import time
+import unittest
+
+from command_line import FAULTY, HEADROOM, CommandLineTest, faulty
+
+ENTER, LEAVE, CLEAR = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l", "\x1b[H\x1b[J"
+RUN = ("run", "--runner", FAULTY, "--no-limits", "--no-store", "--threads", "1", "--min-time", "0", "--max-time", "0.7s",
+       "--precision", "0.0001%", "--processes", "1", "--live", "fine", "slow")
+
+
+class Terminal:
+    """headroom on a terminal that is standard error; standard output is a pipe."""
+
+    def __init__(self, *arguments, columns=100, **environment):
+        self.master, slave = pty.openpty()
+        self.resize(columns)
+        self.process = subprocess.Popen([HEADROOM, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=slave,
+                                        env=dict(os.environ, NO_COLOR="1", **environment), text=True)
+        os.close(slave)
+        self.seen, self.times = "", []
+
+    def resize(self, columns):
+        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", 30, columns, 0, 0))
+
+    def read(self, until=None, seconds=60):
+        """What was drawn until a text has come, or until the end."""
+        end = time.monotonic() + seconds
+        with contextlib.suppress(OSError):
+            while time.monotonic() < end and (until is None or until not in self.seen):
+                if not select.select([self.master], [], [], 0.05)[0]:
+                    continue
+                piece = os.read(self.master, 65536).decode(errors="replace")
+                if not piece:
+                    break
+                self.times += [time.monotonic()] * piece.count(CLEAR)
+                self.seen += piece
+        return self.seen
+
+    def end(self):
+        seen = self.read()
+        stdout = self.process.stdout.read()
+        code = self.process.wait(timeout=60)
+        self.process.stdout.close()
+        os.close(self.master)
+        return code, stdout, seen
+
+
+def drawings(seen):
+    return [re.split("\x1b", part)[0].replace("\r\n", "\n") for part in seen.split(CLEAR)[1:]]
+
+
+class LiveTest(CommandLineTest):
+    def test_the_table_fills_in_and_the_last_one_stands_alone(self):
+        terminal = Terminal(*RUN, LC_ALL="C.UTF-8")
+        code, stdout, seen = terminal.end()
+        self.assertEqual(code, 0, seen)
+        shown = drawings(seen)
+        self.assertGreater(len(shown), 3)
+        self.assertRegex(shown[0], r"^\[1/2\] fine, ")
+        self.assertRegex(shown[0], "[▁▂▃▄▅▆▇█]")
+        rounds = [int(found) for found in re.findall(r"(\d+) rounds?, ", "".join(part for part in shown if "[1/2]" in part))]
+        self.assertEqual(rounds, sorted(rounds))
+        self.assertRegex(shown[-1], r"(?m)^fine .*\n(.*\n)*?slow ", "the groups that are over stay")
+        self.assertEqual(seen.count(ENTER), seen.count(LEAVE))
+        self.assertNotIn("\x1b", stdout)
+        self.assertIn("of 2 cases slow takes longest", stdout)
+        least = min(later - before for before, later in zip(terminal.times, terminal.times[2:]))
+        self.assertGreater(least, 0.1, "three drawings take two tenths of a second, or nearly")
+
+    def test_in_signs_where_the_locale_has_no_blocks(self):
+        _, _, seen = Terminal(*RUN, LC_ALL="C").end()
+        self.assertNotRegex(seen, "[▁▂▃▄▅▆▇█]")
+        self.assertRegex(drawings(seen)[0], r"samples of each time")
+
+    def test_what_a_resize_leaves_fits(self):
+        terminal = Terminal(*RUN, LC_ALL="C")
+        terminal.read(until=CLEAR)
+        terminal.resize(60)
+        time.sleep(0.3)
+        terminal.seen = ""
+        code, _, seen = terminal.end()
+        self.assertEqual(code, 0)
+        rules = [line for part in drawings(seen)[1:] for line in part.split("\n") if line.startswith("──")]
+        self.assertTrue(rules)
+        self.assertLessEqual(max(map(len, rules)), 60)
+
+    def test_ctrl_c_keeps_what_was_measured_and_gives_the_terminal_back(self):
+        for twice in (False, True):
+            terminal = Terminal(*RUN, "--json", self.folder / "kept.json")
+            terminal.read(until=CLEAR)
+            terminal.process.send_signal(signal.SIGINT)
+            if twice:
+                with contextlib.suppress(ProcessLookupError):
+                    terminal.process.send_signal(signal.SIGINT)
+            code, stdout, seen = terminal.end()
+            self.assertEqual(code, 130, seen)
+            self.assertTrue(seen.rindex(LEAVE) > seen.rindex(ENTER))
+            if not twice:
+                self.assertIn("fine takes", stdout)
+                self.assertTrue((self.folder / "kept.json").exists())
+
+    def test_without_a_terminal_it_is_a_plain_run(self):
+        result = faulty("fine", "--live", "--no-store")
+        self.assert_exit(result, 0)
+        self.assertIn("--live draws on a terminal", result.stderr)
+        self.assertIn("fine takes", result.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
