@@ -302,7 +302,7 @@ TEST_F(ModelFiles, OtherModelsAreRefused) {
   EXPECT_THAT(test::message_of([] { describe_llm_json("[]", "config.json"); }), HasSubstr("no JSON object"));
 }
 
-/// Figures of transformers' modeling_rope_utils.py.
+/// Figures of the formulas of transformers' modeling_rope_utils.py, computed apart.
 TEST(RotaryScaling, FactorsAreThoseOfTheModelsLibraries) {
   LlmConfig config;
   config.dim = 256;
