@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom/command/cache_run_json.h"
 
+#include <fmt/format.h>
+
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "headroom/base/error.h"
@@ -98,6 +101,13 @@ CacheRequest request_of(const Json& json) {
   return request;
 }
 
+/// Ratios of what lies beyond are no numbers.
+void check_value(double value) {
+  constexpr double kLeast = 1e-100, kMost = 1e100;
+  if (value != 0 && !(value >= kLeast && value <= kMost))
+    throw Error(fmt::format("a measurement of {:g}, which none can be", value));
+}
+
 /// What the table takes for granted of every pair.
 void check(const ShownCacheRun& shown) {
   for (const ModelRun& model : shown.run.models) {
@@ -105,6 +115,12 @@ void check(const ShownCacheRun& shown) {
       const bool fits = pair.layers.size() == shown.request.suite.layers.size() &&
                         pair.without.size() == shown.run.parts.size();
       if (!fits) throw Error("a pair with other layers than the suite");
+      for (const std::optional<double>& value :
+           {std::optional(pair.cold), std::optional(pair.warm), pair.warm_again})
+        check_value(value.value_or(0));
+      for (const PartRun& part : pair.without) check_value(part.value.value_or(0));
+      if (pair.warm_again && !shown.request.warm_twice)
+        throw Error("a second warm run that was not asked for");
     }
   }
 }

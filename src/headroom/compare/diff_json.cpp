@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "headroom/base/json.h"
+#include "headroom/compare/diff_table.h"
 #include "headroom/compare/percentile_comparison.h"
 #include "headroom/record/record_json.h"
 #include "headroom/report/interval_json.h"
@@ -203,7 +204,10 @@ void write_diff_json(const DiffReport& report, const std::function<void(std::str
     separator = ",\n";
   }
   const char* correction = report.multiplicity == Multiplicity::kHolm ? "holm" : "benjamini-hochberg";
-  write(fmt::format("],\n\"correction\": {},\n\"gate\": {}}}\n", dump_json(correction),
+  Sheet sheet;
+  answer_diff(sheet, report);
+  write(fmt::format("],\n\"correction\": {},\n\"answer\": {},\n\"gate\": {}}}\n", dump_json(correction),
+                    dump_json(Json(sheet.answers())),
                     report.gate ? dump_json(gate_json(*report.gate)) : "null"));
 }
 

@@ -21,6 +21,7 @@ namespace headroom {
 ///                       "share_change", "share_change_low", "share_change_high"}],
 ///                       "share_effect": {"ratio", "low", "high"} or null} or null}],
 ///      "correction": "holm" or "benjamini-hochberg",
+///      "answer": [sentence],
 ///      "gate": {"exit", "sentence", "missing", "counts": {verdict: number}} or null}
 ///
 /// MODES as in a record ("groups" is empty where the samples are one group), medians in the unit of the

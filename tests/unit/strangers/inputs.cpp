@@ -17,6 +17,8 @@
 #include "headroom/base/json.h"
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
+#include "headroom/command/cache_run_json.h"
+#include "headroom/command/cache_table.h"
 #include "headroom/command/command_journal.h"
 #include "headroom/command/command_line.h"
 #include "headroom/command/suite.h"
@@ -71,6 +73,17 @@ class MemoryFile {
  private:
   int file_;
 };
+
+/// What is read can be shown, and is written as it was read.
+void take_cache_run(std::string_view bytes) {
+  tolerant([&] {
+    const ShownCacheRun shown = cache_run_from_json(std::string(bytes), "strange");
+    static_cast<void>(cache_sheet(shown.request, shown.run).text());
+    const std::string once = cache_run_json(shown.request, shown.run);
+    const ShownCacheRun again = cache_run_from_json(once, "written");
+    require(cache_run_json(again.request, again.run) == once, "the run of a cache changed by being kept");
+  });
+}
 
 /// What is read is written, and read again as the same.
 void take_results(std::string_view bytes) {
@@ -269,6 +282,33 @@ std::vector<std::string> journals() {
   return {text};
 }
 
+std::vector<std::string> cache_runs() {
+  CacheRequest request;
+  request.suite.name = "mine";
+  request.suite.metric = {MetricSource::From::kWall, "", "wall time", "s"};
+  request.suite.layers.resize(2);
+  request.suite.layers[0].name = "env:MINE";
+  request.suite.layers[0].variable = "MINE";
+  request.suite.layers[1].name = "pages";
+  request.suite.layers[1].kind = LayerSpec::Kind::kPages;
+  request.warm_twice = true;
+  request.repeat = 2;
+  CacheRun run;
+  run.parts = {"env:MINE"};
+  run.models = {{"a", {}, ""}, {"b", {}, "exit code 1", "a process was left running"}};
+  for (const double cold : {2.0, 2.5}) {
+    CachePair pair;
+    pair.cold = cold;
+    pair.warm = 1;
+    pair.warm_again = 1.1;
+    pair.layers = {{{0, 0}, {3, 300}, {4, 900}, ""}, {{}, {}, {}, "1 page was there"}};
+    pair.without = {{{3, 300}, 1.5}};
+    pair.elsewhere = {{1, 10}, "somewhere"};
+    run.models[0].pairs.push_back(pair);
+  }
+  return {cache_run_json(request, run)};
+}
+
 std::vector<std::string> histories() {
   const fs::path path = fs::temp_directory_path() / fmt::format("headroom-seed-{}.sqlite", ::getpid());
   {
@@ -311,6 +351,7 @@ std::vector<std::string> options() {
 std::span<const Input> inputs() {
   static const std::array all{
       Input{"results", take_results, results},
+      Input{"cache_run", take_cache_run, cache_runs},
       Input{"toml", take_toml, toml_files},
       Input{"message", take_message, messages},
       Input{"journal", take_journal, journals},
