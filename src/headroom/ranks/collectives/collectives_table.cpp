@@ -56,7 +56,7 @@ Table time_table(const std::vector<MeasuredCase>& rows, const std::vector<Record
                {"skew p50", Align::kRight},
                {"slowest"},
                {"calls", Align::kRight, "calls"},
-               {"data", Align::kLeft, ""}},
+               {"data", Align::kLeft, "data"}},
               3);
   for (const MeasuredCase& row : rows) {
     const Record* latency = row.find("latency");
