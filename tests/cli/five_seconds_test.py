@@ -77,6 +77,8 @@ class FiveSecondsTest(CommandLineTest):
                     # Wrapped at its words, so that the answer may go on in the next line.
                     self.assertRegex(" ".join(lines[:2]), "^(" + ANSWERS[name] + ")")
                     self.assertLessEqual(max(map(len, lines[:2])), columns)
+                    if name == "roofline":
+                        self.assertLessEqual(max(len(line) for line in lines if re.search("[┤│└]", line)), columns, "its plot")
                     for title, rule in zip(lines, lines[1:]):
                         if rule.startswith("──"):
                             self.assertLessEqual(max(len(title), len(rule)), columns)

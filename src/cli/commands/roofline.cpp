@@ -104,7 +104,7 @@ ExitCode show(const RooflineOptions& options) {
   const Roofline roofline = read_roofline(options);
   if (!options.svg.empty())
     write_file_atomically(options.svg, roofline_svg(roofline, "roofline of " + options.run));
-  const Sheet sheet = roofline_sheet(roofline);
+  const Sheet sheet = roofline_sheet(roofline, terminal_width(stdout));
   if (!options.json.empty()) {
     Json json = roofline_json(roofline);
     json["answer"] = sheet.answers();

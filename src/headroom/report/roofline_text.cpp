@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string_view>
 
 #include "headroom/base/units.h"
@@ -26,7 +27,8 @@ std::string digit_of(std::size_t index) {
   return index < kDigits.size() ? std::string(1, kDigits[index]) : kRoof;
 }
 
-std::string plot(const Roofline& roofline) {
+std::string plot(const Roofline& roofline, std::size_t width) {
+  constexpr std::size_t kLeast = 40, kMost = 100;
   const RooflineFrame frame = frame_of(roofline);
   std::vector<PlotLine> lines;
   for (std::size_t i = 0; i < roofline.cases.size(); ++i) {
@@ -37,7 +39,7 @@ std::string plot(const Roofline& roofline) {
     lines.push_back({"", {from, to}, digit_of(i)});
   }
   PlotOptions options;
-  options.width = 100;
+  options.width = width == 0 ? kMost : std::clamp(width, kLeast, kMost);
   options.height = 24;
   options.log_y = true;
   options.bytes_x = false;
@@ -119,10 +121,10 @@ void answer_cases(Sheet& sheet, const std::vector<RooflineCase>& cases) {
 
 }  // namespace
 
-Sheet roofline_sheet(const Roofline& roofline) {
+Sheet roofline_sheet(const Roofline& roofline, std::size_t width) {
   Sheet sheet;
   answer_cases(sheet, roofline.cases);
-  sheet.drawing(plot(roofline)).table(cases_table(roofline.cases));
+  sheet.drawing(plot(roofline, width)).table(cases_table(roofline.cases));
   if (roofline.roofs.empty()) {
     sheet.notes("no roofs: the run has no limits of its cases (run it without --no-limits)\n", Tone::kPlain);
   } else {
