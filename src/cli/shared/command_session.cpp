@@ -21,7 +21,6 @@
 #include "headroom/base/text.h"
 #include "headroom/command/command_records.h"
 #include "headroom/command/command_rounds.h"
-#include "headroom/command/command_table.h"
 #include "headroom/compare/round_verdict.h"
 #include "headroom/machine/fingerprint.h"
 #include "headroom/record/formats.h"
