@@ -130,7 +130,7 @@ Sheet roofline_sheet(const Roofline& roofline, std::size_t width) {
   } else {
     sheet.table(roofs_table(roofline.roofs));
   }
-  text += fmt::format("\n{}\n", kDeclaredWork);
+  sheet.notes(fmt::format("{}\n", kDeclaredWork));
   if (!roofline.left_out.empty()) {
     sheet.title("no point in the plot:");
     for (const auto& [name, reason] : roofline.left_out) sheet.notes("  " + name + ": " + reason + "\n");
