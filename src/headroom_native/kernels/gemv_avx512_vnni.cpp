@@ -3,12 +3,13 @@
 
 #if defined(__x86_64__)
 #include <algorithm>
-#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
 
 #include "headroom_native/kernels/avx512_sums.h"
 #include "headroom_native/kernels/avx512_target.h"
+#include "headroom_native/kernels/fixed_point.h"
 #include "headroom_native/kernels/prefetch.h"
 #include "headroom_native/kernels/row_groups.h"
 #include "headroom_native/kernels/unroll.h"
@@ -53,7 +54,7 @@ const GemvKernel& exact_kernel() {
 }
 
 /// The bits of the largest |x|: those of bf16 order as their values do, NaN and infinity last.
-std::uint32_t largest_bits(const Bf16* x, std::size_t columns) {
+std::uint16_t largest_bits(const Bf16* x, std::size_t columns) {
   const __m512i magnitude = _mm512_set1_epi16(0x7fff);
   __m512i most = _mm512_setzero_si512();
   for (std::size_t k = 0; k < columns; k += 32) {
@@ -61,8 +62,8 @@ std::uint32_t largest_bits(const Bf16* x, std::size_t columns) {
     most = _mm512_max_epu16(most, _mm512_and_si512(_mm512_maskz_loadu_epi16(which, x + k), magnitude));
   }
   // Words of two bf16: the larger of the halves.
-  return _mm512_reduce_max_epu32(
-      _mm512_max_epu32(_mm512_and_si512(most, _mm512_set1_epi32(0xffff)), _mm512_srli_epi32(most, 16)));
+  return static_cast<std::uint16_t>(_mm512_reduce_max_epu32(
+      _mm512_max_epu32(_mm512_and_si512(most, _mm512_set1_epi32(0xffff)), _mm512_srli_epi32(most, 16))));
 }
 
 /// Sixteen columns of x as bytes of each plane, highest first.
@@ -95,20 +96,16 @@ void store_starts(std::byte* start, std::size_t columns) {
 
 template <int kPlanes>
 void prepare(const Bf16* x, std::size_t columns, std::byte* prepared) {
-  constexpr float kLeast = 1e-25F;  // below, 1 / step would not be a float
-  const std::uint32_t bits = largest_bits(x, columns);
-  const float largest = std::bit_cast<float>(bits << 16);
-  Header header{0, columns <= kMostColumns && bits < 0x7f80 && (bits == 0 || largest >= kLeast)};
+  const FixedPoint point = fixed_point(largest_bits(x, columns), kLargest<kPlanes>);
+  const Header header{point.step, columns <= kMostColumns && point.fits};
   if (!header.is_planes) {
     std::memcpy(prepared, &header, sizeof header);
     exact_kernel().prepare(x, columns, prepared + kLine);
     return;
   }
-  const float scale = bits == 0 ? 1.0F : kLargest<kPlanes> / largest;
-  header.step = static_cast<float>(1 / static_cast<double>(scale));
   std::memcpy(prepared, &header, sizeof header);
   std::byte* planes = prepared + kLine + kStartBytes<kPlanes>;
-  const __m512 scales = _mm512_set1_ps(scale), most = _mm512_set1_ps(kLargest<kPlanes>);
+  const __m512 scales = _mm512_set1_ps(point.scale), most = _mm512_set1_ps(kLargest<kPlanes>);
   for (std::size_t k = 0; k < (columns + kLine - 1) / kLine * kLine; k += 16) {
     const std::size_t left = k < columns ? std::min<std::size_t>(columns - k, 16) : 0;
     const auto which = static_cast<__mmask16>(avx512::first_bytes(left));

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "headroom_native/kernels/avx512_target.h"
+#include "headroom_native/kernels/fixed_point.h"
 #include "headroom_native/kernels/prefetch.h"
 #include "headroom_native/kernels/row_groups.h"
 #include "headroom_native/kernels/unroll.h"
@@ -87,17 +88,13 @@ std::uint16_t largest_bits(const Bf16* x, std::size_t columns) {
 }
 
 void prepare(const Bf16* x, std::size_t columns, std::byte* prepared) {
-  constexpr float kLeast = 1e-25F;  // below, 1 / step would not be a float
-  const std::uint16_t bits = largest_bits(x, columns);
-  const float largest = to_float(Bf16{bits});
-  Header header{0, columns <= kMostColumns && bits < 0x7f80 && (bits == 0 || largest >= kLeast), 0, 0};
+  const FixedPoint point = fixed_point(largest_bits(x, columns), kLargest);
+  Header header{point.step, columns <= kMostColumns && point.fits, 0, 0};
   if (!header.is_planes) {
     std::memcpy(prepared, &header, sizeof header);
     return exact_kernel().prepare(x, columns, prepared + kLine);
   }
-  const float scale = bits == 0 ? 1.0F : kLargest / largest;
-  header.step = static_cast<float>(1 / static_cast<double>(scale));
-  const __m256 scales = _mm256_set1_ps(scale);
+  const __m256 scales = _mm256_set1_ps(point.scale);
   const __m256i ones = _mm256_set1_epi16(1);
   __m256i high_sum = _mm256_setzero_si256(), low_sum = high_sum;
   std::byte* planes = prepared + kLine;

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "headroom_native/kernels/fixed_point.h"
 #include "headroom_native/kernels/gemv_avx512.h"
 #include "headroom_native/kernels/gemv_avx_vnni.h"
 #include "headroom_native/kernels/gemv_blocks.h"
@@ -188,7 +189,7 @@ using HalfI16 = hn::Rebind<std::int16_t, F32>;
 using HalfI8 = hn::Rebind<std::int8_t, I16>;
 
 /// The bits of the largest |x|: those of bf16 order as their values do, NaN and infinity last.
-HWY_INLINE std::uint32_t largest_bits(const Bf16* x, std::size_t columns) {
+HWY_INLINE std::uint16_t largest_bits(const Bf16* x, std::size_t columns) {
   const I16 tag;
   const auto magnitude = hn::Set(tag, std::int16_t{0x7fff});
   auto most = hn::Zero(tag);
@@ -205,27 +206,23 @@ HWY_INLINE std::uint32_t largest_bits(const Bf16* x, std::size_t columns) {
     const auto bits = static_cast<std::int16_t>(x[k].bits & 0x7fff);
     largest = bits > largest ? bits : largest;
   }
-  return static_cast<std::uint32_t>(largest);
+  return static_cast<std::uint16_t>(largest);
 }
 
 void prepare_fixed(const Bf16* x, std::size_t columns, std::byte* prepared) {
   constexpr float kLargest = 32767;
-  constexpr float kLeast = 1e-25F;  // below, 1 / step would not be a float
-  const std::uint32_t bits = largest_bits(x, columns);
-  const float largest = to_float(Bf16{static_cast<std::uint16_t>(bits)});
-  FixedHeader header{0, bits < 0x7f80 && (bits == 0 || largest >= kLeast)};
+  const FixedPoint point = fixed_point(largest_bits(x, columns), kLargest);
+  const FixedHeader header{point.step, point.fits};
   if (!header.is_fixed) {
     std::memcpy(prepared, &header, sizeof header);
     return prepare_floats(x, columns, prepared + kLine);
   }
-  const float scale = bits == 0 ? 1.0F : kLargest / largest;
-  header.step = static_cast<float>(1 / static_cast<double>(scale));
   std::memcpy(prepared, &header, sizeof header);
   auto* fixed = reinterpret_cast<std::int16_t*>(prepared + kLine);
   const F32 tag;
   const hn::Rebind<std::uint16_t, F32> halves;
   // scale is rounded: its product with the largest x may lie beyond 16 bits, to which DemoteTo holds it.
-  const auto scales = hn::Set(tag, scale);
+  const auto scales = hn::Set(tag, point.scale);
   std::size_t k = 0;
   for (; k + kLanes <= columns; k += kLanes) {
     const auto words = hn::ShiftLeft<16>(hn::PromoteTo(Words(), hn::LoadU(halves, &x[k].bits)));
@@ -233,7 +230,7 @@ void prepare_fixed(const Bf16* x, std::size_t columns, std::byte* prepared) {
     hn::StoreU(hn::DemoteTo(HalfI16(), scaled), HalfI16(), fixed + k);
   }
   for (; k < columns; ++k) {
-    const float scaled = std::nearbyint(to_float(x[k]) * scale);
+    const float scaled = std::nearbyint(to_float(x[k]) * point.scale);
     fixed[k] = static_cast<std::int16_t>(std::fmin(std::fmax(scaled, -kLargest), kLargest));
   }
 }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "headroom_native/kernels/fixed_point.h"
 #include "headroom_native/kernels/prefetch.h"
 #include "headroom_native/kernels/row_groups.h"
 #include "headroom_native/kernels/unroll.h"
@@ -73,16 +74,12 @@ std::uint16_t largest_bits(const Bf16* x, std::size_t columns) {
 }
 
 void prepare_planes(const Bf16* x, std::size_t columns, std::byte* prepared) {
-  constexpr float kLeast = 1e-25F;  // below, 1 / step would not be a float
-  const std::uint16_t bits = largest_bits(x, columns);
-  const float largest = to_float(Bf16{bits});
-  Header header{0, columns <= kMostColumns && bits < 0x7f80 && (bits == 0 || largest >= kLeast)};
+  const FixedPoint point = fixed_point(largest_bits(x, columns), kLargest);
+  const Header header{point.step, columns <= kMostColumns && point.fits};
   if (!header.is_planes) {
     std::memcpy(prepared, &header, sizeof header);
     return exact_kernel().prepare(x, columns, prepared + kLine);
   }
-  const float scale = bits == 0 ? 1.0F : kLargest / largest;
-  header.step = static_cast<float>(1 / static_cast<double>(scale));
   std::memcpy(prepared, &header, sizeof header);
   auto* planes = reinterpret_cast<std::int8_t*>(prepared + kLine);
   for (std::size_t k = 0; k < columns; k += kVector, planes += 2 * kVector) {
@@ -92,7 +89,8 @@ void prepare_planes(const Bf16* x, std::size_t columns, std::byte* prepared) {
       std::memcpy(last, from, (columns - k) * sizeof(Bf16));
       from = last;
     }
-    const int16x8_t q0 = fixed(from, vdupq_n_f32(scale)), q1 = fixed(from + 8, vdupq_n_f32(scale));
+    const int16x8_t q0 = fixed(from, vdupq_n_f32(point.scale)),
+                    q1 = fixed(from + 8, vdupq_n_f32(point.scale));
     const int8x8_t high0 = vrshrn_n_s16(q0, 8), high1 = vrshrn_n_s16(q1, 8);
     vst1q_s8(planes, vcombine_s8(high0, high1));
     vst1q_s8(planes + kVector, vcombine_s8(vmovn_s16(vsubq_s16(q0, vshll_n_s8(high0, 8))),

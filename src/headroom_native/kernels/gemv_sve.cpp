@@ -8,6 +8,7 @@
 #include <cstring>
 #include <string>
 
+#include "headroom_native/kernels/fixed_point.h"
 #include "headroom_native/kernels/prefetch.h"
 #include "headroom_native/kernels/row_groups.h"
 #include "headroom_native/kernels/unroll.h"
@@ -196,21 +197,17 @@ std::uint16_t largest_bits(const Bf16* x, std::size_t columns) {
 }
 
 void prepare_planes(const Bf16* x, std::size_t columns, std::byte* prepared) {
-  constexpr float kLeast = 1e-25F;  // below, 1 / step would not be a float
-  const std::uint16_t bits = largest_bits(x, columns);
-  const float largest = to_float(Bf16{bits});
-  Header header{0, columns <= kMostColumns && bits < 0x7f80 && (bits == 0 || largest >= kLeast)};
+  const FixedPoint point = fixed_point(largest_bits(x, columns), kLargest);
+  const Header header{point.step, columns <= kMostColumns && point.fits};
   if (!header.is_planes) {
     std::memcpy(prepared, &header, sizeof header);
     return prepare_floats(x, columns, prepared + kLine);
   }
-  const float scale = bits == 0 ? 1.0F : kLargest / largest;
-  header.step = static_cast<float>(1 / static_cast<double>(scale));
   std::memcpy(prepared, &header, sizeof header);
   auto* const high = reinterpret_cast<std::int8_t*>(prepared + kLine);
   for (std::size_t k = 0; k < columns; k += svcntw()) {
     const svbool_t some = svwhilelt_b32_u64(k, columns);
-    const svfloat32_t scaled = svmul_n_f32_x(some, load_floats(some, x + k), scale);
+    const svfloat32_t scaled = svmul_n_f32_x(some, load_floats(some, x + k), point.scale);
     // scale is rounded: its product with the largest x may lie beyond what the bytes hold.
     const svfloat32_t held = svmax_n_f32_x(some, svmin_n_f32_x(some, scaled, kLargest), -kLargest);
     const svint32_t fixed = svcvt_s32_f32_x(some, svrintn_f32_x(some, held));
