@@ -9,6 +9,7 @@
 
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
+#include "headroom/record/operation_rate.h"
 #include "headroom/report/bandwidth_plot.h"
 
 namespace headroom::cli {
@@ -125,9 +126,7 @@ void answer_device(Sheet& sheet, const std::vector<SweepPoint>& points, const st
                                 rate_of(*memory, "GB/s")));
   }
   if (peak != nullptr) {
-    const bool is_whole = peak->dtype.starts_with("i") || peak->dtype.starts_with("u");
-    parts.push_back("computes at most " + rate_of(*peak, is_whole ? "GOP/s" : "GFLOP/s") + " in " +
-                    peak->dtype);
+    parts.push_back("computes at most " + rate_of(*peak, operation_rate(peak->dtype)) + " in " + peak->dtype);
   }
   if (!parts.empty()) sheet.answer(device + " " + join(parts, ", "));
 }

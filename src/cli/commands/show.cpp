@@ -27,6 +27,7 @@
 #include "headroom/report/value_text.h"
 #include "headroom/trace/readers/byte_source.h"
 #include "headroom/trace/readers/formats.h"
+#include "headroom/trace/readers/peeked_source.h"
 
 namespace headroom::cli {
 namespace {
@@ -79,15 +80,8 @@ bool is_trace_file(const std::string& operand) {
   constexpr std::size_t kHead = std::size_t{64} << 10;
   std::error_code ignored;
   if (operand.starts_with("@") || !std::filesystem::is_regular_file(operand, ignored)) return false;
-  const auto bytes = trace::readers::open_json(operand);
-  std::string head(kHead, '\0');
-  std::size_t taken = 0;
-  while (taken < head.size()) {
-    const std::size_t more = bytes->read(head.data() + taken, head.size() - taken);
-    if (more == 0) break;
-    taken += more;
-  }
-  head.resize(taken);
+  const trace::readers::PeekedSource peeked(trace::readers::open_json(operand), kHead);
+  const std::string_view head = peeked.first();
   if (trace::readers::format_of(head) != nullptr) return true;
   if (format_of_text(head) != nullptr) return false;
   return contains(head, "\"traceEvents\"") || contains(head, "\"deviceProperties\"") ||
