@@ -34,6 +34,11 @@ class RunTracesTest(CommandLineTest):
         self.assert_exit(result, 0)
         return result
 
+    def table(self, result):
+        """The lines from the names of the columns on: an answer above may begin with a case, too."""
+        lines = result.stdout.splitlines()
+        return lines[next(i for i, line in enumerate(lines) if line.startswith("case ")):]
+
     def records(self, case):
         return {record["metric"]["name"]: record for record in records_of(self.json) if record["model"]["name"] == case}
 
@@ -53,11 +58,13 @@ class RunTracesTest(CommandLineTest):
         self.assert_exit(asked, 0)
         for name, key in zip(SHARES, ("utilization", "mm_conv_utilization")):
             self.assertAlmostEqual(json.loads(asked.stdout)[key], records[name]["metric"]["value"], delta=1e-9)
-        columns = next(line for line in result.stdout.splitlines() if line.startswith("case ")).split()
+        lines = self.table(result)
+        columns = lines[0].split()
         self.assertIn("GPU", columns)
         self.assertIn("mm+conv", columns)
-        row = next(line for line in result.stdout.splitlines() if line.startswith("on_gpu"))
+        row = next(line for line in lines if line.startswith("on_gpu"))
         shown = [float(part) for part in re.findall(r"([\d.]+) %", row)[-2:]]
+        self.assertEqual(len(shown), 2)
         for name, percent in zip(SHARES, shown):
             self.assertAlmostEqual(percent, records[name]["metric"]["value"] * 100, delta=0.06)
         self.assertIn("time without the recorder", result.stdout)
@@ -86,10 +93,9 @@ class RunTracesTest(CommandLineTest):
     def test_a_row_without_a_gpu_leaves_its_cells_empty(self):
         result = self.run_traced("on_host", "on_gpu")
         self.assertIn("gpu_utilization", self.records("on_gpu"))
-        lines = result.stdout.splitlines()
-        first = next(place for place, line in enumerate(lines) if line.startswith("case "))
-        rows = {line.split()[0]: line for line in lines[first + 2:first + 4]}
-        columns = slice(lines[first].index("GPU") - 4, lines[first].index("mm+conv") + len("mm+conv"))
+        names, _, *lines = self.table(result)
+        rows = {line.split()[0]: line for line in lines[:2]}
+        columns = slice(names.index("GPU") - 4, names.index("mm+conv") + len("mm+conv"))
         self.assertEqual(rows["on_host"][columns].strip(), "")
         self.assertEqual(rows["on_gpu"][columns].count("%"), 2)
 
@@ -128,7 +134,8 @@ class RunTracesTest(CommandLineTest):
         self.assert_exit(result, 0)
         self.assertEqual({file.name for file in self.traces.iterdir()},
                          {"on_gpu.native@tracing_runner.json", "on_gpu.native@new_build.json"})
-        rows = [line for line in result.stdout.splitlines() if line.startswith("on_gpu")][:2]
+        rows = [line for line in self.table(result) if line.startswith("on_gpu")][:2]
+        self.assertEqual(len(rows), 2)
         for row in rows:
             self.assertGreaterEqual(len(re.findall(r"[\d.]+ %", row[row.index(" µs"):])), 2, row)
 
