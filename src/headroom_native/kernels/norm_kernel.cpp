@@ -40,6 +40,28 @@ HWY_INLINE WordVector rounded(Vector value) {
   return hn::Add(bits, hn::Add(last, hn::Set(tag, 0x7fffU)));
 }
 
+#if HEADROOM_HIGHWAY_HAS_VECTORS(HWY_TARGET)
+/// Even and odd columns rounded to bf16 (nearest even), beside each other: both halves at once in 16 bits,
+/// eight instructions where two words of 32 bits take eleven.
+HWY_INLINE WordVector joined(Vector even, Vector odd) {
+  const Words tag;
+  const hn::Repartition<std::uint16_t, F32> halves;
+  const WordVector even_bits = hn::BitCast(tag, even), odd_bits = hn::BitCast(tag, odd);
+  const auto upper =
+      hn::OddEven(hn::BitCast(halves, odd_bits), hn::BitCast(halves, hn::ShiftRight<16>(even_bits)));
+  const auto lower =
+      hn::OddEven(hn::BitCast(halves, hn::ShiftLeft<16>(odd_bits)), hn::BitCast(halves, even_bits));
+  // What is cut off rounds up from a half on; from beyond it where the last bit that stays is 0.
+  const auto one_if_even = hn::AndNot(upper, hn::Set(halves, std::uint16_t{1}));
+  const auto up = hn::ShiftRight<15>(hn::SaturatedSub(lower, one_if_even));
+  return hn::BitCast(tag, hn::Add(upper, up));
+}
+#else
+HWY_INLINE WordVector joined(Vector even, Vector odd) {
+  return hn::Or(hn::ShiftRight<16>(rounded(even)), hn::And(rounded(odd), hn::Set(Words(), 0xffff0000U)));
+}
+#endif
+
 struct Moments {
   float mean;
   float scale;      ///< 1 / sqrt(variance + epsilon)
@@ -79,15 +101,12 @@ Moments moments_by_centring(const Bf16* row, std::size_t columns) {
   return moments(mean, squares, columns);
 }
 
-/// By one pass over x less its first value; where the variance is small beside what that leaves of the mean,
-/// it would be lost to rounding: by two then.
+/// By one pass; where the variance is small beside the mean, it would be lost to rounding: by two then.
 template <Ahead kAhead>
 HWY_INLINE Moments moments_of(const Bf16* row, std::size_t columns, std::size_t ahead) {
   constexpr std::size_t kStep = 2 * sizeof(Vector) / sizeof(float);
   constexpr std::size_t kVectors = sizeof(Vector) > 32 ? 2 : 64 / sizeof(Vector);
   const F32 tag;
-  const float first = to_float(row[0]);
-  const Vector shift = hn::Set(tag, first);
   Vector sums[2] = {hn::Zero(tag), hn::Zero(tag)}, squares[4] = {sums[0], sums[0], sums[0], sums[0]};
   std::size_t k = 0;
   for (; k + kVectors * kStep <= columns; k += kVectors * kStep) {
@@ -96,7 +115,7 @@ HWY_INLINE Moments moments_of(const Bf16* row, std::size_t columns, std::size_t 
       const Bf16* from = row + k + v * kStep;
       if (v * sizeof(Vector) % 64 == 0) prefetch<kAhead>(reinterpret_cast<const std::byte*>(from) + ahead);
       const auto words = load_words(from);
-      const Vector even = hn::Sub(even_columns(words), shift), odd = hn::Sub(odd_columns(words), shift);
+      const Vector even = even_columns(words), odd = odd_columns(words);
       sums[v % 2] = hn::Add(sums[v % 2], hn::Add(even, odd));
       squares[2 * (v % 2)] = hn::MulAdd(even, even, squares[2 * (v % 2)]);
       squares[2 * (v % 2) + 1] = hn::MulAdd(odd, odd, squares[2 * (v % 2) + 1]);
@@ -105,7 +124,7 @@ HWY_INLINE Moments moments_of(const Bf16* row, std::size_t columns, std::size_t 
   float sum = sum_of(hn::Add(sums[0], sums[1]));
   float square = sum_of(hn::Add(hn::Add(squares[0], squares[1]), hn::Add(squares[2], squares[3])));
   for (; k < columns; ++k) {
-    const float x = to_float(row[k]) - first;
+    const float x = to_float(row[k]);
     sum += x;
     square += x * x;
   }
@@ -113,7 +132,7 @@ HWY_INLINE Moments moments_of(const Bf16* row, std::size_t columns, std::size_t 
   const float left = square - sum * mean;  // of the squares, about the mean
   const float variance = left / static_cast<float>(columns);
   const bool is_trusted = mean * mean <= 64 * variance && variance > 1e-30F && variance < 1e30F;
-  return is_trusted ? moments(mean + first, left, columns) : moments_by_centring(row, columns);
+  return is_trusted ? moments(mean, left, columns) : moments_by_centring(row, columns);
 }
 
 struct Parameters {
@@ -140,7 +159,6 @@ template <int kRows, bool kStream, bool kNextBlock, bool kCentred>
 HWY_INLINE void normalise(const Bf16* x, std::size_t columns, const Moments* of, Parameters with, Bf16* y) {
   const F32 tag;
   const std::size_t step = 2 * hn::Lanes(tag);
-  const auto upper = hn::Set(Words(), 0xffff0000U);
   Vector scale[kRows], mean[kRows];  // where centred, minus the mean times the scale
   HEADROOM_UNROLL(4)
   for (int i = 0; i < kRows; ++i) {
@@ -171,8 +189,7 @@ HWY_INLINE void normalise(const Bf16* x, std::size_t columns, const Moments* of,
         even = hn::Mul(hn::Sub(even, mean[i]), scale[i]);
         odd = hn::Mul(hn::Sub(odd, mean[i]), scale[i]);
       }
-      results[i] = hn::Or(hn::ShiftRight<16>(rounded(hn::MulAdd(even, gamma_even, beta_even))),
-                          hn::And(rounded(hn::MulAdd(odd, gamma_odd, beta_odd)), upper));
+      results[i] = joined(hn::MulAdd(even, gamma_even, beta_even), hn::MulAdd(odd, gamma_odd, beta_odd));
     }
     HEADROOM_UNROLL(4)
     for (int i = 0; i < kRows; ++i) {

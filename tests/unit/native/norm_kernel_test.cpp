@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <vector>
 
@@ -90,6 +92,31 @@ TEST(NormKernel, OneParameterThatIsNoBf16IsSeen) {
       beta.back() = 0;
       gamma.back() = 1.0F + 0.99F * 0x1p-7F;
       expect_rows(norm_kernel(isa), Stores::kCached, gamma, beta);
+    }
+  }
+}
+
+/// With gamma 0 a result is beta, rounded: ties to even, carries into the exponent, in even and odd columns,
+/// beside neighbours whose halves must not spill over.
+TEST(NormKernel, ResultsRoundToNearestEven) {
+  constexpr std::size_t kColumns = 320;
+  constexpr std::uint32_t kUpper[] = {0x3f80, 0x3f81, 0xbf80, 0xbfff, 0x0080, 0x80ff, 0x7f7e, 0x4b7f};
+  constexpr std::uint32_t kLower[] = {0, 1, 0x7fff, 0x8000, 0x8001, 0xffff, 0x4000};
+  std::vector<float> gamma(kColumns, 0), beta(kColumns);
+  std::vector<Bf16> x(kColumns), y(kColumns);
+  fill_random(std::span(x), 3);
+  for (std::size_t k = 0; k < kColumns; ++k) {
+    beta[k] = std::bit_cast<float>(kUpper[k / 5 % 8] << 16 | kLower[k % 7]);
+  }
+  std::vector<float> prepared(prepared_norm_floats(kColumns));
+  for (const Isa isa : available_isas()) {
+    for (const NormWalk& walk : kNormWalks) {
+      const NormKernel kernel = norm_kernel(isa);
+      kernel.prepare(gamma.data(), beta.data(), kColumns, prepared.data());
+      kernel.rows(x.data(), 1, kColumns, prepared.data(), walk, y.data());
+      for (std::size_t k = 0; k < kColumns; ++k) {
+        EXPECT_EQ(to_float(y[k]), to_float(to_bf16(beta[k]))) << kernel.isa << ", column " << k;
+      }
     }
   }
 }
