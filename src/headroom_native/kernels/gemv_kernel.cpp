@@ -59,6 +59,16 @@ void prepare_bf16(const Bf16* x, std::size_t columns, std::byte* prepared) {
   for (; k < columns; ++k) (k % 2 == 0 ? even : odd)[k / 2] = to_float(x[k]);
 }
 
+/// Words that are in a register: left alone, GCC reads them from memory once for the even and once more for
+/// the odd columns, and with two loads in a cycle that is what the kernel then waits for.
+HWY_INLINE hn::Vec<Words> load_words_once(const Bf16* from) {
+  auto words = load_words(from);
+#if HEADROOM_HIGHWAY_HAS_VECTORS(HWY_TARGET) && HWY_ARCH_X86
+  asm("" : "+v"(words.raw));
+#endif
+  return words;
+}
+
 /// Weights of bf16, products in f32.
 struct Bf16Kernel {
   using Weight = Bf16;
@@ -66,9 +76,8 @@ struct Bf16Kernel {
   template <int kRows, Ahead kAhead>
   HWY_INLINE static void dot(const Bf16* const* rows, std::size_t columns, const std::byte* prepared,
                              std::size_t ahead, float* y) {
-    constexpr std::size_t kStep = 2 * kLanes;  // columns of a vector
-    constexpr std::size_t kSums = 4 / kRows;   // for each row, of even and of odd columns
-    constexpr std::size_t kVectors = kSums * kStep * sizeof(Bf16) > kLine ? kSums : kLine / sizeof(Vector);
+    constexpr std::size_t kSums = 4 / kRows;  // for each row, of even and of odd columns
+    constexpr std::size_t kVectors = kSums * sizeof(Vector) > kLine ? kSums : kLine / sizeof(Vector);
     const F32 tag;
     const SplitX x = split(prepared, columns);
     Vector even[kRows][kSums], odd[kRows][kSums];
@@ -77,30 +86,32 @@ struct Bf16Kernel {
       HEADROOM_UNROLL(4)
       for (std::size_t u = 0; u < kSums; ++u) even[i][u] = odd[i][u] = hn::Zero(tag);
     }
+    // Counted in words, two columns each, which index the rows and x alike.
+    const std::size_t words = columns / 2;
     std::size_t k = 0;
-    for (; k + kVectors * kStep <= columns; k += kVectors * kStep) {
+    for (; k + kVectors * kLanes <= words; k += kVectors * kLanes) {
       HEADROOM_UNROLL(4)
       for (std::size_t v = 0; v < kVectors; ++v) {
-        const std::size_t at = k + v * kStep;
-        const Vector x_even = hn::LoadU(tag, x.even + at / 2), x_odd = hn::LoadU(tag, x.odd + at / 2);
+        const std::size_t at = k + v * kLanes;
+        const Vector x_even = hn::LoadU(tag, x.even + at), x_odd = hn::LoadU(tag, x.odd + at);
         HEADROOM_UNROLL(4)
         for (int i = 0; i < kRows; ++i) {
           if (v * sizeof(Vector) % kLine == 0) {
-            prefetch<kAhead>(reinterpret_cast<const std::byte*>(rows[i] + at) + ahead);
+            prefetch<kAhead>(reinterpret_cast<const std::byte*>(rows[i] + 2 * at) + ahead);
           }
-          const auto words = load_words(rows[i] + at);
-          even[i][v % kSums] = hn::MulAdd(even_columns(words), x_even, even[i][v % kSums]);
-          odd[i][v % kSums] = hn::MulAdd(odd_columns(words), x_odd, odd[i][v % kSums]);
+          const auto weights = load_words_once(rows[i] + 2 * at);
+          even[i][v % kSums] = hn::MulAdd(even_columns(weights), x_even, even[i][v % kSums]);
+          odd[i][v % kSums] = hn::MulAdd(odd_columns(weights), x_odd, odd[i][v % kSums]);
         }
       }
     }
-    for (; k + kStep <= columns; k += kStep) {
-      const Vector x_even = hn::LoadU(tag, x.even + k / 2), x_odd = hn::LoadU(tag, x.odd + k / 2);
+    for (; k + kLanes <= words; k += kLanes) {
+      const Vector x_even = hn::LoadU(tag, x.even + k), x_odd = hn::LoadU(tag, x.odd + k);
       HEADROOM_UNROLL(4)
       for (int i = 0; i < kRows; ++i) {
-        const auto words = load_words(rows[i] + k);
-        even[i][0] = hn::MulAdd(even_columns(words), x_even, even[i][0]);
-        odd[i][0] = hn::MulAdd(odd_columns(words), x_odd, odd[i][0]);
+        const auto weights = load_words_once(rows[i] + 2 * k);
+        even[i][0] = hn::MulAdd(even_columns(weights), x_even, even[i][0]);
+        odd[i][0] = hn::MulAdd(odd_columns(weights), x_odd, odd[i][0]);
       }
     }
     HEADROOM_UNROLL(4)
@@ -109,7 +120,7 @@ struct Bf16Kernel {
       HEADROOM_UNROLL(4)
       for (std::size_t u = 1; u < kSums; ++u) sum = hn::Add(sum, hn::Add(even[i][u], odd[i][u]));
       y[i] = sum_of(sum);
-      for (std::size_t rest = k; rest < columns; ++rest) {
+      for (std::size_t rest = 2 * k; rest < columns; ++rest) {
         y[i] += to_float(rows[i][rest]) * (rest % 2 == 0 ? x.even : x.odd)[rest / 2];
       }
     }
