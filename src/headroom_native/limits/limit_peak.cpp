@@ -10,8 +10,8 @@ void limit_peak(State& state) {
   const std::string& dtype = state.text("dtype");
   const PeakKernel kernel = peak_kernel(dtype, state.text("pattern"), chosen_isa());
   if (kernel.run == nullptr) state.skip(kernel.why_not);
-  // Some tens of microseconds: a fork and a join take well under one per cent of it.
-  constexpr double kFlopsPerThread = 8e6;
+  // A tenth of a millisecond at least: a fork and a join take well under a thousandth of it.
+  constexpr double kFlopsPerThread = 8e7;
   const auto rounds = static_cast<std::uint64_t>(kFlopsPerThread / kernel.flops_per_round) + 1024;
   const auto pool = shared_pool(state);
   state.work(
