@@ -19,8 +19,9 @@ COMPILER = shutil.which("aarch64-linux-gnu-g++")
 QEMU = shutil.which("qemu-aarch64")
 OPTIONS = ["-std=c++20", "-O1", "-DNDEBUG", f"-I{FOLDER.parent}", "-Wall", "-Wextra", "-Werror"]
 VECTORS = ("kernels/gemv_kernel.cpp", "kernels/norm_kernel.cpp", "llm/token_kernels.cpp")
-FILES = VECTORS + ("kernels/gemv_avx512_bf16.cpp", "kernels/gemv_neon.cpp", "kernels/gemv_sve.cpp", "kernels/norm_sve.cpp", "kernels/isa.cpp", "kernels/thread_pool.cpp", "limits/amx_peak.cpp",
-                   "limits/copy_kernels.cpp", "limits/peak_kernels.cpp", "limits/read_kernels.cpp", "limits/write_kernels.cpp")
+MOVES = ("limits/copy_kernels.cpp", "limits/read_kernels.cpp", "limits/write_kernels.cpp")
+FILES = VECTORS + MOVES + ("kernels/gemv_avx512_bf16.cpp", "kernels/gemv_neon.cpp", "kernels/gemv_sve.cpp", "kernels/norm_sve.cpp", "kernels/isa.cpp", "kernels/thread_pool.cpp", "limits/amx_peak.cpp",
+                   "limits/peak_kernels.cpp")
 
 
 class Aarch64(unittest.TestCase):
@@ -33,6 +34,9 @@ class Aarch64(unittest.TestCase):
                 self.assertEqual((result.returncode, result.stderr), (0, ""))
                 if name in VECTORS:
                     self.assertRegex(assembly.read_text(), r"\tfmla\tv\d+\.4s")
+                if name in MOVES:  # by pairs of 16 bytes, and by vectors of 32 and 64 where SVE has them
+                    self.assertRegex(assembly.read_text(), r"[ls][dt]n?p[\t ]q\d+, q\d+")
+                    self.assertRegex(assembly.read_text(), r"[ls][dt]r[\t ]z\d+")
 
     @unittest.skipIf(QEMU is None, "there is no qemu-aarch64 (tools/setup.sh machines)")
     def test_their_answers(self):

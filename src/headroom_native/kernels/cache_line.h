@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "headroom_native/kernels/isa.h"
+
 #if defined(__x86_64__)
 #include <emmintrin.h>
 #endif
@@ -143,6 +145,79 @@ struct BaselineLine {
   [[gnu::always_inline]] static void finish() {}
 };
 
+#define HEADROOM_SVE ".arch armv8.2-a+sve\n\t"
+
+/// A register of 512 bits.
+struct Sve512Line {
+  [[gnu::always_inline]] static void load(const std::byte* from) {
+    asm volatile(HEADROOM_SVE "ldr z0, [%0]" : : "r"(from), "m"(line_at(from)) : "v0");
+  }
+  [[gnu::always_inline]] static void store(std::byte* to) {
+    asm volatile(HEADROOM_SVE "mov z0.b, #-1\n\tstr z0, [%1]" : "=m"(line_at(to)) : "r"(to) : "v0");
+  }
+  [[gnu::always_inline]] static void stream(std::byte* to) {
+    asm volatile(HEADROOM_SVE "mov z0.b, #-1\n\tptrue p0.b\n\tstnt1b {z0.b}, p0, [%1]"
+                 : "=m"(line_at(to))
+                 : "r"(to)
+                 : "v0", "p0");
+  }
+  [[gnu::always_inline]] static void copy(std::byte* to, const std::byte* from) {
+    asm volatile(HEADROOM_SVE "ldr z0, [%2]\n\tstr z0, [%1]"
+                 : "=m"(line_at(to))
+                 : "r"(to), "r"(from), "m"(line_at(from))
+                 : "v0");
+  }
+  [[gnu::always_inline]] static void stream_copy(std::byte* to, const std::byte* from) {
+    asm volatile(HEADROOM_SVE "ldr z0, [%2]\n\tptrue p0.b\n\tstnt1b {z0.b}, p0, [%1]"
+                 : "=m"(line_at(to))
+                 : "r"(to), "r"(from), "m"(line_at(from))
+                 : "v0", "p0");
+  }
+  [[gnu::always_inline]] static void finish() {}
+};
+
+/// Two registers of 256 bits.
+struct Sve256Line {
+  [[gnu::always_inline]] static void load(const std::byte* from) {
+    asm volatile(HEADROOM_SVE "ldr z0, [%0]\n\tldr z1, [%0, #1, mul vl]"
+                 :
+                 : "r"(from), "m"(line_at(from))
+                 : "v0", "v1");
+  }
+  [[gnu::always_inline]] static void store(std::byte* to) {
+    asm volatile(HEADROOM_SVE "mov z0.b, #-1\n\tstr z0, [%1]\n\tstr z0, [%1, #1, mul vl]"
+                 : "=m"(line_at(to))
+                 : "r"(to)
+                 : "v0");
+  }
+  [[gnu::always_inline]] static void stream(std::byte* to) {
+    asm volatile(HEADROOM_SVE
+                 "mov z0.b, #-1\n\tptrue p0.b\n\tstnt1b {z0.b}, p0, [%1]\n\t"
+                 "stnt1b {z0.b}, p0, [%1, #1, mul vl]"
+                 : "=m"(line_at(to))
+                 : "r"(to)
+                 : "v0", "p0");
+  }
+  [[gnu::always_inline]] static void copy(std::byte* to, const std::byte* from) {
+    asm volatile(HEADROOM_SVE
+                 "ldr z0, [%2]\n\tldr z1, [%2, #1, mul vl]\n\tstr z0, [%1]\n\tstr z1, [%1, #1, mul vl]"
+                 : "=m"(line_at(to))
+                 : "r"(to), "r"(from), "m"(line_at(from))
+                 : "v0", "v1");
+  }
+  [[gnu::always_inline]] static void stream_copy(std::byte* to, const std::byte* from) {
+    asm volatile(HEADROOM_SVE
+                 "ldr z0, [%2]\n\tldr z1, [%2, #1, mul vl]\n\tptrue p0.b\n\t"
+                 "stnt1b {z0.b}, p0, [%1]\n\tstnt1b {z1.b}, p0, [%1, #1, mul vl]"
+                 : "=m"(line_at(to))
+                 : "r"(to), "r"(from), "m"(line_at(from))
+                 : "v0", "v1", "p0");
+  }
+  [[gnu::always_inline]] static void finish() {}
+};
+
+#undef HEADROOM_SVE
+
 #else
 
 /// The widest moves that the compiler may assume of every CPU of this architecture.
@@ -201,6 +276,19 @@ struct BaselineLine {
 };
 
 #endif
+
+/// `choose`.operator()<Line>() of the widest moves that `isa` has.
+template <typename Choose>
+auto with_widest_line([[maybe_unused]] Isa isa, Choose choose) {
+#if defined(__x86_64__)
+  if (isa >= Isa::kAvx512) return choose.template operator()<Avx512Line>();
+  if (isa >= Isa::kAvx2) return choose.template operator()<Avx2Line>();
+#elif defined(__aarch64__)
+  if (isa >= Isa::kSve && sve_bytes() == kLineBytes) return choose.template operator()<Sve512Line>();
+  if (isa >= Isa::kSve && sve_bytes() == kHalfLine) return choose.template operator()<Sve256Line>();
+#endif
+  return choose.template operator()<BaselineLine>();
+}
 
 /// Whether stores can go around the caches on this architecture.
 #if defined(__x86_64__) || defined(__aarch64__)

@@ -59,6 +59,14 @@ bool cpu_has([[maybe_unused]] Isa isa) {
 
 }  // namespace
 
+std::size_t sve_bytes() {
+  std::size_t bytes = 0;
+#if defined(__aarch64__)
+  asm(".arch armv8.2-a+sve\n\tcntb %0" : "=r"(bytes));
+#endif
+  return bytes;
+}
+
 const char* name_of(Isa isa) {
   switch (isa) {
     case Isa::kBaseline:

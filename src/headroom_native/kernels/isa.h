@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,9 @@ bool has_vex_vnni();
 /// Whether this CPU has AVX512-VBMI (permutations of bytes), and `isa` allows for it: the CPUs that have it
 /// beside AVX512-BF16.
 bool has_byte_permutation(Isa isa);
+
+/// Bytes of a vector of SVE, on a CPU that has it; 0 on other architectures than aarch64.
+std::size_t sve_bytes();
 
 /// The best that this CPU has, but none better than the environment variable HEADROOM_ISA names.
 /// Throws Error when it names none, or one that this CPU lacks.

@@ -48,12 +48,8 @@ CopyKernel kernel_of(std::string_view pattern) {
 
 }  // namespace
 
-CopyKernel copy_kernel(std::string_view pattern, [[maybe_unused]] Isa isa) {
-#if defined(__x86_64__)
-  if (isa >= Isa::kAvx512) return kernel_of<Avx512Line>(pattern);
-  if (isa >= Isa::kAvx2) return kernel_of<Avx2Line>(pattern);
-#endif
-  return kernel_of<BaselineLine>(pattern);
+CopyKernel copy_kernel(std::string_view pattern, Isa isa) {
+  return with_widest_line(isa, [&]<typename Line>() { return kernel_of<Line>(pattern); });
 }
 
 }  // namespace headroom::native

@@ -138,10 +138,8 @@ HEADROOM_NEON_LOOP(int8_sve, HEADROOM_SVE, HEADROOM_INT8_SVE)
 HEADROOM_NEON_LOOP(bf16_sve, HEADROOM_SVE, HEADROOM_BF16_SVE)
 
 PeakKernel sve_kernel(std::string_view dtype, std::string_view pattern, Isa isa) {
-  std::uint64_t bytes = 0;
-  asm(".arch armv8.6-a+sve\n\tcntb %0" : "=r"(bytes));
   // Of one round: a multiply and an add for each element of 16 results.
-  const double flops = 16 * 2 * static_cast<double>(bytes);
+  const double flops = 16 * 2 * static_cast<double>(sve_bytes());
   if (pattern == "fma" && dtype == "f64") return {f64_sve, flops / 8, "fmla z.d", {}};
   if (pattern == "fma" && dtype == "f32") return {f32_sve, flops / 4, "fmla z.s", {}};
   if (pattern == "dot" && dtype == "int8") return {int8_sve, flops, "sdot z.s", {}};

@@ -80,12 +80,8 @@ ReadKernel kernel_of(std::string_view pattern) {
 
 }  // namespace
 
-ReadKernel read_kernel(std::string_view pattern, [[maybe_unused]] Isa isa) {
-#if defined(__x86_64__)
-  if (isa >= Isa::kAvx512) return kernel_of<Avx512Line>(pattern);
-  if (isa >= Isa::kAvx2) return kernel_of<Avx2Line>(pattern);
-#endif
-  return kernel_of<BaselineLine>(pattern);
+ReadKernel read_kernel(std::string_view pattern, Isa isa) {
+  return with_widest_line(isa, [&]<typename Line>() { return kernel_of<Line>(pattern); });
 }
 
 }  // namespace headroom::native
