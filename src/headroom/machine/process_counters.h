@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "headroom/machine/counter_kernel.h"
+#include "headroom/machine/memory_controllers.h"
+#include "headroom/machine/perf_event.h"
+
+namespace headroom {
+
+/// What the hardware counted. Nothing where it does not count that, or did not this time.
+struct WorkCounts {
+  std::optional<double> instructions, cycles, cache_misses;  ///< of the threads of the process
+  /// That the memory controllers moved, for whatever program.
+  std::optional<double> memory_bytes, memory_bytes_written;
+  /// That they moved in as long a time right after it, when the process slept.
+  double background_bytes = 0;
+  double share = 1;  ///< of the time in which the counter ran that ran least: 1 where none took turns
+};
+
+/// instructions, cycles, cache_misses, in the order of WorkCounts.
+std::span<const CounterEvent> work_events();
+
+/// Counts what all threads of this process do. Never throws but where said: virtual machines often count
+/// nothing.
+class ProcessCounters {
+ public:
+  /// Asks `kernel`, which must outlive this, what can be counted here. As many `events` as work_events() has.
+  explicit ProcessCounters(CounterKernel& kernel = linux_counters(),
+                           std::span<const CounterEvent> events = work_events(),
+                           const std::vector<ControllerEvent>& controllers = memory_controllers());
+
+  /// Whether anything is counted.
+  bool any() const;
+  /// What is counted, and of what is not why, and what would change that, as one line: "none: this machine
+  /// does not offer them", "instructions, cycles (user space only); memory controllers: ...".
+  std::string text() const;
+
+  /// Counts while `run` runs; what that throws is passed on. Counters are open in this call only, so that
+  /// nothing of them is in what is timed before or after it. Throws Error where a counter that was there is
+  /// not any more: another program took it, or there may be no more open files.
+  WorkCounts count(const std::function<void()>& run) const;
+
+ private:
+  class Opened;
+  void count_controllers(Opened& counters, double took_s, WorkCounts& counts) const;
+
+  CounterKernel* kernel_;
+  std::vector<CounterEvent> events_;
+  std::vector<bool> available_;  ///< of events_
+  bool user_space_ = false;
+  std::string absence_;  ///< why the first of those that are not counted is not; empty where all are
+  std::vector<ControllerEvent> controllers_;
+  std::string controllers_absence_;
+};
+
+}  // namespace headroom
