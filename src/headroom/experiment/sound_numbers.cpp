@@ -65,4 +65,17 @@ std::string unsound(const Sample& sample) {
   return {};
 }
 
+std::string unsound(const WorkCounts& counts) {
+  for (const auto& [number, unit] :
+       {Amount{counts.instructions.value_or(0), "instructions"}, Amount{counts.cycles.value_or(0), "cycles"},
+        Amount{counts.cache_misses.value_or(0), "cache misses"},
+        Amount{counts.memory_bytes.value_or(0), "bytes"},
+        Amount{counts.memory_bytes_written.value_or(0), "bytes written"},
+        Amount{counts.background_bytes, "bytes of others"}}) {
+    if (!is_within(number, 0, kMostOfAnything)) return fmt::format("counted {} {}", number, unit);
+  }
+  if (!is_within(counts.share, 0, 1)) return fmt::format("counted in {} of the time", counts.share);
+  return {};
+}
+
 }  // namespace headroom

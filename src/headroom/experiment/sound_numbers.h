@@ -5,6 +5,7 @@
 
 #include "headroom/experiment/case_spec.h"
 #include "headroom/experiment/state.h"
+#include "headroom/experiment/work_counts.h"
 
 namespace headroom {
 
@@ -20,5 +21,7 @@ inline constexpr double kMostNanoseconds = 1e18;
 std::string unsound(const CaseInfo& info);
 /// The same of what a sample says of itself: "measured a time of nan ns".
 std::string unsound(const Sample& sample);
+/// The same of what counters say: "counted nan instructions".
+std::string unsound(const WorkCounts& counts);
 
 }  // namespace headroom

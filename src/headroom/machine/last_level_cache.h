@@ -13,4 +13,7 @@ inline constexpr std::int64_t kUnknownCacheBytes = std::int64_t{32} << 20;
 /// cheap, and needs no library, for runners. kUnknownCacheBytes if unknown.
 std::int64_t last_level_cache_bytes();
 
+/// What a cache is filled by at a time; 64 where the system does not tell.
+std::int64_t cache_line_bytes();
+
 }  // namespace headroom

@@ -9,6 +9,7 @@
 #include "headroom/base/precision.h"
 #include "headroom/experiment/case_spec.h"
 #include "headroom/experiment/state.h"
+#include "headroom/experiment/work_counts.h"
 
 namespace headroom {
 
@@ -106,6 +107,17 @@ struct JsonMembers<Sample> {
                                      required("iterations", &Sample::iterations).at_least(1),
                                      required("noise", &Sample::noise), sparse("device", &Sample::device),
                                      sparse("columns", &Sample::columns)};
+};
+
+template <>
+struct JsonMembers<WorkCounts> {
+  static constexpr std::tuple kTable{sparse("instructions", &WorkCounts::instructions),
+                                     sparse("cycles", &WorkCounts::cycles),
+                                     sparse("cache_misses", &WorkCounts::cache_misses),
+                                     sparse("memory_bytes", &WorkCounts::memory_bytes),
+                                     sparse("memory_bytes_written", &WorkCounts::memory_bytes_written),
+                                     sparse("background_bytes", &WorkCounts::background_bytes),
+                                     sparse("share", &WorkCounts::share)};
 };
 
 }  // namespace headroom

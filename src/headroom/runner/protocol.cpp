@@ -18,9 +18,12 @@ namespace headroom {
 
 template <>
 struct JsonMembers<Hello> {
-  static constexpr std::tuple kTable{
-      required("headroom_runner", &Hello::name), required("protocol", &Hello::protocol),
-      required("version", &Hello::version), sparse("traces", &Hello::traces), sparse("ids", &Hello::ids)};
+  static constexpr std::tuple kTable{required("headroom_runner", &Hello::name),
+                                     required("protocol", &Hello::protocol),
+                                     required("version", &Hello::version),
+                                     sparse("traces", &Hello::traces),
+                                     sparse("ids", &Hello::ids),
+                                     sparse("counts", &Hello::counts)};
 };
 
 /// Two flags for three kinds: "free" came later, and who does not know it takes the axis for one of texts.
@@ -181,6 +184,16 @@ SampleReply sample_reply_from_json(const Json& json) {
     reply.sample = sound(message_of<Sample>(json));
   }
   return reply;
+}
+
+Json to_json(const CountReply& reply) {
+  if (!reply.failure.empty()) return {{"uncounted", reply.failure}};
+  return {{"counts", json_of(reply.counts)}};
+}
+
+CountReply count_reply_from_json(const Json& json) {
+  if (json.contains("uncounted")) return {{}, json_string(json, "uncounted", "")};
+  return {sound(json_member_as<WorkCounts>(json, "counts", "")), {}};
 }
 
 Json to_json(const Conclusion& conclusion) {

@@ -12,6 +12,7 @@
 #include "headroom/experiment/case_spec.h"
 #include "headroom/experiment/experiment.h"
 #include "headroom/experiment/state.h"
+#include "headroom/experiment/work_counts.h"
 
 namespace headroom {
 
@@ -34,6 +35,10 @@ namespace headroom {
 ///                                                                   metrics with "is_column": as many, in
 ///                                                                   that order, each per iteration}
 ///                                                                or {"failed": "reason"}
+///   {"do": "count", "case": 7, "iterations": 100, "lead_in": 1}  -> {"counts": {"instructions": ...}}, of
+///   all
+///                                                                   these iterations, not timed
+///                                                                or {"uncounted": "reason"}
 ///   {"do": "trace", "case": 7, "file": "/full/path.json"}     -> {"traced": "/full/path.json"}
 ///                                                                or {"untraced": "reason"}
 ///   {"do": "release", "case": 7, "conclude": true}            -> {"released": 7, "conclusion": {...}}
@@ -54,6 +59,7 @@ struct Hello {
   int protocol = kProtocolVersion;
   bool traces = false;  ///< understands "trace"; absent: it does not
   bool ids = false;     ///< its replies repeat the "id" of their request; absent: they do not
+  bool counts = false;  ///< understands "count", and something is counted here; absent: it does not
 };
 
 /// What a runner tells of one experiment.
@@ -88,6 +94,12 @@ struct SampleReply {
   std::vector<RankSample> ranks{};  ///< of a rank job, those that took part: `sample` is the slowest one's
 };
 
+/// What the hardware counted in the iterations of a request.
+struct CountReply {
+  WorkCounts counts{};
+  std::string failure{};  ///< empty where they were counted
+};
+
 ExperimentDescription describe(const Experiment& experiment);
 
 /// Most experiments of one runner, and most points of the axes of one of them.
@@ -101,6 +113,7 @@ Json to_json(const ExperimentDescription& description);
 Json to_json(const CaseSpec& spec);
 Json to_json(const PrepareReply& reply);
 Json to_json(const SampleReply& reply);
+Json to_json(const CountReply& reply);
 Json to_json(const Conclusion& conclusion);
 Hello hello_from_json(const Json& json);
 ExperimentDescription description_from_json(const Json& json);
@@ -109,6 +122,7 @@ std::vector<ExperimentDescription> descriptions_from_json(const Json& reply);
 CaseSpec case_spec_from_json(const Json& json);
 PrepareReply prepare_reply_from_json(const Json& json);
 SampleReply sample_reply_from_json(const Json& json);
+CountReply count_reply_from_json(const Json& json);
 /// Of the reply to "release": an empty one where it has none.
 Conclusion conclusion_from_json(const Json& json);
 

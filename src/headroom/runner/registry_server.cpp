@@ -16,6 +16,13 @@ int case_of(const Json& request) {
   return json_member_as<int>(request, "case", "request");
 }
 
+SampleRequest sample_of(const Json& request) {
+  const SampleRequest wanted{json_member_as<std::uint64_t>(request, "iterations", "request"),
+                             json_member_as<std::uint64_t>(request, "lead_in", "request")};
+  if (wanted.iterations == 0) throw Error("request/iterations: expected at least one");
+  return wanted;
+}
+
 }  // namespace
 
 Json RegistryServer::answer(const Json& request) {
@@ -23,6 +30,7 @@ Json RegistryServer::answer(const Json& request) {
   if (what == "describe") return descriptions();
   if (what == "prepare") return prepare(request);
   if (what == "sample") return sample(request);
+  if (what == "count") return count(request);
   if (what == "trace") return trace(request);
   if (what == "release") return release(request);
   throw Error("unknown request " + in_quotes(what));
@@ -65,12 +73,33 @@ CaseThread& RegistryServer::prepared(const Json& request) {
 
 Json RegistryServer::sample(const Json& request) {
   CaseThread& made = prepared(request);
-  const SampleRequest wanted{json_member_as<std::uint64_t>(request, "iterations", "request"),
-                             json_member_as<std::uint64_t>(request, "lead_in", "request")};
-  if (wanted.iterations == 0) throw Error("request/iterations: expected at least one");
-  const SampleReply reply = made.sample(wanted);
+  const SampleReply reply = made.sample(sample_of(request));
   if (!reply.failure.empty()) require_survival(reply.failure);
   return to_json(reply);
+}
+
+/// Counts iterations of the case. That they cannot be counted ends neither the case nor the run.
+Json RegistryServer::count(const Json& request) {
+  CaseThread& made = prepared(request);
+  SampleRequest wanted = sample_of(request);
+  CountReply counted;
+  const Surround surround = [&](const std::function<void()>& run) {
+    try {
+      counted.counts = counters_.count(run);
+    } catch (const Error& error) {
+      counted.failure = error.what();
+    }
+  };
+  SampleReply reply;
+  // The lead-in is a sample by itself: counters are open only where they count.
+  if (wanted.lead_in > 0) reply = made.sample({std::exchange(wanted.lead_in, 0), 0});
+  wanted.surround = &surround;
+  if (reply.failure.empty()) reply = made.sample(wanted);
+  if (!reply.failure.empty()) {
+    require_survival(reply.failure);
+    counted.failure = reply.failure;
+  }
+  return to_json(counted);
 }
 
 /// Records one call of the case. That it cannot be recorded ends neither the case nor the run.

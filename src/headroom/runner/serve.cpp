@@ -44,9 +44,10 @@ void converse(Channel channel, Registry& registry, const std::string& name,
     channel.write_line(dump_json({{"error", error.what()}}));
     return;
   }
-  const Hello hello{name, HEADROOM_VERSION, kProtocolVersion, registry.tracer() != nullptr, true};
-  if (!channel.write_line(dump_json(to_json(hello)))) return;
   RegistryServer server(registry);
+  const bool traces = registry.tracer() != nullptr;
+  const Hello hello{name, HEADROOM_VERSION, kProtocolVersion, traces, true, server.counts()};
+  if (!channel.write_line(dump_json(to_json(hello)))) return;
   std::string line;
   while (channel.read_line(line, std::chrono::milliseconds(-1)) == Channel::Status::kLine) {
     Json request, reply;

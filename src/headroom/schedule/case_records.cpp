@@ -11,6 +11,7 @@
 #include "headroom/base/units.h"
 #include "headroom/record/operation_rate.h"
 #include "headroom/schedule/case_limit.h"
+#include "headroom/schedule/counted_records.h"
 #include "headroom/schedule/noise_notes.h"
 #include "headroom/schedule/series.h"
 #include "headroom/stats/quantile.h"
@@ -176,7 +177,10 @@ std::vector<ProcessSamples> samples_told(const Track& track, std::size_t index) 
   std::vector<ProcessSamples> all;
   for (std::size_t i = 0; i < track.told.size(); ++i) {
     if (track.told[i].series.size() <= index) continue;
-    const std::vector<double>& values = track.told[i].series[index].values;
+    std::span<const double> values = track.told[i].series[index].values;
+    // Not those of iterations that were counted afterwards.
+    if (values.size() >= rounds.size() + track.calls_after)
+      values = values.first(values.size() - track.calls_after);
     const std::size_t kept = std::min(values.size(), rounds.size());
     ProcessSamples& samples = all.emplace_back();
     samples.pid = i < ranks.size() ? ranks[i].pid : track.pids.back();
@@ -217,6 +221,7 @@ Record base_record(const Track& track, const GroupResult& result, const std::vec
     record.model.extra_info["input " + name] = description;
   if (!track.trace.empty()) record.model.extra_info["trace"] = track.trace;
   if (!track.untraced.empty()) record.model.extra_info["untraced"] = track.untraced;
+  if (!track.uncounted.empty()) record.model.extra_info["uncounted"] = track.uncounted;
   record.axes.assign(spec.axes.begin(), spec.axes.end());
   for (const auto& [axis, value] : spec.axes) {
     if (axis == "dtype") record.benchmark.dtype = value;
@@ -314,6 +319,7 @@ void append_records(const Track& track, const GroupResult& result, Record base,
     estimate(record);
     records.push_back(std::move(record));
   }
+  append_counted(track, base, records);
   if (!by_slowest) return;
   base.metric.name = "rank latency";
   base.metric.unit = "us";

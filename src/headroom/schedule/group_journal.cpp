@@ -43,13 +43,20 @@ struct JsonMembers<PlannedCase> {
       required("baseline", &P::baseline)};
 };
 
+template <>
+struct JsonMembers<CountedPass> {
+  static constexpr std::tuple kTable{required("epoch", &CountedPass::epoch),
+                                     required("counts", &CountedPass::counts)};
+};
+
 /// All of it but its readings, which have lines of their own.
 template <>
 struct JsonMembers<Track> {
   static constexpr std::tuple kTable{
       required("planned", &Track::planned), required("outcome", &Track::outcome),
       required("info", &Track::info),       required("iterations", &Track::iterations).at_least(1),
-      required("pids", &Track::pids),       sparse("rests", &Track::rests)};
+      required("pids", &Track::pids),       sparse("rests", &Track::rests),
+      sparse("counted", &Track::counted)};
 };
 
 namespace {

@@ -7,6 +7,7 @@
 #include "headroom/record/overhead_metrics.h"
 #include "headroom/schedule/beaten_limits.h"
 #include "headroom/schedule/calibration.h"
+#include "headroom/schedule/counted_passes.h"
 #include "headroom/schedule/process_share.h"
 #include "headroom/schedule/series.h"
 #include "headroom/schedule/trace_file.h"
@@ -112,6 +113,7 @@ void GroupRun::run_process(int process) {
   }
   warm_up();
   if (tracks_.any_case_alive()) sample_rounds();
+  count_cases();
   const bool traced = process + 1 == settings_.processes && trace_cases();
   tracks_.conclude_all();
   // What a recorder left in the process would be in the times of the next group.
@@ -356,6 +358,19 @@ void GroupRun::rest_beaten_limits() {
     Track& track = result_.limits[index].track;
     track.rests = true;
     tracks_.guarded(track, [&](Worker& worker) { worker.release(track.id); });
+  }
+}
+
+void GroupRun::count_cases() {
+  const std::vector<Track*> tracks = countable(result_.cases, offers_, first_round_);
+  if (!settings_.counts || tracks.empty()) return;
+  announce("counting");
+  for (Track* track : tracks) {
+    if (interrupted_) throw Interrupted{};
+    // The samples are whole where the runner dies of it: only the counts are missing.
+    const std::string lost = tracks_.spared(
+        *track, [&](Worker& worker) { count_passes(*track, worker, tracks_.epoch(), first_round_); });
+    if (!lost.empty()) track->uncounted = lost;
   }
 }
 

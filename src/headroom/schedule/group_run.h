@@ -30,6 +30,7 @@ struct RoundSettings {
   bool limits = true;               ///< sample the machine's limits in the same rounds
   bool subtracts_overhead = false;  ///< from each time what measuring it costs
   bool strict = false;              ///< a case that sums in less than f32 fails
+  bool counts = true;               ///< have what the hardware counts of cases, where it does
   std::string traces{};             ///< folder for a trace of each case; empty: none
   bool tunes = true;                ///< choose variants where `tuning` knows of none
   TuningStore* tuning = nullptr;    ///< which variants were fastest before; null: the implementations decide
@@ -73,6 +74,7 @@ class GroupRun {
   void sample_round();
   bool should_end(const StopRule& rule, Stopping& stopping);
   void rest_beaten_limits();
+  void count_cases();
   /// Whether any runner was asked to record for the session.
   bool trace_cases();
   void calibrate(Track& track, double target_ns);

@@ -27,6 +27,7 @@ struct RunnerOffer {
   std::optional<BlasLibrary> blas{};         ///< that its cases compute with; empty: it tells of none
   std::vector<RankHello> ranks{};            ///< of a rank job: what each says of itself
   bool is_company = false;  ///< measures what others have, or what is named, not all that it has
+  bool counts = false;      ///< can count what a case does
 };
 
 /// Which of the offered cases to measure.

@@ -106,6 +106,10 @@ SampleReply RankRunner::sample(int id, const SampleRequest& request) {
   });
 }
 
+CountReply RankRunner::count(int, const SampleRequest&) {
+  return {{}, "what ranks do is not counted"};
+}
+
 std::string RankRunner::trace(int id, const std::string& file) {
   const std::vector<Json> replies =
       ask({{"do", "trace"}, {"case", id}, {"file", file}}, "a trace of " + titles_[id]);

@@ -31,6 +31,7 @@ class RankRunner final : public Runner {
   std::int64_t pid() const override { return ranks_.pid(0); }
   PrepareReply prepare(int id, const CaseSpec& spec) override;
   SampleReply sample(int id, const SampleRequest& request) override;
+  CountReply count(int id, const SampleRequest& request) override;
   std::string trace(int id, const std::string& file) override;
   void release(int id) override;
   std::vector<Conclusion> conclude(int id) override;

@@ -21,6 +21,7 @@ void RunnerFleet::add(RunnerCommand command, bool only_limits) {
   }
   member.name = member.process->hello().name;
   member.traces = member.process->hello().traces;
+  member.counts = member.process->hello().counts;
   try {
     member.description = member.process->describe();
   } catch (const RunnerLost& lost) {
@@ -35,7 +36,7 @@ std::vector<RunnerOffer> RunnerFleet::offers() const {
     const Member& member = members_[index];
     offers.push_back({label_of(index), member.description.experiments, member.only_limits, member.traces,
                       member.description.devices, member.description.blas, member.description.ranks,
-                      member.command.is_company});
+                      member.command.is_company, member.counts});
   }
   return offers;
 }

@@ -42,6 +42,7 @@ class RunnerFleet final : public Workers {
     bool traces = false;
     bool only_limits = false;
     std::unique_ptr<Runner> process;
+    bool counts = false;
   };
 
   std::string label_of(std::size_t index) const;

@@ -164,6 +164,12 @@ SampleReply RunnerProcess::sample(int id, const SampleRequest& request) {
   });
 }
 
+CountReply RunnerProcess::count(int id, const SampleRequest& request) {
+  const Json reply =
+      ask({{"do", "count"}, {"case", id}, {"iterations", request.iterations}, {"lead_in", request.lead_in}});
+  return understood([&] { return count_reply_from_json(reply); });
+}
+
 std::string RunnerProcess::trace(int id, const std::string& file) {
   const Json reply = ask({{"do", "trace"}, {"case", id}, {"file", file}});
   return understood([&] {

@@ -77,6 +77,7 @@ RoundSettings Session::round_settings(const Group& group, std::size_t index) con
   settings.sample_ns = request_.sample_ns;
   settings.subtracts_overhead = request_.subtracts_overhead;
   settings.strict = request_.strict;
+  settings.counts = request_.counts;
   settings.traces = request_.traces;
   settings.tuning = request_.tuning;
   settings.tunes = request_.tunes;

@@ -21,6 +21,7 @@ struct SessionRequest {
   int processes = 0;        ///< that share the samples of a group; 0: three
   int processes_alone = 3;  ///< where `processes` is 0, of a group of one case
   bool limits = true;
+  bool counts = true;               ///< have the hardware count what cases do, where it can
   double sample_ns = 5e6;           ///< least time of one sample
   std::uint32_t warmup = 0;         ///< samples of each case in each process that are not kept
   bool subtracts_overhead = false;  ///< from each time, what reading the clock or calling Python costs

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "headroom/experiment/case_spec.h"
+#include "headroom/experiment/work_counts.h"
 #include "headroom/record/record.h"
 #include "headroom/schedule/plan.h"
 
@@ -23,6 +24,12 @@ struct Reading {
   std::vector<RankSample> ranks{};  ///< of a rank job: what each measured, per iteration; `ns` is the slowest
 };
 
+/// What the hardware counted of a case after its samples in one process.
+struct CountedPass {
+  std::uint32_t epoch = 0;
+  WorkCounts counts{};  ///< per iteration
+};
+
 /// A case in the rounds of its group, and everything that it gave.
 struct Track {
   int id = 0;  ///< by which the runner knows it
@@ -35,6 +42,9 @@ struct Track {
   double waited_ns = 0;      ///< until a sample was there, per iteration: with what is not timed
   std::vector<Reading> readings;
   std::vector<std::int64_t> pids;  ///< of the runner, by epoch
+  std::vector<CountedPass> counted{};
+  std::string uncounted{};         ///< why the hardware did not count it, where it was asked to
+  std::uint64_t calls_after = 0;   ///< iterations after the last sample of the last process
   std::string trace;               ///< file of the trace; empty: none
   std::string untraced;            ///< why there is none, where one was asked for
   std::vector<Conclusion> told{};  ///< after its last sample, in a job of ranks by each; of the last process

@@ -24,6 +24,8 @@ class Worker {
   virtual std::int64_t pid() const = 0;
   virtual PrepareReply prepare(int id, const CaseSpec& spec) = 0;
   virtual SampleReply sample(int id, const SampleRequest& request) = 0;
+  /// Counts iterations of a case beside its samples.
+  virtual CountReply count(int id, const SampleRequest& request) = 0;
   /// Why there is no trace of one call in `file`; empty when there is.
   virtual std::string trace(int id, const std::string& file) = 0;
   virtual void release(int id) = 0;

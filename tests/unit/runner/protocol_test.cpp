@@ -59,11 +59,15 @@ constexpr int kRuns = 100;
 TEST(Protocol, HelloComesBack) {
   for (int seed = 0; seed < kRuns; ++seed) {
     Generator make(seed);
-    const Hello hello{make.text(), make.text(), static_cast<int>(make.below(1000))};
+    const Hello hello{make.text(), make.text(), static_cast<int>(make.below(1000)),
+                      make.coin(), make.coin(), make.coin()};
     const Hello back = hello_from_json(sent(to_json(hello)));
     EXPECT_EQ(back.name, hello.name);
     EXPECT_EQ(back.version, hello.version);
     EXPECT_EQ(back.protocol, hello.protocol);
+    EXPECT_EQ(back.traces, hello.traces);
+    EXPECT_EQ(back.ids, hello.ids);
+    EXPECT_EQ(back.counts, hello.counts);
   }
 }
 
@@ -198,6 +202,20 @@ TEST(Protocol, WhatNoRunnerCanHonestlySayIsRefused) {
   EXPECT_THAT(refused_sample([](Sample& sample) { sample.noise.steal_ms = 2e18; }), HasSubstr("ms stolen"));
   EXPECT_THAT(refused_sample([](Sample& sample) { sample.device.temperature_c = -301; }), HasSubstr("°C"));
   EXPECT_THAT(refused_sample([](Sample& sample) { sample.columns = {1, 1e101}; }), HasSubstr("in a column"));
+}
+
+TEST(Protocol, WhatWasCountedComesBack) {
+  const auto back = [](const CountReply& reply) { return count_reply_from_json(sent(to_json(reply))); };
+  const WorkCounts some{.instructions = 12, .cache_misses = 0, .memory_bytes = 1e9, .share = 0.25};
+  EXPECT_EQ(back({some, ""}).counts, some);
+  EXPECT_EQ(back({{}, ""}).counts, WorkCounts{});
+  EXPECT_EQ(back({{}, "taken"}).failure, "taken");
+  const auto refused = [&](const WorkCounts& counts) { return message_of([&] { back({counts, ""}); }); };
+  EXPECT_THAT(refused({.instructions = -1}), HasSubstr("counted -1 instructions"));
+  EXPECT_THAT(refused({.memory_bytes = 1e101}), HasSubstr("counted 1e+101 bytes"));
+  EXPECT_THAT(refused({.share = 1.5}), HasSubstr("in 1.5 of the time"));
+  EXPECT_THROW(count_reply_from_json(Json::object()), Error);
+  EXPECT_THROW(count_reply_from_json({{"counts", 5}}), Error);
 }
 
 TEST(Protocol, DescriptionsHaveBounds) {

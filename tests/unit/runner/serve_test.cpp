@@ -4,13 +4,19 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/perf_event.h>
 #include <sys/socket.h>
 
+#include <array>
+#include <chrono>
+#include <cstdint>
 #include <cstdlib>
 #include <thread>
 
 #include "headroom/base/error.h"
+#include "headroom/experiment/process_counters.h"
 #include "headroom/runner/protocol.h"
+#include "headroom/runner/registry_server.h"
 #include "sample_experiments.h"
 #include "served.h"
 
@@ -159,6 +165,55 @@ TEST(ServeTraces, ACallThatThrowsWhileItIsRecordedIsNotRecorded) {
   ASSERT_EQ(said.size(), 4U);
   EXPECT_EQ(said[3].at("untraced"), "boom in sample");
   EXPECT_FALSE(written);
+}
+
+/// In place of hardware: events of the kernel itself, which virtual machines count, too.
+constexpr std::array<CounterEvent, 3> kSoftware{{
+    {"task_clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK},
+    {"page_faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS},
+    {"context_switches", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES},
+}};
+
+TEST(ServeCounts, IterationsOfACaseAreCountedOnItsOwnThreadAndItGoesOn) {
+  const ProcessCounters counters(linux_counters(), kSoftware, {});
+  if (!counters.any()) GTEST_SKIP() << "the kernel counts nothing here: " << counters.text();
+  Registry registry = sample_registry();
+  std::uint64_t calls = 0;
+  registry.add("spin", [&](State& state) {
+    state.measure([&] {
+      ++calls;
+      const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(200);
+      while (std::chrono::steady_clock::now() < end) {
+      }
+    });
+  });
+  RegistryServer server(registry, counters);
+  CaseSpec spec;
+  spec.experiment = "spin";
+  server.answer({{"do", "prepare"}, {"case", 1}, {"spec", to_json(spec)}});
+  const Json count{{"do", "count"}, {"case", 1}, {"iterations", 10}, {"lead_in", 2}};
+  const CountReply counted = count_reply_from_json(server.answer(count));
+  EXPECT_EQ(counted.failure, "");
+  EXPECT_EQ(calls, 12U) << "the lead-in comes first";
+  ASSERT_TRUE(counted.counts.instructions);
+  // Time on a CPU: what others took of it is not in it.
+  EXPECT_GT(*counted.counts.instructions, 0.2e6) << "ns of task clock";
+  EXPECT_LT(*counted.counts.instructions, 100e6);
+  const Json sample{{"do", "sample"}, {"case", 1}, {"iterations", 1}, {"lead_in", 0}};
+  EXPECT_GT(sample_reply_from_json(server.answer(sample)).sample.elapsed_ns, 2e5);
+}
+
+TEST(ServeCounts, WhatCannotBeCountedIsSaid) {
+  Registry registry = sample_registry();
+  RegistryServer server(registry, ProcessCounters(linux_counters(), {}, {}));
+  EXPECT_FALSE(server.counts());
+  server.answer({{"do", "prepare"}, {"case", 1}, {"spec", to_json(behaving("throws in sample"))}});
+  const auto count = [&](int lead_in) {
+    return server.answer({{"do", "count"}, {"case", 1}, {"iterations", 1}, {"lead_in", lead_in}});
+  };
+  EXPECT_EQ(count_reply_from_json(count(1)).failure, "boom in sample");
+  EXPECT_THROW(server.answer({{"do", "count"}, {"case", 1}, {"iterations", 0}, {"lead_in", 0}}), Error);
+  EXPECT_THROW(server.answer({{"do", "count"}, {"case", 9}, {"iterations", 1}, {"lead_in", 0}}), Error);
 }
 
 TEST(ServeArguments, AreTakenBeforeTheGreeting) {

@@ -33,11 +33,13 @@ struct FakeCase {
   std::vector<double> columns{};                    ///< of each sample; the case declares `declared_columns`
   std::size_t declared_columns = 0;
   std::vector<Conclusion> told{};  ///< after its last sample
+  CountReply counts{};             ///< of each iteration
+  bool lost_in_count = false;      ///< counting kills the runner
   bool wrong = false;              ///< fails, or is timed where the scheduler asks for that
 };
 
 struct FakeEvent {
-  char what;  ///< 'p'repare, 's'ample, 't'race, 'r'elease, 'x' stop
+  char what;  ///< 'p'repare, 's'ample, 'c'ount, 't'race, 'r'elease, 'x' stop
   std::size_t runner;
   std::string name;
   std::uint64_t iterations = 0;
@@ -118,6 +120,17 @@ class FakeWorkers final : public Workers {
       reply.sample.elapsed_ns = fake.ns * factor * static_cast<double>(request.iterations);
       reply.sample.columns = fake.columns;
       all.clock_ns += reply.sample.elapsed_ns;
+      return reply;
+    }
+    CountReply count(int id, const SampleRequest& request) override {
+      if (!names.contains(id)) throw RunnerLost{"refused count: that case is not prepared"};
+      all.events.push_back({'c', runner, names[id], request.iterations});
+      const FakeCase& fake = all.cases[names[id]];
+      if (fake.lost_in_count) throw RunnerLost{"was killed by signal 11"};
+      CountReply reply = fake.counts;
+      if (reply.counts.instructions) *reply.counts.instructions *= static_cast<double>(request.iterations);
+      if (reply.counts.memory_bytes) *reply.counts.memory_bytes *= static_cast<double>(request.iterations);
+      reply.counts.background_bytes *= static_cast<double>(request.iterations);
       return reply;
     }
     std::string trace(int id, const std::string& file) override {

@@ -96,6 +96,20 @@ TEST(GroupJournal, RanksAreKept) {
   EXPECT_EQ(text_of(replayed), text_of(result));
 }
 
+TEST(GroupJournal, WhatTheHardwareCountedIsKept) {
+  GroupResult result;
+  result.title = "gemv";
+  result.cases = {track_of("gemv", "native")};
+  result.cases[0].pids = {1};
+  result.cases[0].readings = {reading_of(0, 0, 500)};
+  result.cases[0].counted = {{0, {.instructions = 700, .memory_bytes = 4096, .share = 0.5}}};
+  GroupResult replayed;
+  GroupJournal journal([&](const Json& line) { replay(line, replayed); });
+  journal.note(result);
+  EXPECT_EQ(text_of(replayed), text_of(result));
+  EXPECT_EQ(replayed.cases.at(0).counted.at(0).counts, result.cases[0].counted[0].counts);
+}
+
 TEST(GroupJournal, AnotherGroupBeginsAnew) {
   GroupResult replayed;
   GroupJournal journal([&](const Json& line) { replay(line, replayed); });

@@ -3,26 +3,16 @@
 
 #include <cstddef>
 #include <functional>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "headroom/experiment/work_counts.h"
 #include "headroom/machine/counter_kernel.h"
 #include "headroom/machine/memory_controllers.h"
 #include "headroom/machine/perf_event.h"
 
 namespace headroom {
-
-/// What the hardware counted. Nothing where it does not count that, or did not this time.
-struct WorkCounts {
-  std::optional<double> instructions, cycles, cache_misses;  ///< of the threads of the process
-  /// That the memory controllers moved, for whatever program.
-  std::optional<double> memory_bytes, memory_bytes_written;
-  /// That they moved in as long a time right after it, when the process slept.
-  double background_bytes = 0;
-  double share = 1;  ///< of the time in which the counter ran that ran least: 1 where none took turns
-};
 
 /// instructions, cycles, cache_misses, in the order of WorkCounts.
 std::span<const CounterEvent> work_events();

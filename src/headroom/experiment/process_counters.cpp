@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "headroom/machine/process_counters.h"
+#include "headroom/experiment/process_counters.h"
 
 #include <fmt/format.h>
 #include <linux/perf_event.h>
@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <chrono>
 #include <iterator>
+#include <optional>
 #include <set>
 #include <thread>
 
