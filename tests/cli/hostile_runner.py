@@ -4,7 +4,8 @@
 
 The names of what it does are the keys of ANSWERS, by request, and of ENDS, which fit any. HOSTILE=none: an honest one.
 HOSTILE_AFTER: honest samples before. HOSTILE_IDS=0: one that knows nothing of ids. HOSTILE_LOG: a file that gets the case of each sample
-that is asked for. HOSTILE_BACKENDS=2: an experiment with so many, which are compared.
+that is asked for. HOSTILE_BACKENDS=2: an experiment with so many, which are compared. HOSTILE_COUNTS='{"instructions":5}': what the hardware
+counts in an iteration. HOSTILE_INFO='{"bytes":8}': what the case says of itself.
 """
 import json
 import os
@@ -17,10 +18,11 @@ PHASE, _, HOW = os.environ.get("HOSTILE", "none").partition(":")
 AFTER = int(os.environ.get("HOSTILE_AFTER", "8"))
 LOG = os.open(os.environ["HOSTILE_LOG"], os.O_WRONLY | os.O_CREAT | os.O_APPEND) if "HOSTILE_LOG" in os.environ else None
 IDS = os.environ.get("HOSTILE_IDS", "1") == "1"
-HELLO = {"headroom_runner": "hostile", "protocol": 1, "version": "0", "ids": IDS}
+COUNTS = json.loads(os.environ.get("HOSTILE_COUNTS", '{"instructions":5}' if PHASE == "count" else "{}"))
+HELLO = {"headroom_runner": "hostile", "protocol": 1, "version": "0", "ids": IDS, "counts": bool(COUNTS)}
 EXPERIMENT = {"name": "e", "summary": "s", "metric": "", "device": "cpu", "axes": [], "backends": [f"b{i}" for i in range(int(os.environ.get("HOSTILE_BACKENDS", "1")))], "limit": False}
 INFO = {"flops": 1, "bytes": 1, "bytes_written": 0, "dtype": "f32", "copies": 1, "verified": True, "max_error": 0, "tolerance": 1,
-        "metrics": [], "inputs": {}, "notes": {}}
+        "metrics": [], "inputs": {}, "notes": {}, **json.loads(os.environ.get("HOSTILE_INFO", "{}"))}
 METRIC = {"name": "m", "unit": "u", "higher_is_better": True, "amount": 1e308, "is_rate": True}
 NOISE = {"steal_ms": 0, "switches": 0, "faults": 0, "mhz": 0}
 DEVICE = {"sm_mhz": 0, "memory_mhz": 0, "power_w": 0, "temperature_c": 0, "throttle": 0}
@@ -73,6 +75,16 @@ ANSWERS = {
         "device": lambda r: sampled(r, device={**DEVICE, "sm_mhz": 1e308}),
         "other_id": lambda r: sampled(r, id=1),
         "failed_5": lambda r: {"failed": 5},
+    },
+    "count": {
+        "nan": lambda r: '{"id":%d,"counts":{"instructions":NaN}}' % r["id"],
+        "minus": lambda _: {"counts": {"memory_bytes": -1}},
+        "huge": lambda _: {"counts": {"cycles": 1e300}},
+        "share": lambda _: {"counts": {"share": 7}},
+        "text": lambda _: {"counts": {"cycles": "5"}},
+        "list": lambda _: {"counts": []},
+        "neither": lambda _: {"counted": {}},
+        "uncounted_5": lambda _: {"uncounted": 5},
     },
     "release": {"conclusion": lambda r: {"released": r["case"], "conclusion": 5}},
 }
@@ -148,6 +160,8 @@ def answer(request):
         return prepared()
     if what == "sample":
         return sampled(request)
+    if what == "count":
+        return {"counts": {name: value * request["iterations"] for name, value in COUNTS.items()}}
     return {"released": request["case"]}
 
 

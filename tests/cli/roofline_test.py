@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """`headroom roofline`: what it plots of a real run, its files, and what it refuses."""
 import json
+import pathlib
 import unittest
 import xml.etree.ElementTree
 
-from command_line import BRIEF, CommandLineTest, headroom
+from command_line import BRIEF, CommandLineTest, clean_environment, headroom, records_of
 
 CASES = ["gemv", "limit.peak", "-a", "D=64,256", "-a", "dtype=bf16", "-a", "pattern=fma,dot"]
 
@@ -74,6 +75,55 @@ class RooflineTest(CommandLineTest):
         path.rename(both / "a.json")
         other.rename(both / "b.json")
         self.assert_refused(headroom("roofline", both), "several machines")
+
+    def run_counted(self, counts, info, *more):
+        """A run of a runner whose hardware counts, as it says; the file of its records."""
+        path = self.folder / "counted.json"
+        environment = clean_environment(HOSTILE_COUNTS=json.dumps(counts), HOSTILE_INFO=json.dumps(info))
+        runner = pathlib.Path(__file__).resolve().parent / "hostile_runner.py"
+        result = headroom("run", "e", "--runner", runner, "--no-limits", "--no-store", "--num-samples", "30", "--processes", "3",
+                          "--json", path, *more, env=environment)
+        self.assert_exit(result, 0)
+        return path, result
+
+    def test_bytes_that_the_memory_controllers_counted(self):
+        # 1e5 ns for 2e6 FLOPs and 1e6 declared bytes, of which twice as many were moved.
+        counts = {"instructions": 5e5, "cycles": 2e5, "cache_misses": 100, "memory_bytes": 2e6, "background_bytes": 1e4}
+        path, run = self.run_counted(counts, {"flops": 2e6, "bytes": 1e6, "copies": 4})
+        finding = r"e b0 moves 2.00 times the bytes that it declares: the memory controllers counted 1.91 MiB"
+        self.assertRegex(" ".join(run.stdout.split()), finding)
+        self.assertRegex(run.stdout, r"instructions +cycles +a cycle +misses x line +from memory")
+        metrics = {record["metric"]["name"]: record for record in records_of(path)}
+        self.assertEqual(metrics["instructions"]["metric"]["value"], 5e5)
+        self.assertEqual(metrics["data_volume"]["metric"]["unit"], "B")
+        self.assertEqual([len(process["values"]) for process in metrics["data_volume"]["samples"]], [1, 1, 1])
+        result = headroom("roofline", path, "--json", self.folder / "roof.json")
+        self.assert_exit(result, 0)
+        self.assertRegex(" ".join(result.stdout.split()), finding)
+        self.assertIn("counted by the memory controllers", result.stdout)
+        told = json.loads((self.folder / "roof.json").read_text())
+        self.assertEqual(told["work"], "counted")
+        self.assertEqual(len(told["findings"]), 1)
+        case = told["cases"][0]
+        self.assertAlmostEqual(case["flop_per_byte"], 1)
+        self.assertAlmostEqual(case["declared_flop_per_byte"], 2)
+        self.assertAlmostEqual(case["bandwidth_gb_s"], 20)
+        self.assertEqual(case["counted_bytes"], {"value": 2e6, "low": 2e6, "high": 2e6, "n": 3})
+        # Shown again it is the same; compared with itself only its time is.
+        shown = headroom("show", path)
+        self.assert_exit(shown, 0)
+        self.assertRegex(" ".join(shown.stdout.split()), finding)
+        compared = headroom("diff", path, path)
+        self.assert_exit(compared, 0)
+        self.assertIn("of 1 comparison", compared.stdout)
+
+    def test_counters_that_are_not_asked_count_nothing(self):
+        path, _ = self.run_counted({"instructions": 5}, {}, "--no-counters")
+        self.assertNotIn("instructions", {record["metric"]["name"] for record in records_of(path)})
+        environment = json.loads(path.read_text())["environments"][0]
+        self.assertIn("--no-counters", environment["extra_info"]["hardware_counters"])
+        machine = headroom("machine", "--topology")
+        self.assertRegex(machine.stdout, r"(?m)^  hardware counters: .{20,}")
 
     def test_what_it_cannot_plot(self):
         self.assert_refused(headroom("roofline", self.folder / "none.json"), "none.json")

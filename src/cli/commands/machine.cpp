@@ -22,6 +22,7 @@
 #include "headroom/base/files.h"
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
+#include "headroom/experiment/process_counters.h"
 #include "headroom/machine/fingerprint.h"
 #include "headroom/machine/memory.h"
 #include "headroom/machine/topology.h"
@@ -48,7 +49,8 @@ std::string topology_text(const Topology& topology, const std::string& fingerpri
     text += fmt::format("  L{} {}: {} x {}\n", cache.level, cache.type, cache.instances,
                         format_bytes(static_cast<double>(cache.bytes)));
   }
-  return text + fmt::format("  {}\n", join(topology.isa, " "));
+  text += fmt::format("  {}\n", join(topology.isa, " "));
+  return text + fmt::format("  hardware counters: {}\n", ProcessCounters().text());
 }
 
 std::string topology_answer(const Topology& topology) {

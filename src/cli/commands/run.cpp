@@ -32,6 +32,7 @@
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
 #include "headroom/compare/match.h"
+#include "headroom/experiment/process_counters.h"
 #include "headroom/machine/fingerprint.h"
 #include "headroom/ranks/rank_group.h"
 #include "headroom/record/overhead_metrics.h"
@@ -51,6 +52,8 @@ std::shared_ptr<const Environment> environment_of(const Arguments& arguments, co
   environment.extra_info["seed"] = std::to_string(options.request.selection.seed);
   environment.extra_info["precision"] = fmt::format("{:g}", options.request.stop.precision);
   environment.extra_info["max_time_s"] = fmt::format("{:g}", options.request.stop.max_time_ns / 1e9);
+  environment.extra_info["hardware_counters"] =
+      options.request.counts ? ProcessCounters().text() : "not asked for (--no-counters)";
   if (options.request.subtracts_overhead) environment.extra_info[kOverheadTakenOff] = "yes";
   if (before != nullptr) note_resumed(*before, environment);
   return std::make_shared<const Environment>(std::move(environment));

@@ -58,7 +58,8 @@ struct RawRunOptions {
   std::string timeout, traces;
   int processes = 0;
   std::uint64_t seed = 1;
-  bool hot = false, quick = false, all_backends = false, no_limits = false, no_store = false;
+  bool hot = false, quick = false, all_backends = false, no_limits = false, no_store = false,
+       no_counters = false;
 };
 
 bool names_python(const RawRunOptions& raw) {
@@ -145,6 +146,8 @@ void declare_measuring(OptionTable& table, RawRunOptions& raw, RunOptions& optio
   table.add_flag("--subtract-overhead", options.request.subtracts_overhead,
                  "take off each time what reading the clock or calling a body in Python costs");
   table.add_flag("--no-limits", raw.no_limits, "do not sample this machine's limits");
+  table.add_flag("--no-counters", raw.no_counters,
+                 "do not have the hardware count instructions and bytes after the samples, where it can");
   table.add_flag("--retune", options.retune,
                  "choose block sizes and prefetch distances anew (otherwise once for each case and machine)");
   table.add_flag("--strict", options.request.strict,
@@ -305,6 +308,7 @@ void fill_request(RawRunOptions& raw, RunOptions& options) {
   require_peers_taken(raw.peers, paths_of(request.runners));
   if (of_ranks) options.ranks = add_ranks(raw, request);
   request.limits = !raw.no_limits;
+  request.counts = !raw.no_counters;
   if (!raw.traces.empty()) request.traces = std::filesystem::absolute(raw.traces).string();
   if (request.limits) request.limit_runners = limit_runners_of(paths_of(request.runners));
   request.stop = stop_rule(raw);

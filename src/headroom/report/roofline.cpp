@@ -12,6 +12,7 @@
 
 #include "headroom/record/operation_rate.h"
 #include "headroom/report/case_rows.h"
+#include "headroom/report/counted_work.h"
 #include "headroom/report/roofline_level.h"
 
 namespace headroom {
@@ -153,6 +154,16 @@ RooflineCase point_of(const CaseParts& parts) {
   return point;
 }
 
+/// Moves the point to where the bytes that were counted have it.
+void take_counted(const std::optional<CountedWork>& work, RooflineCase& point) {
+  if (!work || work->volume == nullptr || !work->from_memory || !(work->volume->metric.value > 0)) return;
+  const auto [low, high] = counted_range(*work->volume);
+  const double counted = work->volume->metric.value;
+  point.counted = {counted, low, high, sample_count(*work->volume), point.intensity};
+  point.bandwidth *= counted / work->declared_bytes;
+  point.intensity = point.gflops / point.bandwidth;
+}
+
 /// The peak that a share of it implies.
 std::optional<Roof> implied_peak(const CaseParts& parts) {
   if (parts.utilization == nullptr || parts.flops == nullptr) return std::nullopt;
@@ -203,9 +214,12 @@ std::string name_of(const Roof& roof) {
 Roofline roofline_of(const std::vector<Record>& records, const std::vector<Record>& limits) {
   Roofline roofline;
   RoofSet roofs;
+  const std::vector<CountedWork> counted = counted_work(records);
+  roofline.findings = counted_findings(counted);
   for (const CaseParts& parts : parts_of(records)) {
     if (parts.flops != nullptr && parts.bytes != nullptr) {
       roofline.cases.push_back(point_of(parts));
+      take_counted(counted_work_of(counted, *parts.first), roofline.cases.back());
       roofs.add(implied_peak(parts));
     } else {
       const std::string backend = parts.first->model.backend;
@@ -221,6 +235,22 @@ Roofline roofline_of(const std::vector<Record>& records, const std::vector<Recor
   }
   roofline.roofs = roofs.over(roofline.cases);
   return roofline;
+}
+
+const char* source_of_bytes(const Roofline& roofline) {
+  const auto counted =
+      std::ranges::count_if(roofline.cases, [](const RooflineCase& one) { return one.counted.has_value(); });
+  if (counted == 0) return "declared";
+  return static_cast<std::size_t>(counted) == roofline.cases.size() ? "counted" : "declared and counted";
+}
+
+std::string work_text(const Roofline& roofline) {
+  const std::string source = source_of_bytes(roofline);
+  if (source == "declared")
+    return "Operations and bytes are those that the cases declare; no counters of the processor were read.";
+  const std::string operations = "Operations are those that the cases declare; bytes ";
+  if (source == "counted") return operations + "were counted by the memory controllers.";
+  return operations + "were counted by the memory controllers where a case says so, else they are declared.";
 }
 
 RooflineFrame frame_of(const Roofline& roofline) {

@@ -26,10 +26,6 @@ struct Roof {
   std::string source;  ///< the limit it is from: "limit.read bytes=1048576 pattern=linear"
 };
 
-/// Where the operations and bytes of the cases are from: no counter of the processor was read.
-inline constexpr const char* kDeclaredWork =
-    "Operations and bytes are those that the cases declare; no counters of the processor were read.";
-
 /// "GB/s", "GFLOP/s", "GOP/s": of Roof::rate.
 std::string unit_of(const Roof& roof);
 
@@ -44,9 +40,17 @@ struct RooflineCase {
   double gflops = 0;                 ///< 1e9 operations/s: the median
   std::string unit;                  ///< of gflops: "GFLOP/s", or "GOP/s" where they are on integers
   std::optional<Interval> interval;  ///< of gflops
-  double bandwidth = 0;              ///< GB/s
+  double bandwidth = 0;              ///< GB/s, of the bytes that intensity is of
   std::size_t samples = 0;
   std::optional<Limit> limit;  ///< of this very case, from the same rounds
+  /// The bytes of an iteration that the memory controllers moved, where they counted them and the inputs lie
+  /// in memory: then intensity is of these, as the source of the model has it, else of the declared ones.
+  struct CountedBytes {
+    double bytes = 0, low = 0, high = 0;
+    std::size_t passes = 0;
+    double declared_intensity = 0;
+  };
+  std::optional<CountedBytes> counted{};
 };
 
 /// Those of the cases: "GFLOP/s", "GOP/s", or "GFLOP/s, GOP/s".
@@ -56,7 +60,13 @@ struct Roofline {
   std::vector<RooflineCase> cases;
   std::vector<Roof> roofs;                                    ///< bandwidths first, the fastest first
   std::vector<std::pair<std::string, std::string>> left_out;  ///< a case, and why it is no point
+  std::vector<std::string> findings{};                        ///< counted_findings() of the cases
 };
+
+/// Where operations and bytes are from: "declared" by all cases, "counted" in all, or "declared and counted".
+const char* source_of_bytes(const Roofline& roofline);
+/// The same as a sentence.
+std::string work_text(const Roofline& roofline);
 
 /// The cases of `records` under the roofs that the limits say: those of `records` and of `limits` that were
 /// run as cases (limit.read, limit.peak), and those that were sampled with the cases. Of the same roof the

@@ -21,7 +21,15 @@ Json case_json(const RooflineCase& one) {
             {"high", high_of(one.interval)},
             {"n", one.samples},
             {"bandwidth_gb_s", one.bandwidth},
+            {"bytes", one.counted ? "counted" : "declared"},
             {"limit", nullptr}};
+  if (one.counted) {
+    json["counted_bytes"] = {{"value", one.counted->bytes},
+                             {"low", one.counted->low},
+                             {"high", one.counted->high},
+                             {"n", one.counted->passes}};
+    json["declared_flop_per_byte"] = one.counted->declared_intensity;
+  }
   if (one.limit) {
     json["limit"] = {{"name", limit_name(*one.limit)},
                      {"share", one.limit->fraction},
@@ -57,7 +65,8 @@ Json roofline_json(const Roofline& roofline) {
   for (const auto& [name, reason] : roofline.left_out)
     left_out.push_back({{"name", name}, {"reason", reason}});
   return {{"headroom_roofline", {{"schema", 1}}},
-          {"work", "declared"},
+          {"work", source_of_bytes(roofline)},
+          {"findings", roofline.findings},
           {"cases", std::move(cases)},
           {"roofs", std::move(roofs)},
           {"left_out", std::move(left_out)}};

@@ -207,8 +207,9 @@ std::string legend_line(const RooflineCase& one, std::size_t number) {
   const std::string spread =
       one.interval ? fmt::format(" ±{:.1f} %", relative_half_width(*one.interval, one.gflops) * 100) : "";
   const std::string share = one.limit ? ", " + format_percent(one.limit->fraction) + " of its limit" : "";
-  return fmt::format("{} {} {} {}: {} {}{}, n={}{}", number, one.name, one.backend, one.dtype,
-                     format_number(one.gflops), one.unit, spread, one.samples, share);
+  return fmt::format("{} {} {} {}: {} {}{}, n={}{}{}", number, one.name, one.backend, one.dtype,
+                     format_number(one.gflops), one.unit, spread, one.samples, share,
+                     one.counted ? ", bytes counted" : "");
 }
 
 /// Lines below the plot.
@@ -267,7 +268,7 @@ std::string roofline_svg(const Roofline& roofline, const std::string& title) {
         fmt::format("{} {}: {} {}", roof_tag(i), name_of(roof), format_number(roof.rate), unit_of(roof)),
         kInk);
   }
-  legend.add(kDeclaredWork, kInk);
+  legend.add(work_text(roofline), kInk);
   const double height = legend.bottom();
   return fmt::format(
              "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" "

@@ -70,13 +70,20 @@ Table cases_table(const std::vector<RooflineCase>& cases) {
                {"± 95 %", Align::kRight},
                {"n", Align::kRight},
                {"GB/s", Align::kRight},
+               {"bytes"},
                {"of its limit, in the same rounds"}});
+  const bool any_counted =
+      std::ranges::any_of(cases, [](const RooflineCase& one) { return one.counted.has_value(); });
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const RooflineCase& one = cases[i];
     table.row({sign_of(i), one.name + (one.caches == "hot" ? " hot" : ""), one.backend, one.dtype,
                one.threads > 0 ? std::to_string(one.threads) : "-", format_number(one.intensity),
                format_number(one.gflops), spread(one.interval, one.gflops), std::to_string(one.samples),
-               format_number(one.bandwidth), share_of(one)});
+               format_number(one.bandwidth),
+               !any_counted  ? ""
+               : one.counted ? "counted"
+                             : "declared",
+               share_of(one)});
   }
   return table;
 }
@@ -130,7 +137,8 @@ Sheet roofline_sheet(const Roofline& roofline, std::size_t width) {
   } else {
     sheet.table(roofs_table(roofline.roofs));
   }
-  sheet.notes(fmt::format("{}\n", kDeclaredWork));
+  sheet.notes(work_text(roofline) + "\n");
+  for (const std::string& finding : roofline.findings) sheet.notes(finding + "\n", Tone::kBad);
   if (!roofline.left_out.empty()) {
     sheet.title("no point in the plot:");
     for (const auto& [name, reason] : roofline.left_out) sheet.notes("  " + name + ": " + reason + "\n");

@@ -12,6 +12,7 @@
 #include "headroom/record/blas_dependency.h"
 #include "headroom/record/target_verdict.h"
 #include "headroom/report/case_rows.h"
+#include "headroom/report/counted_work.h"
 #include "headroom/report/metric_text.h"
 #include "headroom/report/nearest_limit.h"
 #include "headroom/report/noise_marks.h"
@@ -206,12 +207,21 @@ Sheet run_sheet(const std::vector<Record>& records) {
   const bool in_answer = static_cast<std::size_t>(std::ranges::count(nearest, '\n')) <= kComparedInAnswer;
   if (in_answer) sheet.answer(nearest);
   if (!has_limits && nearest.empty()) answer_times(sheet, rows);
+  const std::vector<CountedWork> counted = counted_work(records);
+  const std::vector<std::string> findings = counted_findings(counted);
+  if (!findings.empty()) {
+    sheet.answer(
+        findings.front() + (findings.size() == 1 ? "" : fmt::format(" ({} more below)", findings.size() - 1)),
+        Tone::kBad);
+  }
   std::vector<const Record*> timed;
   for (const CaseRow* row : rows.measured())
     timed.push_back(row->latency != nullptr ? row->latency : &row->any());
   answer_doubts(sheet, timed, "cases");
   sheet.table(run_table(records)).notes(run_legend(records)).notes(reference_blas_text(records), Tone::kBad);
   if (!in_answer) sheet.notes(nearest, Tone::kPlain);
+  if (!counted.empty()) sheet.table(counted_table(counted)).notes(counted_legend(counted));
+  for (std::size_t i = 1; i < findings.size(); ++i) sheet.notes(findings[i] + "\n", Tone::kBad);
   return sheet.table(mean_table(records));
 }
 

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/report/counted_work.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <map>
+
+#include "headroom/base/units.h"
+#include "headroom/record/counted_metrics.h"
+#include "headroom/report/case_rows.h"
+#include "headroom/report/metric_text.h"
+#include "headroom/report/roofline_level.h"
+
+namespace headroom {
+namespace {
+
+/// Declared bytes are rarely those of every index and every last line.
+constexpr double kTolerance = 0.05;
+/// Of which the range tells something of how far values lie apart.
+constexpr std::size_t kFewestPasses = 3;
+
+struct Parts {
+  CountedWork work;
+  const Record* latency = nullptr;
+  const Record* bandwidth = nullptr;
+};
+
+void take(Parts& parts, const Record& record) {
+  const std::string& metric = record.metric.name;
+  if (metric == "latency") parts.latency = &record;
+  if (metric == "memory_bandwidth(GB/s)") parts.bandwidth = &record;
+  if (metric == kInstructions) parts.work.instructions = &record;
+  if (metric == kCycles) parts.work.cycles = &record;
+  if (metric == kMissVolume) parts.work.miss_volume = &record;
+  if (metric == kDataVolume) parts.work.volume = &record;
+  if (metric == kBackground) parts.work.background = &record;
+}
+
+bool is_any(const CountedWork& work) {
+  return work.instructions != nullptr || work.cycles != nullptr || work.miss_volume != nullptr ||
+         work.volume != nullptr;
+}
+
+std::string name_of(const CountedWork& work) {
+  return case_text(*work.first) + (work.first->model.backend.empty() ? "" : " " + work.first->model.backend);
+}
+
+std::string bytes_text(const Record* record) {
+  return record == nullptr ? "" : format_bytes(record->metric.value);
+}
+
+std::string count_text(const Record* record) {
+  return record == nullptr ? "" : format_number(record->metric.value);
+}
+
+/// How much more, or less, was counted than declared at least, as a share of that; 0: it cannot be said.
+double difference_of(const CountedWork& work) {
+  if (work.volume == nullptr || !work.from_memory || !(work.declared_bytes > 0)) return 0;
+  if (sample_count(*work.volume) < kFewestPasses) return 0;
+  const auto [low, high] = counted_range(*work.volume);
+  const double others = work.background == nullptr ? 0 : counted_range(*work.background).second;
+  const double more = (low - others) / work.declared_bytes - 1, fewer = 1 - high / work.declared_bytes;
+  if (more > kTolerance) return more;
+  return fewer > kTolerance ? -fewer : 0;
+}
+
+std::string finding(const CountedWork& work) {
+  const auto [low, high] = counted_range(*work.volume);
+  const double counted = work.volume->metric.value;
+  std::string text = fmt::format(
+      "{} moves {} times the bytes that it declares: the memory controllers counted {} an iteration ({} to "
+      "{}, n={}), {} are declared",
+      name_of(work), format_number(counted / work.declared_bytes), format_bytes(counted), format_bytes(low),
+      format_bytes(high), sample_count(*work.volume), format_bytes(work.declared_bytes));
+  return text + "; its GB/s and its share of the limit are of the declared ones";
+}
+
+}  // namespace
+
+std::vector<CountedWork> counted_work(const std::vector<Record>& records) {
+  std::map<std::string, std::size_t> places;
+  std::vector<Parts> all;
+  for (const Record& record : records) {
+    if (record.outcome.kind != Outcome::Kind::kMeasured || !std::isfinite(record.metric.value)) continue;
+    const std::size_t place = places.try_emplace(row_key(record), all.size()).first->second;
+    if (place == all.size()) all.emplace_back().work.first = &record;
+    take(all[place], record);
+  }
+  std::vector<CountedWork> counted;
+  for (Parts& parts : all) {
+    if (!is_any(parts.work)) continue;
+    // Records hold rates: bytes are those of a time.
+    if (parts.latency != nullptr && parts.bandwidth != nullptr)
+      parts.work.declared_bytes = parts.bandwidth->metric.value * parts.latency->metric.value * kNsPerUs;
+    parts.work.from_memory = parts.work.declared_bytes > 0 &&
+                             roofline_level(*parts.work.first, parts.work.declared_bytes) == "memory";
+    counted.push_back(parts.work);
+  }
+  return counted;
+}
+
+std::optional<CountedWork> counted_work_of(const std::vector<CountedWork>& all, const Record& record) {
+  const std::string key = row_key(record);
+  const auto found =
+      std::ranges::find_if(all, [&](const CountedWork& work) { return row_key(*work.first) == key; });
+  if (found == all.end()) return std::nullopt;
+  return *found;
+}
+
+std::pair<double, double> counted_range(const Record& record) {
+  if (record.interval) return {record.interval->low, record.interval->high};
+  const std::vector<double> values = steady_values(record);
+  if (values.empty()) return {record.metric.value, record.metric.value};
+  const auto [low, high] = std::ranges::minmax(values);
+  return {low, high};
+}
+
+Table counted_table(const std::vector<CountedWork>& all) {
+  Table table({{"counted, per iteration"},
+               {"backend", Align::kLeft, ""},
+               {"dtype", Align::kLeft, ""},
+               {"instructions", Align::kRight},
+               {"cycles", Align::kRight},
+               {"a cycle", Align::kRight},
+               {"misses x line", Align::kRight},
+               {"from memory", Align::kRight},
+               {"± 95 %", Align::kRight},
+               {"of others", Align::kRight},
+               {"declared", Align::kRight},
+               {"n", Align::kRight, "passes"}});
+  for (const CountedWork& work : all) {
+    const bool has_rate =
+        work.instructions != nullptr && work.cycles != nullptr && work.cycles->metric.value > 0;
+    const Record& any = work.volume != nullptr         ? *work.volume
+                        : work.instructions != nullptr ? *work.instructions
+                        : work.cycles != nullptr       ? *work.cycles
+                                                       : *work.miss_volume;
+    table.row({case_text(*work.first) + (work.first->caches == "hot" ? " hot" : ""),
+               work.first->model.backend, work.first->benchmark.dtype, count_text(work.instructions),
+               count_text(work.cycles),
+               has_rate ? format_number(work.instructions->metric.value / work.cycles->metric.value) : "",
+               bytes_text(work.miss_volume), bytes_text(work.volume),
+               work.volume == nullptr ? "" : spread_text(*work.volume), bytes_text(work.background),
+               work.declared_bytes > 0 ? format_bytes(work.declared_bytes) : "",
+               std::to_string(sample_count(any))});
+  }
+  return table;
+}
+
+std::vector<std::string> counted_findings(const std::vector<CountedWork>& all) {
+  std::vector<const CountedWork*> different;
+  for (const CountedWork& work : all) {
+    if (difference_of(work) != 0) different.push_back(&work);
+  }
+  std::ranges::stable_sort(different, std::greater<>(),
+                           [](const CountedWork* work) { return std::fabs(difference_of(*work)); });
+  std::vector<std::string> sentences;
+  for (const CountedWork* work : different) sentences.push_back(finding(*work));
+  return sentences;
+}
+
+std::string counted_legend(const std::vector<CountedWork>& all) {
+  if (all.empty()) return {};
+  std::string text;
+  const auto any = [&](const Record* CountedWork::*part) {
+    return std::ranges::any_of(all, [&](const CountedWork& work) { return work.*part != nullptr; });
+  };
+  if (any(&CountedWork::volume)) {
+    text +=
+        "from memory: what the memory controllers moved, for whatever program; of others: what they moved in "
+        "as long a time without the case\n";
+  }
+  if (any(&CountedWork::miss_volume)) {
+    text +=
+        "misses x line: misses of the last-level cache as the processor counts them, often without what "
+        "prefetchers fetched: no bytes to hold the declared ones against\n";
+  }
+  return text;
+}
+
+}  // namespace headroom
