@@ -6,20 +6,13 @@
 #include <stdexcept>
 
 namespace headroom {
-namespace {
-
-constexpr std::array kFormats{LlmFormat::kBf16, LlmFormat::kInt8, LlmFormat::kInt8Blocks,
-                              LlmFormat::kInt4Blocks};
-
-}  // namespace
-
 const char* name_of(LlmFormat format) {
   constexpr std::array kNames{"bf16", "int8", "int8_g32", "int4"};
   return kNames.at(static_cast<std::size_t>(format));
 }
 
 LlmFormat llm_format(std::string_view dtype) {
-  for (const LlmFormat format : kFormats) {
+  for (const LlmFormat format : kLlmFormats) {
     if (dtype == name_of(format)) return format;
   }
   throw std::invalid_argument("no weights of " + std::string(dtype));
@@ -83,7 +76,7 @@ void require_sound(const LlmConfig& config) {
   require(config.head_dim() % 2 == 0, "a head of odd size cannot be rotated");
   require(config.kv_heads > 0 && config.heads % config.kv_heads == 0, "kv_heads do not divide the heads");
   require(config.chosen > 0 && config.chosen <= config.experts, "more experts are chosen than there are");
-  require(std::ranges::any_of(kFormats, [&](LlmFormat format) { return config.dtype == name_of(format); }),
+  require(std::ranges::any_of(kLlmFormats, [&](LlmFormat format) { return config.dtype == name_of(format); }),
           "the dtype is none of bf16, int8, int8_g32 and int4");
   require(config.formats.empty() || config.formats.size() == config.layers, "formats of other layers");
   const auto require_blocks = [&](LlmFormat format, std::size_t columns) {

@@ -16,6 +16,9 @@ enum class LlmFormat {
   kInt4Blocks   ///< the same with 4 bits each, of which 8 is zero (ggml's Q4_0)
 };
 
+constexpr LlmFormat kLlmFormats[] = {LlmFormat::kBf16, LlmFormat::kInt8, LlmFormat::kInt8Blocks,
+                                     LlmFormat::kInt4Blocks};
+
 /// "bf16", "int8", "int8_g32", "int4": the dtypes of kernels.
 const char* name_of(LlmFormat format);
 /// Throws std::invalid_argument for any other name.

@@ -228,8 +228,8 @@ HEADROOM_END_TARGET
 
 GemvKernel gemv_avx512_blocks(bool is_int4) {
   const auto round = portable_gemv_kernel("bf16", Isa::kAvx512).round;
-  if (is_int4) return {prepare_int4, multiply<true>, round, "avx512_vnni", kFourStreams};
-  return {prepare_int8, multiply<false>, round, "avx512_vnni", kFourStreams};
+  if (is_int4) return {prepare_int4, multiply<true>, round, "avx512_vnni", kFourStreams, "int8"};
+  return {prepare_int8, multiply<false>, round, "avx512_vnni", kFourStreams, "int8"};
 }
 
 }  // namespace headroom::native

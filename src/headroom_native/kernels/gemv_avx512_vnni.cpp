@@ -267,8 +267,8 @@ HEADROOM_END_TARGET
 
 GemvKernel gemv_avx512_vnni(bool strict) {
   const auto round = exact_kernel().round;
-  if (strict) return {prepare<3>, multiply<3>, round, "avx512_vnni, x in 24 bits", kFourStreams};
-  return {prepare<2>, multiply<2>, round, "avx512_vnni, x in 16 bits", kFourStreams};
+  if (strict) return {prepare<3>, multiply<3>, round, "avx512_vnni, x in 24 bits", kFourStreams, "int8"};
+  return {prepare<2>, multiply<2>, round, "avx512_vnni, x in 16 bits", kFourStreams, "int8"};
 }
 
 }  // namespace headroom::native

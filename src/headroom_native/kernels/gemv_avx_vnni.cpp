@@ -206,7 +206,7 @@ HEADROOM_END_TARGET
 
 GemvKernel gemv_avx_vnni() {
   const auto multiply = has_vex_vnni() ? multiply_planes<true> : multiply_planes<false>;
-  return {prepare, multiply, exact_kernel().round, "avx_vnni, x in 16 bits", kFourStreams};
+  return {prepare, multiply, exact_kernel().round, "avx_vnni, x in 16 bits", kFourStreams, "int8"};
 }
 
 }  // namespace headroom::native

@@ -361,8 +361,12 @@ GemvKernel portable_gemv_kernel(std::string_view dtype, Isa isa, GemvForm form) 
     return {HEADROOM_HIGHWAY_FUNCTION(prepare_floats, isa), HEADROOM_HIGHWAY_FUNCTION(multiply_int8, isa),
             round, vectors, kFourStreams};
   }
-  return {HEADROOM_HIGHWAY_FUNCTION(prepare_fixed, isa), HEADROOM_HIGHWAY_FUNCTION(multiply_fixed, isa),
-          round, vectors + ", x in 16 bits", kFourStreams};
+  return {HEADROOM_HIGHWAY_FUNCTION(prepare_fixed, isa),
+          HEADROOM_HIGHWAY_FUNCTION(multiply_fixed, isa),
+          round,
+          vectors + ", x in 16 bits",
+          kFourStreams,
+          "int8"};
 }
 
 bool has_gemv_form(std::string_view dtype, Isa isa, GemvForm form) {

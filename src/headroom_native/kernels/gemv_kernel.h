@@ -78,6 +78,8 @@ struct GemvKernel {
   std::string isa;  ///< "AVX3", "avx512_bf16"
   /// For weights behind the caches where nobody chose a walk for their shape.
   GemvWalk far_walk = kFourStreams;
+  /// Whose peak bounds its products: "int8" where x is fixed point and products are of integers.
+  const char* products = "bf16";
 };
 
 /// Bytes of room that every kernel's `prepare` needs, aligned to 64.

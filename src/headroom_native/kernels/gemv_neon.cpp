@@ -212,7 +212,8 @@ void multiply_bf16(const std::byte* weights, std::size_t rows, std::size_t colum
 }  // namespace
 
 GemvKernel gemv_neon_dot() {
-  return {prepare_planes, multiply_planes, exact_kernel().round, "NEON, sdot, x in 16 bits", kFourStreams};
+  return {prepare_planes, multiply_planes, exact_kernel().round, "NEON, sdot, x in 16 bits",
+          kFourStreams,   "int8"};
 }
 
 GemvKernel gemv_neon_bf16() {

@@ -289,7 +289,8 @@ GemvKernel gemv_sve_exact(std::string_view dtype) {
 }
 
 GemvKernel gemv_sve_dot() {
-  return {prepare_planes, multiply_planes, round_to_bf16, vectors() + ", sdot, x in 16 bits", kFourStreams};
+  return {prepare_planes, multiply_planes, round_to_bf16, vectors() + ", sdot, x in 16 bits",
+          kFourStreams,   "int8"};
 }
 
 GemvKernel gemv_sve_bf16() {

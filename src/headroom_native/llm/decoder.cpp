@@ -13,9 +13,6 @@
 namespace headroom::native {
 namespace {
 
-/// Tokens that go through a layer together: their vectors fill half of a second-level cache
-/// (matrix_products.cpp).
-constexpr std::size_t kRowsAtOnce = 128;
 /// Up to here each worker normalises all rows by itself, which costs less than a meeting.
 constexpr std::size_t kAlone = 2;
 
@@ -57,7 +54,7 @@ LlmDecoder::LlmDecoder(const LlmWeights& weights, ThreadPool& pool, Isa isa, std
 }
 
 std::size_t LlmDecoder::at_once() const {
-  return std::min(kRowsAtOnce, sequences_ * positions_);
+  return std::min(kLlmRowsAtOnce, sequences_ * positions_);
 }
 
 void LlmDecoder::rewind(std::size_t positions) {

@@ -19,6 +19,10 @@
 
 namespace headroom::native {
 
+/// Tokens that go through a layer together: their vectors fill half of a second-level cache
+/// (matrix_products.cpp).
+constexpr std::size_t kLlmRowsAtOnce = 128;
+
 /// Of which tokens of a pass the logits are wanted.
 enum class LlmLogits {
   kLast,  ///< of the last one of each sequence

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <memory>
 #include <numeric>
 
@@ -14,18 +13,10 @@
 #include "headroom/workload/llm_workload.h"
 #include "headroom_native/kernels/pool_team.h"
 #include "headroom_native/llm/decoder.h"
+#include "headroom_native/llm/llm_work.h"
 
 namespace headroom::native {
 namespace {
-
-/// What a case runs: tokens for each sequence, behind so many positions.
-struct Shape {
-  std::size_t sequences, context, tokens;
-  LlmLogits wanted = LlmLogits::kLast;
-
-  std::size_t positions() const { return context + tokens; }
-  double rows() const { return static_cast<double>(sequences * tokens); }
-};
 
 /// The model of a case, and what it runs on.
 struct Running {
@@ -39,48 +30,17 @@ struct Running {
 };
 
 /// Vectors of the rows that are under way, and the logits.
-std::size_t working_bytes(const LlmConfig& config, const Shape& shape) {
-  const std::size_t rows = std::min<std::size_t>(128, shape.sequences * shape.tokens);
+std::size_t working_bytes(const LlmConfig& config, const LlmShape& shape) {
+  const std::size_t rows = std::min(kLlmRowsAtOnce, shape.sequences * shape.tokens);
   const std::size_t wanted = shape.sequences * (shape.wanted == LlmLogits::kAll ? shape.tokens : 1);
   const std::size_t row =
       12 * config.dim + 4 * config.qkv_rows() + config.chosen * (4 * config.dim + 10 * config.hidden);
   return bytes_of(rows, row) + bytes_of(wanted, config.vocab, sizeof(float));
 }
 
-/// Experts that some tokens choose together, each by itself at random.
-double expected_experts(const LlmConfig& config, double rows) {
-  const auto experts = static_cast<double>(config.experts);
-  return experts * (1 - std::pow(1 - static_cast<double>(config.chosen) / experts, rows));
-}
-
-/// The least that must be read and computed: weights, keys and values once; of the output's logits those that
-/// are wanted.
-Work work_of(const LlmConfig& config, const Shape& shape) {
-  const double rows = shape.rows(), layers = static_cast<double>(config.layers);
-  const double logits = shape.wanted == LlmLogits::kAll ? rows : static_cast<double>(shape.sequences);
-  const double output = static_cast<double>(config.vocab) * static_cast<double>(config.dim);
-  LlmConfig one = config, two = config;
-  one.chosen = 1;
-  two.chosen = 2;
-  const LlmActivated chosen = llm_activated(config), single = llm_activated(one);
-  const double expert = config.is_gated() ? llm_activated(two).bytes - single.bytes : 0;
-  // A token attends to all before it and to itself.
-  const double tokens = static_cast<double>(shape.tokens), context = static_cast<double>(shape.context);
-  const double pairs = static_cast<double>(shape.sequences) * (tokens * context + tokens * (tokens + 1) / 2);
-  const double position = 2 * layers * static_cast<double>(config.kv_dim() * sizeof(Bf16));
-  Work work;
-  work.flops = 2 * (chosen.parameters - output) * rows + 2 * output * logits +
-               4 * layers * static_cast<double>(config.dim) * pairs;
-  work.bytes_written = position * rows;
-  work.bytes = single.bytes + (config.is_gated() ? expected_experts(config, rows) - 1 : 0) * expert +
-               position * context * static_cast<double>(shape.sequences) + work.bytes_written;
-  work.dtype = "bf16";
-  return work;
-}
-
-void describe(State& state, const LlmSubject& subject, const LlmConfig& config, const Shape& shape) {
-  const Work work = work_of(config, shape);
-  state.work(work);
+void describe(State& state, const LlmSubject& subject, const LlmConfig& config, const LlmShape& shape,
+              Isa isa) {
+  state.work(llm_work(config, shape, isa));
   const double position = 2 * static_cast<double>(config.layers * config.kv_dim() * sizeof(Bf16));
   state.input("weights", fmt::format("{}; {} in all",
                                      subject.stored.empty() ? config.dtype + ", random" : subject.stored,
@@ -91,11 +51,12 @@ void describe(State& state, const LlmSubject& subject, const LlmConfig& config, 
   state.note("model", subject.name);
 }
 
-Running start(State& state, const LlmSubject& subject, const Shape& shape) {
+Running start(State& state, const LlmSubject& subject, const LlmShape& shape) {
   const LlmConfig config = subject.config(size_axis(state, "layers"), state.text("dtype"));
   require_llm_memory(state, config, bytes_of(shape.sequences, shape.positions()),
                      working_bytes(config, shape));
-  describe(state, subject, config, shape);
+  const Isa isa = chosen_isa();
+  describe(state, subject, config, shape, isa);
   Running running;
   running.pool = shared_pool(state);
   running.team = team_of(*running.pool);
@@ -105,7 +66,6 @@ Running start(State& state, const LlmSubject& subject, const Shape& shape) {
       [&] { return std::make_shared<LlmWeights>(subject.load(config, state.seed(), running.team)); });
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
   running.load_seconds = took.count();
-  const Isa isa = chosen_isa();
   running.decoder = std::make_unique<LlmDecoder>(
       *running.weights, *running.pool, isa, shape.positions(),
       TopKSampler(LlmWorkload::kTopK, LlmWorkload::kTemperature, state.seed(), isa), shape.sequences);
@@ -115,7 +75,7 @@ Running start(State& state, const LlmSubject& subject, const Shape& shape) {
 }
 
 /// [sequences, count]: the prompt as it was given, cut or repeated; else for each sequence another one.
-std::vector<std::int32_t> tokens_for(const LlmSubject& subject, const Shape& shape, std::size_t vocab) {
+std::vector<std::int32_t> tokens_for(const LlmSubject& subject, const LlmShape& shape, std::size_t vocab) {
   std::vector<std::int32_t> tokens = subject.tokens;
   if (tokens.empty()) tokens = llm_prompt(shape.tokens + shape.sequences, vocab);
   std::vector<std::int32_t> all;
@@ -142,7 +102,7 @@ std::string likeliest(std::span<const float> logits) {
 /// Holds what a pass over `tokens` gives against float64, at some of the positions that are timed.
 class Verification {
  public:
-  Verification(State& state, Running& running, const Shape& shape, const std::vector<std::int32_t>& tokens)
+  Verification(State& state, Running& running, const LlmShape& shape, const std::vector<std::int32_t>& tokens)
       : state_(state), running_(running), shape_(shape), tokens_(tokens) {}
 
   /// The last token's logits of the first and the last sequence, and of all tokens where they are wanted
@@ -238,7 +198,7 @@ class Verification {
 
   State& state_;
   Running& running_;
-  Shape shape_;
+  LlmShape shape_;
   const std::vector<std::int32_t>& tokens_;
   std::vector<float> logits_, kept_;
   std::vector<Place> places_;
@@ -246,7 +206,7 @@ class Verification {
 };
 
 /// Runs `step` once to see how long the first takes, and reports what is the same of all cases.
-void report(State& state, const Running& running, const Shape& shape) {
+void report(State& state, const Running& running, const LlmShape& shape) {
   state.rate("token_per_sec", shape.rows(), "tokens/s");
   state.value("compilation_time(s)", running.load_seconds, "s", Direction::kLowerIsBetter);
 }
@@ -258,7 +218,7 @@ std::size_t axis(const State& state, const char* name) {
 }  // namespace
 
 void llm_decode_batch(State& state, const LlmSubject& subject) {
-  const Shape shape{axis(state, "batch"), axis(state, "context"), 1};
+  const LlmShape shape{axis(state, "batch"), axis(state, "context"), 1};
   Running running = start(state, subject, shape);
   std::vector<std::int32_t> next = tokens_for(subject, shape, running.config().vocab);
   Verification(state, running, shape, next).run();
@@ -272,7 +232,7 @@ void llm_decode_batch(State& state, const LlmSubject& subject) {
 }
 
 void llm_prefill(State& state, const LlmSubject& subject) {
-  const Shape shape{axis(state, "batch"), 0, axis(state, "prompt_len")};
+  const LlmShape shape{axis(state, "batch"), 0, axis(state, "prompt_len")};
   Running running = start(state, subject, shape);
   const std::vector<std::int32_t> prompts = tokens_for(subject, shape, running.config().vocab);
   Verification(state, running, shape, prompts).run();
@@ -284,7 +244,7 @@ void llm_prefill(State& state, const LlmSubject& subject) {
 }
 
 void llm_verify(State& state, const LlmSubject& subject) {
-  const Shape shape{1, axis(state, "context"), axis(state, "draft"), LlmLogits::kAll};
+  const LlmShape shape{1, axis(state, "context"), axis(state, "draft"), LlmLogits::kAll};
   Running running = start(state, subject, shape);
   const std::vector<std::int32_t> draft = tokens_for(subject, shape, running.config().vocab);
   Verification(state, running, shape, draft).run();

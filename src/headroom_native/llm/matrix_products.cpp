@@ -12,6 +12,9 @@ std::size_t few_of(LlmFormat format) {
   if (format == LlmFormat::kBf16) return 1;
   return format == LlmFormat::kInt8 ? kMostFew : 5;
 }
+bool are_few(LlmFormat format, std::size_t vectors) {
+  return vectors <= few_of(format);
+}
 /// Weights that stay in the second-level cache while few vectors are multiplied with them.
 constexpr std::size_t kBlockBytes = std::size_t{192} << 10;
 /// Groups of rows for a gemv that takes four at once.
@@ -37,7 +40,7 @@ MatrixProducts::MatrixProducts(Isa isa, std::size_t columns)
 
 void MatrixProducts::multiply(const LlmMatrix& matrix, Slice rows, std::span<const LlmProduct> products) {
   if (products.empty() || rows.size() == 0) return;
-  if (products.size() <= few_of(matrix.format)) {
+  if (are_few(matrix.format, products.size())) {
     multiply_few(matrix, rows, products);
   } else {
     multiply_many(matrix, rows, products);
@@ -97,6 +100,10 @@ void MatrixProducts::multiply_rows(const LlmMatrix& matrix, Slice rows, Slice co
   for (std::size_t i = 0; i < products.size(); ++i) sums_[i] = products[i].sums + rows.begin;
   many_.multiply(lines, rows.size(), columns.size(), vectors_.data(), products.size(), columns.begin > 0,
                  is_plain ? ahead : 0, sums_.data());
+}
+
+const char* dtype_of_products(LlmFormat format, std::size_t vectors, Isa isa) {
+  return are_few(format, vectors) ? gemv_kernel(name_of(format), isa).products : "bf16";
 }
 
 }  // namespace headroom::native

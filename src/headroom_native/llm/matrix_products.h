@@ -47,4 +47,8 @@ class MatrixProducts {
   std::vector<float*> sums_;
 };
 
+/// The dtype whose peak bounds what MatrixProducts does with so many vectors: "int8" where x becomes fixed
+/// point and products are of integers, "bf16" where weights and vectors are multiplied as bf16 or f32.
+const char* dtype_of_products(LlmFormat format, std::size_t vectors, Isa isa);
+
 }  // namespace headroom::native

@@ -14,6 +14,8 @@
 #include "headroom/experiment/random.h"
 #include "headroom/workload/input_copies.h"
 #include "headroom_native/kernels/gemv_kernel.h"
+#include "headroom_native/llm/llm_work.h"
+#include "headroom_native/llm/matrix_products.h"
 #include "run_case.h"
 
 namespace headroom::native {
@@ -122,6 +124,62 @@ TEST(PeakKernels, NoKernelOfTheSameLevelMultipliesFaster) {
               << experiment << " of " << dtype << " against the peak of " << peak << ", " << name_of(isa);
         }
       }
+    }
+  }
+}
+
+/// Of a matrix that stays in the first-level cache, times so many vectors.
+double matrix_rate(LlmFormat format, std::size_t vectors, Isa isa) {
+  constexpr std::size_t kRows = 16, kColumns = 512, kPasses = 8;
+  LlmMatrix matrix;
+  matrix.rows = kRows;
+  matrix.columns = kColumns;
+  matrix.format = format;
+  Buffer weights(matrix.bytes());
+  fill_random(weights.as<std::int8_t>(), 1);
+  matrix.weights = weights.data();
+  const std::vector<Bf16> x(kColumns, to_bf16(0.5F));
+  std::vector<float> sums(kRows * vectors);
+  std::vector<LlmProduct> list;
+  for (std::size_t i = 0; i < vectors; ++i) list.push_back({x.data(), sums.data() + i * kRows});
+  MatrixProducts products(isa, kColumns);
+  return best_rate(2.0 * kRows * kColumns * kPasses * static_cast<double>(vectors), [&] {
+    for (std::size_t pass = 0; pass < kPasses; ++pass) products.multiply(matrix, {0, kRows}, list);
+  });
+}
+
+TEST(PeakKernels, NoMatrixOfAModelMultipliesFasterThanWhatItIsHeldAgainst) {
+  for (const Isa isa : available_isas()) {
+    for (const LlmFormat format : kLlmFormats) {
+      for (const std::size_t vectors : {1U, 32U}) {
+        const std::string dtype = dtype_of_products(format, vectors, isa);
+        EXPECT_LT(matrix_rate(format, vectors, isa), 1.05 * peak_rate(dtype, isa))
+            << name_of(format) << " times " << vectors << " against the peak of " << dtype << ", "
+            << name_of(isa);
+      }
+    }
+  }
+}
+
+/// Of a model whose matrices are all of `dtype`, as llm.decode and llm.prefill declare it.
+std::string declared(const char* dtype, const LlmShape& shape, Isa isa) {
+  return llm_work(llama2_7b(dtype), shape, isa).dtype;
+}
+
+TEST(LlmWork, IntegersAreHeldAgainstIntegersWhereTheyAreMultipliedAsSuch) {
+  const LlmShape token{1, 64, 1}, tokens{32, 64, 1}, prompt{1, 0, 200};
+  for (const Isa isa : available_isas()) {
+    for (const char* dtype : {"bf16", "int8", "int8_g32", "int4"}) {
+      const bool is_block = is_blocked(llm_format(dtype));
+      // As docs/llm.md has it: x is fixed point from AVX2 on, times blocks where bytes are multiplied.
+      const Isa least = is_block ? Isa::kAvx512Vnni : Isa::kAvx2;
+#if defined(__x86_64__)
+      const bool is_integer = std::string(dtype) != "bf16" && isa >= least;
+      EXPECT_EQ(declared(dtype, token, isa), is_integer ? "int8" : "bf16") << dtype << " " << name_of(isa);
+#endif
+      EXPECT_EQ(declared(dtype, tokens, isa), "bf16") << "many are multiplied as bf16: " << dtype;
+      // The last token's logits alone are one vector: too few operations to be held against.
+      EXPECT_EQ(declared(dtype, prompt, isa), "bf16") << dtype;
     }
   }
 }
