@@ -186,6 +186,26 @@ template <typename D>
   return halves + shuffle<1, 0, 3, 2>(halves, halves);
 }
 
+/// x0 y0 x1 y1 of the lower half, or of the upper one.
+template <typename D>
+[[gnu::always_inline]] inline Vec<D> InterleaveLower(D, Vec<D> x, Vec<D> y) {
+  if constexpr (D::kLanes == 2) {
+    return shuffle<0, 2>(x, y);
+  } else {
+    static_assert(D::kLanes == 4);
+    return shuffle<0, 4, 1, 5>(x, y);
+  }
+}
+template <typename D>
+[[gnu::always_inline]] inline Vec<D> InterleaveUpper(D, Vec<D> x, Vec<D> y) {
+  if constexpr (D::kLanes == 2) {
+    return shuffle<1, 3>(x, y);
+  } else {
+    static_assert(D::kLanes == 4);
+    return shuffle<2, 6, 3, 7>(x, y);
+  }
+}
+
 /// Pairs, from x0 y0 x1 y1 ... in memory.
 template <typename D>
 [[gnu::always_inline]] inline void LoadInterleaved2(D tag, const typename D::Lane* from, Vec<D>& x,
@@ -198,8 +218,8 @@ template <typename D>
 template <typename D>
 [[gnu::always_inline]] inline void StoreInterleaved2(Vec<D> x, Vec<D> y, D tag, typename D::Lane* to) {
   static_assert(D::kLanes == 4);
-  StoreU(shuffle<0, 4, 1, 5>(x, y), tag, to);
-  StoreU(shuffle<2, 6, 3, 7>(x, y), tag, to + 4);
+  StoreU(InterleaveLower(tag, x, y), tag, to);
+  StoreU(InterleaveUpper(tag, x, y), tag, to + 4);
 }
 
 using Floats = ScalableTag<float>;

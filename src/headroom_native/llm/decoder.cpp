@@ -13,6 +13,8 @@
 namespace headroom::native {
 namespace {
 
+/// Heads that read a block of keys and values together: more gain nothing.
+constexpr std::size_t kQueriesTogether = 8;
 /// Up to here each worker normalises all rows by itself, which costs less than a meeting.
 constexpr std::size_t kAlone = 2;
 
@@ -44,10 +46,15 @@ LlmDecoder::LlmDecoder(const LlmWeights& weights, ThreadPool& pool, Isa isa, std
       caches->emplace_back(sequences * positions * config_.kv_dim() * sizeof(Bf16));
   }
   for (int index = 0; index < pool.workers(); ++index) {
-    Worker& worker =
-        workers_.emplace_back(Worker{MatrixProducts(isa, std::max(config_.dim, config_.hidden)), {}, {}, {}});
+    Worker& worker = workers_.emplace_back(
+        Worker{MatrixProducts(isa, std::max(config_.dim, config_.hidden)), {}, {}, {}, {}});
     worker.normalised.resize(kAlone * config_.dim);
-    worker.scores.resize(std::max(positions, config_.experts));
+    const std::size_t queries = rows_together() * (config_.heads / config_.kv_heads);
+    const auto scratch = [&](std::size_t heads) {
+      return attention_scratch(heads, config_.head_dim(), positions);
+    };
+    worker.scores.resize(std::max({scratch(1), scratch(queries), config_.experts}));
+    worker.queries.reserve(queries);
     worker.list.reserve(rows * config_.chosen);
   }
   if (config_.is_gated()) routing_.reserve(positions * config_.layers * config_.chosen);
@@ -55,6 +62,10 @@ LlmDecoder::LlmDecoder(const LlmWeights& weights, ThreadPool& pool, Isa isa, std
 
 std::size_t LlmDecoder::at_once() const {
   return std::min(kLlmRowsAtOnce, sequences_ * positions_);
+}
+
+std::size_t LlmDecoder::rows_together() const {
+  return std::max<std::size_t>(1, kQueriesTogether / (config_.heads / config_.kv_heads));
 }
 
 void LlmDecoder::rewind(std::size_t positions) {
@@ -147,12 +158,17 @@ void LlmDecoder::attend_rows(std::size_t layer, std::size_t rows, int at, int wo
   const bool meets = each_ > 1;
   for (std::size_t unit = slice.begin; unit < slice.end; ++unit) {
     keep(layer, unit % rows, unit / rows);
-    if (!meets) attend(layer, unit % rows, unit / rows, worker);
+    if (!meets) attend(layer, {unit % rows, unit % rows + 1}, unit / rows, worker);
   }
   if (!meets) return;
   pool_.meet();
-  for (std::size_t unit = slice.begin; unit < slice.end; ++unit)
-    attend(layer, unit % rows, unit / rows, worker);
+  for (std::size_t unit = slice.begin; unit < slice.end;) {
+    const std::size_t row = unit % rows, end = std::min(rows, row + slice.end - unit);
+    std::size_t some = 1;
+    while (some < rows_together() && row + some < end && sequence_of(row + some) == sequence_of(row)) ++some;
+    attend(layer, {row, row + some}, unit / rows, worker);
+    unit += some;
+  }
 }
 
 /// Turns the key of a head, and puts it and the value into the cache.
@@ -166,16 +182,21 @@ void LlmDecoder::keep(std::size_t layer, std::size_t row, std::size_t kv_head) {
   token_.round(key + config_.kv_dim(), width, values_[layer].as<Bf16>().data() + start);
 }
 
-/// The query heads that share a key-value head.
-void LlmDecoder::attend(std::size_t layer, std::size_t row, std::size_t kv_head, Worker& worker) {
+/// The query heads of rows of one sequence that share a key-value head.
+void LlmDecoder::attend(std::size_t layer, Slice rows, std::size_t kv_head, Worker& worker) {
   const std::size_t width = config_.head_dim(), shared = config_.heads / config_.kv_heads;
-  const std::size_t position = position_of(row), sequence = sequence_of(row), pair = position * rotary_.pairs;
-  for (std::size_t head = kv_head * shared; head < (kv_head + 1) * shared; ++head) {
-    float* const query = qkv_.data() + row * config_.qkv_rows() + head * width;
-    token_.rotate(query, rotary_.cosines.data() + pair, rotary_.sines.data() + pair, rotary_.pairs);
-    token_.attend(query, keys(layer, sequence, kv_head), values(layer, sequence, kv_head), position + 1,
-                  width, worker.scores.data(), attended_.data() + row * config_.dim + head * width);
+  const std::size_t sequence = sequence_of(rows.begin);
+  worker.queries.clear();
+  for (std::size_t row = rows.begin; row < rows.end; ++row) {
+    const std::size_t position = position_of(row), pair = position * rotary_.pairs;
+    for (std::size_t head = kv_head * shared; head < (kv_head + 1) * shared; ++head) {
+      float* const query = qkv_.data() + row * config_.qkv_rows() + head * width;
+      token_.rotate(query, rotary_.cosines.data() + pair, rotary_.sines.data() + pair, rotary_.pairs);
+      worker.queries.push_back({query, position + 1, attended_.data() + row * config_.dim + head * width});
+    }
   }
+  token_.attend(worker.queries, keys(layer, sequence, kv_head), values(layer, sequence, kv_head), width,
+                worker.scores.data());
 }
 
 void LlmDecoder::project_back(const LlmLayer& layer, std::size_t rows, int at, int workers) {

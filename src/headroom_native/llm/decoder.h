@@ -76,18 +76,21 @@ class LlmDecoder {
   struct Worker {
     MatrixProducts products;
     std::vector<Bf16> normalised;  ///< [kAlone, dim]
-    std::vector<float> scores;     ///< of each position, or each expert
+    std::vector<float> scores;     ///< of each expert, or what attention works on
+    std::vector<AttentionQuery> queries;
     std::vector<LlmProduct> list;
   };
 
   std::size_t at_once() const;
+  /// Of one sequence, whose heads read a block of keys and values together.
+  std::size_t rows_together() const;
   std::size_t position_of(std::size_t row) const { return used_ + (first_row_ + row) % each_; }
   std::size_t sequence_of(std::size_t row) const { return (first_row_ + row) / each_; }
 
   void run_rows(std::span<const std::int32_t> tokens);
   void run_layer(std::size_t index, std::size_t rows);
   void keep(std::size_t layer, std::size_t row, std::size_t kv_head);
-  void attend(std::size_t layer, std::size_t row, std::size_t kv_head, Worker& worker);
+  void attend(std::size_t layer, Slice rows, std::size_t kv_head, Worker& worker);
   void attend_rows(std::size_t layer, std::size_t rows, int at, int workers);
   void project_back(const LlmLayer& layer, std::size_t rows, int at, int workers);
   void expand(const LlmLayer& layer, std::size_t rows, int at, int workers);

@@ -4,7 +4,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
+#include <limits>
 
+#include "headroom/workload/slice.h"
+#include "headroom_native/kernels/prefetch.h"
 #include "headroom_native/kernels/unroll.h"
 
 #include "headroom_native/kernels/highway_targets.h"
@@ -108,44 +112,131 @@ void round(const float* from, std::size_t count, Bf16* to) {
   for (; k < count; ++k) to[k] = to_bf16(from[k]);
 }
 
-HWY_INLINE float dot(const float* query, const Bf16* key, std::size_t width) {
-  const F32 tag;
-  const std::size_t lanes = hn::Lanes(tag);
-  Vector s0 = hn::Zero(tag), s1 = s0;
-  std::size_t k = 0;
-  for (; k + 2 * lanes <= width; k += 2 * lanes) {
-    s0 = hn::MulAdd(hn::LoadU(tag, query + k), load(key + k), s0);
-    s1 = hn::MulAdd(hn::LoadU(tag, query + k + lanes), load(key + k + lanes), s1);
+constexpr std::size_t kLine = 64 / sizeof(Bf16);
+
+/// Queries by keys whose sums are kept in registers.
+constexpr std::size_t kTileQueries = sizeof(Vector) >= 64 ? 4 : 2, kTileKeys = 4;
+
+/// sums[a][b] += left(a) * right(b). Of one `left` each `right` is loaded where it is used: memory is what
+/// that waits for.
+template <std::size_t kLeft, std::size_t kRight>
+HWY_INLINE void multiply_tile(const auto& left, const auto& right, Vector (&sums)[kLeft][kRight]) {
+  Vector rights[kRight];
+  HEADROOM_UNROLL(8)
+  for (std::size_t b = 0; kLeft > 1 && b < kRight; ++b) rights[b] = right(b);
+  HEADROOM_UNROLL(4)
+  for (std::size_t a = 0; a < kLeft; ++a) {
+    const Vector one = left(a);
+    HEADROOM_UNROLL(8)
+    for (std::size_t b = 0; b < kRight; ++b)
+      sums[a][b] = hn::MulAdd(one, kLeft > 1 ? rights[b] : right(b), sums[a][b]);
   }
-  float sum = sum_of(hn::Add(s0, s1));
-  for (; k < width; ++k) sum += query[k] * to_float(key[k]);
-  return sum;
 }
 
-/// The same of four keys, one behind the other: each load of the query serves all of them.
-HWY_INLINE void dot4(const float* query, const Bf16* keys, std::size_t width, float scale, float* scores) {
+/// to[i] = scale times the sum of the lanes of sums[i]: of all four at once, for each by itself takes as long
+/// as the products.
+HWY_INLINE void store_sums(const Vector (&sums)[4], float scale, float* to) {
+  const F32 tag;
+  const hn::Repartition<double, F32> pairs;
+  const auto halves = [&](Vector a, Vector b) HWY_ATTR {
+    return hn::BitCast(pairs, hn::Add(hn::InterleaveLower(tag, a, b), hn::InterleaveUpper(tag, a, b)));
+  };
+  const auto first = halves(sums[0], sums[1]), second = halves(sums[2], sums[3]);
+  const Vector low = hn::BitCast(tag, hn::InterleaveLower(pairs, first, second));
+  const Vector high = hn::BitCast(tag, hn::InterleaveUpper(pairs, first, second));
+  alignas(64) float all[sizeof(Vector) / sizeof(float)];
+  hn::StoreU(hn::Add(low, high), tag, all);
+  // GCC takes loops over four floats for four loops.
+  using Four [[gnu::vector_size(16)]] = float;
+  Four four{};
+  for (std::size_t block = 0; block < sizeof(Vector) / sizeof(float); block += 4) {
+    Four part;
+    std::memcpy(&part, all + block, sizeof part);
+    four += part;
+  }
+  four *= scale;
+  std::memcpy(to, &four, sizeof four);
+}
+
+/// What the columns from `column` on add to scores: there are some where heads are no multiple of a vector.
+[[gnu::noinline]] void add_rest(const AttentionQuery& query, const Bf16* keys, std::size_t count,
+                                std::size_t column, std::size_t width, float scale, float* scores) {
+  for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t k = column; k < width; ++k)
+      scores[i] += query.query[k] * to_float(keys[i * width + k]) * scale;
+  }
+}
+
+/// The scores of one query and four keys. Written out: where a single head waits for memory, GCC's order of
+/// the general form costs a tenth.
+HWY_INLINE void score_alone(const float* query, const Bf16* keys, std::size_t width, float scale,
+                            float* scores) {
   const F32 tag;
   const std::size_t lanes = hn::Lanes(tag);
   Vector s0 = hn::Zero(tag), s1 = s0, s2 = s0, s3 = s0;
-  std::size_t k = 0;
-  for (; k + lanes <= width; k += lanes) {
+  for (std::size_t k = 0; k + lanes <= width; k += lanes) {
     const Vector part = hn::LoadU(tag, query + k);
     s0 = hn::MulAdd(part, load(keys + k), s0);
     s1 = hn::MulAdd(part, load(keys + width + k), s1);
     s2 = hn::MulAdd(part, load(keys + 2 * width + k), s2);
     s3 = hn::MulAdd(part, load(keys + 3 * width + k), s3);
   }
-  float sums[4] = {sum_of(s0), sum_of(s1), sum_of(s2), sum_of(s3)};
-  for (; k < width; ++k) {
-    for (std::size_t i = 0; i < 4; ++i) sums[i] += query[k] * to_float(keys[i * width + k]);
-  }
+  const float sums[4] = {sum_of(s0), sum_of(s1), sum_of(s2), sum_of(s3)};
   for (std::size_t i = 0; i < 4; ++i) scores[i] = sums[i] * scale;
 }
 
-HWY_INLINE float largest(const float* scores, std::size_t count) {
+/// The scores of some queries and `kKeys` keys, one behind the other: each load of either serves all of the
+/// others.
+template <std::size_t kQueries, std::size_t kKeys>
+HWY_INLINE void score(const AttentionQuery* queries, const Bf16* keys, std::size_t width, float scale,
+                      float* scores) {
+  const F32 tag;
+  constexpr std::size_t kLanes = sizeof(Vector) / sizeof(float);
+  Vector sums[kQueries][kKeys];
+  HEADROOM_UNROLL(4)
+  for (std::size_t q = 0; q < kQueries; ++q) {
+    HEADROOM_UNROLL(4)
+    for (std::size_t i = 0; i < kKeys; ++i) sums[q][i] = hn::Zero(tag);
+  }
+  std::size_t k = 0;
+  for (; k + kLanes <= width; k += kLanes) {
+    multiply_tile<kQueries, kKeys>([&](std::size_t q)
+                                       HWY_ATTR { return hn::LoadU(tag, queries[q].query + k); },
+                                   [&](std::size_t i) HWY_ATTR { return load(keys + i * width + k); }, sums);
+  }
+  for (std::size_t q = 0; q < kQueries; ++q) {
+    float* const to = scores + q * kAttentionBlock;
+    if constexpr (kKeys == 4) {
+      store_sums(sums[q], scale, to);
+    } else {
+      for (std::size_t i = 0; i < kKeys; ++i) to[i] = sum_of(sums[q][i]) * scale;
+    }
+    if (k < width) add_rest(queries[q], keys, kKeys, k, width, scale, to);
+  }
+}
+
+template <std::size_t kQueries>
+HWY_INLINE void score_block(const AttentionQuery* queries, const Bf16* keys, std::size_t count,
+                            std::size_t width, std::size_t ahead, float* scores) {
+  const float scale = 1.0F / std::sqrt(static_cast<float>(width));
+  std::size_t i = 0;
+  for (; i + kTileKeys <= count; i += kTileKeys) {
+    for (std::size_t line = 0; kQueries > 1 && ahead > 0 && line < kTileKeys * width; line += kLine)
+      prefetch<Ahead::kLargerCaches>(keys + i * width + ahead + line);
+    if constexpr (kQueries == 1) {
+      score_alone(queries[0].query, keys + i * width, width, scale, scores + i);
+      const std::size_t rest = width % hn::Lanes(F32());
+      if (rest > 0) add_rest(queries[0], keys + i * width, kTileKeys, width - rest, width, scale, scores + i);
+    } else {
+      score<kQueries, kTileKeys>(queries, keys + i * width, width, scale, scores + i);
+    }
+  }
+  for (; i < count; ++i) score<kQueries, 1>(queries, keys + i * width, width, scale, scores + i);
+}
+
+HWY_INLINE float largest(const float* scores, std::size_t count, float most) {
   const F32 tag;
   const std::size_t lanes = hn::Lanes(tag);
-  float most = scores[0];
   std::size_t k = 0;
   if (count >= lanes) {
     Vector mosts = hn::LoadU(tag, scores);
@@ -155,17 +246,16 @@ HWY_INLINE float largest(const float* scores, std::size_t count) {
     }
     float all[64];
     hn::StoreU(mosts, tag, all);
-    most = *std::max_element(all, all + lanes);
+    for (std::size_t lane = 0; lane < lanes; ++lane) most = all[lane] > most ? all[lane] : most;
   }
-  for (; k < count; ++k) most = std::max(most, scores[k]);
+  for (; k < count; ++k) most = scores[k] > most ? scores[k] : most;
   return most;
 }
 
-/// scores = exp(scores - their largest), whose sum is what comes back.
-HWY_INLINE float exponentials_of(float* scores, std::size_t count) {
+/// scores = exp(scores - most), whose sum is what comes back.
+HWY_INLINE float exponentials_of(float* scores, std::size_t count, float most) {
   const F32 tag;
   const std::size_t lanes = hn::Lanes(tag);
-  const float most = largest(scores, count);
   const Vector mosts = hn::Set(tag, most);
   Vector sums = hn::Zero(tag);
   std::size_t k = 0;
@@ -179,50 +269,141 @@ HWY_INLINE float exponentials_of(float* scores, std::size_t count) {
   return sum;
 }
 
-/// y[column] = factor times the sum over positions of shares times values, for as many columns as kVectors
-/// vectors hold.
-template <int kVectors>
-HWY_INLINE void weigh(const float* shares, float factor, const Bf16* values, std::size_t positions,
-                      std::size_t width, Bf16* y) {
+/// sums[q][column] += the sum over positions of shares times values, for as many columns as kVectors vectors
+/// hold.
+template <std::size_t kQueries, std::size_t kVectors>
+HWY_INLINE void weigh(const float* shares, const Bf16* values, std::size_t positions, std::size_t width,
+                      std::size_t ahead, float* sums) {
   const F32 tag;
-  const std::size_t lanes = hn::Lanes(tag);
-  Vector sums[kVectors];
-  HEADROOM_UNROLL(8)
-  for (int i = 0; i < kVectors; ++i) sums[i] = hn::Zero(tag);
-  for (std::size_t position = 0; position < positions; ++position) {
-    const Vector share = hn::Set(tag, shares[position]);
-    const Bf16* row = values + position * width;
+  constexpr std::size_t kLanes = sizeof(Vector) / sizeof(float);
+  Vector all[kQueries][kVectors];
+  HEADROOM_UNROLL(4)
+  for (std::size_t q = 0; q < kQueries; ++q) {
     HEADROOM_UNROLL(8)
-    for (int i = 0; i < kVectors; ++i)
-      sums[i] = hn::MulAdd(share, load(row + static_cast<std::size_t>(i) * lanes), sums[i]);
+    for (std::size_t i = 0; i < kVectors; ++i) all[q][i] = hn::LoadU(tag, sums + q * width + i * kLanes);
   }
-  HEADROOM_UNROLL(8)
-  for (int i = 0; i < kVectors; ++i)
-    store(hn::Mul(sums[i], hn::Set(tag, factor)), y + static_cast<std::size_t>(i) * lanes);
+  for (std::size_t position = 0; position < positions; ++position) {
+    const Bf16* const row = values + position * width;
+    for (std::size_t line = 0; kQueries > 1 && ahead > 0 && line < kVectors * kLanes; line += kLine)
+      prefetch<Ahead::kLargerCaches>(row + ahead + line);
+    multiply_tile<kQueries, kVectors>(
+        [&](std::size_t q) HWY_ATTR { return hn::Set(tag, shares[q * kAttentionBlock + position]); },
+        [&](std::size_t i) HWY_ATTR { return load(row + i * kLanes); }, all);
+  }
+  HEADROOM_UNROLL(4)
+  for (std::size_t q = 0; q < kQueries; ++q) {
+    HEADROOM_UNROLL(8)
+    for (std::size_t i = 0; i < kVectors; ++i) hn::StoreU(all[q][i], tag, sums + q * width + i * kLanes);
+  }
 }
 
-void attend(const float* query, const Bf16* keys, const Bf16* values, std::size_t positions,
-            std::size_t width, float* scores, Bf16* y) {
-  const float scale = 1.0F / std::sqrt(static_cast<float>(width));
-  std::size_t position = 0;
-  for (; position + 4 <= positions; position += 4)
-    dot4(query, keys + position * width, width, scale, scores + position);
-  for (; position < positions; ++position)
-    scores[position] = dot(query, keys + position * width, width) * scale;
-  const float factor = 1.0F / exponentials_of(scores, positions);
+template <std::size_t kQueries>
+HWY_INLINE void weigh_block(const float* shares, const Bf16* values, std::size_t positions, std::size_t width,
+                            std::size_t ahead, float* sums) {
   const std::size_t lanes = hn::Lanes(F32());
   std::size_t column = 0;
-  for (; column + 8 * lanes <= width; column += 8 * lanes)
-    weigh<8>(scores, factor, values + column, positions, width, y + column);
+  // Of one query whole rows: a stream that the CPU follows by itself, too.
+  for (; kQueries == 1 && column + 8 * lanes <= width; column += 8 * lanes)
+    weigh<1, 8>(shares, values + column, positions, width, ahead, sums + column);
   for (; column + 4 * lanes <= width; column += 4 * lanes)
-    weigh<4>(scores, factor, values + column, positions, width, y + column);
+    weigh<kQueries, 4>(shares, values + column, positions, width, ahead, sums + column);
   for (; column + lanes <= width; column += lanes)
-    weigh<1>(scores, factor, values + column, positions, width, y + column);
+    weigh<kQueries, 1>(shares, values + column, positions, width, ahead, sums + column);
   for (; column < width; ++column) {
-    float sum = 0;
-    for (position = 0; position < positions; ++position)
-      sum += scores[position] * to_float(values[position * width + column]);
-    y[column] = to_bf16(sum * factor);
+    for (std::size_t q = 0; q < kQueries; ++q) {
+      for (std::size_t position = 0; position < positions; ++position)
+        sums[q * width + column] +=
+            shares[q * kAttentionBlock + position] * to_float(values[position * width + column]);
+    }
+  }
+}
+
+/// The sums so far of some queries, each relative to the largest score that was met. Source: Milakov,
+/// Gimelshein, "Online normalizer calculation for softmax", 2018.
+struct Attention {
+  float *scores, *sums, *most, *total;  // [queries, block], [queries, width], [queries] twice
+
+  Attention(std::size_t queries, std::size_t width, std::size_t block, float* scratch)
+      : scores(scratch), sums(scores + queries * block), most(sums + queries * width), total(most + queries) {
+    std::fill(sums, most, 0.0F);
+    std::fill(most, total, -std::numeric_limits<float>::max());
+    std::fill(total, total + queries, 0.0F);
+  }
+
+  float* scores_of(std::size_t q) const { return scores + q * kAttentionBlock; }
+
+  /// Makes shares of the scores of query `q`, and its sums relative to the largest now.
+  HWY_INLINE void share(std::size_t q, std::size_t count, std::size_t width) {
+    const float now = largest(scores_of(q), count, most[q]);
+    if (now != most[q]) {
+      const float factor = std::exp(most[q] - now);
+      for (std::size_t i = 0; i < width; ++i) sums[q * width + i] *= factor;
+      total[q] *= factor;
+      most[q] = now;
+    }
+    total[q] += exponentials_of(scores_of(q), count, now);
+  }
+};
+
+/// How many positions of a block a query sees.
+HWY_INLINE std::size_t seen(const AttentionQuery& query, Slice block) {
+  return std::clamp(query.positions, block.begin, block.end) - block.begin;
+}
+
+/// A value that a query does not see has no share, not the share 0, which would not do for infinities.
+template <std::size_t kQueries>
+HWY_INLINE void weigh_seen(const AttentionQuery* queries, Slice block, const Bf16* values, std::size_t width,
+                           std::size_t ahead, const float* shares, float* sums) {
+  std::size_t least = block.size();
+  for (std::size_t q = 0; q < kQueries; ++q) least = std::min(least, seen(queries[q], block));
+  weigh_block<kQueries>(shares, values, least, width, ahead, sums);
+  for (std::size_t q = 0; q < kQueries; ++q) {
+    if (const std::size_t count = seen(queries[q], block); count > least)
+      weigh_block<1>(shares + q * kAttentionBlock + least, values + least * width, count - least, width, 0,
+                     sums + q * width);
+  }
+}
+
+template <std::size_t kQueries>
+HWY_INLINE void weigh_all(std::span<const AttentionQuery> queries, Slice block, const Bf16* values,
+                          std::size_t width, std::size_t ahead, const Attention& all, std::size_t& q) {
+  for (; q + kQueries <= queries.size(); q += kQueries)
+    weigh_seen<kQueries>(&queries[q], block, values, width, q == 0 ? ahead : 0, all.scores_of(q),
+                         all.sums + q * width);
+}
+
+template <std::size_t kQueries>
+HWY_INLINE void score_all(std::span<const AttentionQuery> queries, const Bf16* keys, std::size_t count,
+                          std::size_t width, std::size_t ahead, const Attention& all, std::size_t& q) {
+  for (; q + kQueries <= queries.size(); q += kQueries)
+    score_block<kQueries>(&queries[q], keys, count, width, q == 0 ? ahead : 0, all.scores_of(q));
+}
+
+void attend(std::span<const AttentionQuery> queries, const Bf16* keys, const Bf16* values, std::size_t width,
+            float* scratch) {
+  std::size_t longest = 0;
+  for (const AttentionQuery& query : queries) longest = std::max(longest, query.positions);
+  // Blocks that several read are prefetched; two long streams the CPU follows by itself, and better.
+  const bool is_alone = queries.size() == 1;
+  const std::size_t step = is_alone ? longest : kAttentionBlock, ahead = is_alone ? 0 : step * width;
+  Attention all(queries.size(), width, step, scratch);
+  for (std::size_t first = 0; first < longest; first += step) {
+    const Slice block{first, std::min(longest, first + step)};
+    const Bf16 *const key = keys + first * width, *const value = values + first * width;
+    std::size_t q = 0;
+    score_all<kTileQueries>(queries, key, block.size(), width, ahead, all, q);
+    score_all<2>(queries, key, block.size(), width, ahead, all, q);
+    score_all<1>(queries, key, block.size(), width, ahead, all, q);
+    for (q = 0; q < queries.size(); ++q) all.share(q, seen(queries[q], block), width);
+    q = 0;
+    weigh_all<kTileQueries>(queries, block, value, width, ahead, all, q);
+    weigh_all<2>(queries, block, value, width, ahead, all, q);
+    weigh_all<1>(queries, block, value, width, ahead, all, q);
+  }
+  for (std::size_t q = 0; q < queries.size(); ++q) {
+    float* const sums = all.sums + q * width;
+    for (std::size_t i = 0; i < width; ++i) sums[i] *= 1.0F / all.total[q];
+    round(sums, width, queries[q].y);
   }
 }
 

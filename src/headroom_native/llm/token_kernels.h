@@ -2,11 +2,26 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 
 #include "headroom/experiment/bf16.h"
 #include "headroom_native/kernels/isa.h"
 
 namespace headroom::native {
+
+/// A head of a token, the positions >= 1 that it sees, and where the result goes: [width] each.
+struct AttentionQuery {
+  const float* query;
+  std::size_t positions;
+  Bf16* y;
+};
+
+/// Positions whose keys and values several heads take up at once: they stay in the caches for all of them.
+constexpr std::size_t kAttentionBlock = 256;
+/// Floats that `attend` works on: the scores of a block, of a single head those of all positions.
+constexpr std::size_t attention_scratch(std::size_t queries, std::size_t width, std::size_t positions) {
+  return queries * (width + 2) + (queries == 1 ? positions : queries * kAttentionBlock);
+}
 
 /// What a decoder does with the vectors of one token between its matrices. Arithmetic is in f32.
 struct TokenKernels {
@@ -19,10 +34,11 @@ struct TokenKernels {
   void (*swiglu)(const float* gate, const float* up, std::size_t count, Bf16* y) = nullptr;
   /// to = from, rounded.
   void (*round)(const float* from, std::size_t count, Bf16* to) = nullptr;
-  /// One head over `positions` >= 1 positions: y = softmax(keys query / sqrt(width)) values, with keys and
-  /// values [positions, width]. `scores` has room for `positions` floats.
-  void (*attend)(const float* query, const Bf16* keys, const Bf16* values, std::size_t positions,
-                 std::size_t width, float* scores, Bf16* y) = nullptr;
+  /// Heads that attend to the same keys and values [positions, width], which are read once for all of them:
+  /// y = softmax(keys query / sqrt(width)) values, over the positions that each sees. `scratch` has room for
+  /// attention_scratch() floats.
+  void (*attend)(std::span<const AttentionQuery> queries, const Bf16* keys, const Bf16* values,
+                 std::size_t width, float* scratch) = nullptr;
   /// The first index >= from with x[index] >= threshold; `count` where there is none. A NaN is not.
   std::size_t (*find_at_least)(const float* x, std::size_t from, std::size_t count,
                                float threshold) = nullptr;

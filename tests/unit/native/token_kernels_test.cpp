@@ -32,6 +32,15 @@ std::vector<Bf16> halves(std::size_t count, std::uint64_t seed) {
 
 class TokenKernelsTest : public ::testing::TestWithParam<Isa> {
  protected:
+  void attend(const std::vector<AttentionQuery>& queries, const std::vector<Bf16>& keys,
+              const std::vector<Bf16>& values, std::size_t width) {
+    std::size_t most = 0;
+    for (const AttentionQuery& query : queries) most = std::max(most, query.positions);
+    std::vector<float> scratch(attention_scratch(queries.size(), width, most) + 1, 77);
+    kernels_.attend(queries, keys.data(), values.data(), width, scratch.data());
+    EXPECT_EQ(scratch.back(), 77) << "nothing is written behind the end";
+  }
+
   const TokenKernels kernels_ = token_kernels(GetParam());
 };
 
@@ -136,9 +145,8 @@ TEST_P(TokenKernelsTest, AttentionAgreesWithFloat64) {
       std::vector<float> query = floats(width, 7);
       for (float& value : query) value *= 3;  // shares that differ
       const std::vector<Bf16> keys = halves(width * positions, 8), values = halves(width * positions, 9);
-      std::vector<float> scores(positions);
       std::vector<Bf16> y(width);
-      kernels_.attend(query.data(), keys.data(), values.data(), positions, width, scores.data(), y.data());
+      attend({{query.data(), positions, y.data()}}, keys, values, width);
       const std::vector<double> expected =
           exact_attention(as_doubles(query), as_doubles(keys), as_doubles(values));
       for (std::size_t i = 0; i < width; ++i) {
@@ -149,13 +157,67 @@ TEST_P(TokenKernelsTest, AttentionAgreesWithFloat64) {
   }
 }
 
+/// Heads of a group see the same positions, tokens of a draft one more each.
+TEST_P(TokenKernelsTest, HeadsThatAttendTogetherAreThoseByThemselves) {
+  for (const std::size_t width : {8U, 20U, 64U, 128U, 130U}) {
+    for (const std::size_t count : {2U, 3U, 4U, 7U, 13U}) {
+      for (const std::size_t step : {0U, 1U, 40U}) {
+        const std::size_t least = 254, longest = least + count * step;
+        std::vector<float> queries = floats(width * count, 7);
+        for (float& value : queries) value *= 3;
+        const std::vector<Bf16> keys = halves(width * longest, 8), values = halves(width * longest, 9);
+        std::vector<Bf16> y(width * count), alone(width);
+        std::vector<AttentionQuery> together;
+        for (std::size_t q = 0; q < count; ++q)
+          together.push_back({&queries[q * width], least + (count - q) * step, &y[q * width]});
+        attend(together, keys, values, width);
+        for (std::size_t q = 0; q < count; ++q) {
+          const std::span<const Bf16> seen(keys.data(), width * together[q].positions);
+          const std::vector<double> expected =
+              exact_attention(as_doubles(std::span(together[q].query, width)), as_doubles(seen),
+                              as_doubles(std::span(values.data(), seen.size())));
+          for (std::size_t i = 0; i < width; ++i) {
+            EXPECT_NEAR(to_float(y[q * width + i]), expected[i], kRounding * std::fabs(expected[i]) + 2e-6)
+                << width << " " << count << " " << step << " " << q << " " << i;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_P(TokenKernelsTest, WhatAHeadDoesNotSeeChangesNothing) {
+  const std::vector<float> query = floats(16, 7);
+  std::vector<Bf16> keys = halves(16 * 300, 8), values = halves(16 * 300, 9), y(16 * 8), alone(16);
+  attend({{query.data(), 260, alone.data()}}, keys, values, 16);
+  for (std::size_t i = 260 * 16; i < keys.size(); ++i) keys[i] = values[i] = to_bf16(kNaN);
+  std::vector<AttentionQuery> together;
+  for (std::size_t q = 0; q < 8; ++q) together.push_back({query.data(), q < 7 ? 260U : 300U, &y[q * 16]});
+  attend(together, keys, values, 16);
+  for (std::size_t i = 0; i < 7 * 16; ++i) {
+    const float expected = to_float(alone[i % 16]);
+    EXPECT_NEAR(to_float(y[i]), expected, 2 * kRounding * std::fabs(expected)) << i;
+  }
+  for (std::size_t i = 7 * 16; i < y.size(); ++i) EXPECT_TRUE(std::isnan(to_float(y[i]))) << i;
+}
+
+/// Far apart, so that what was summed before counts nothing, and the other way round.
+TEST_P(TokenKernelsTest, AttentionToOnePositionOfMany) {
+  for (const std::size_t at : {0U, 255U, 256U, 399U}) {
+    const std::vector<float> query(16, 30);
+    std::vector<Bf16> keys(16 * 400, to_bf16(-30)), values = halves(16 * 400, 9), y(32);
+    for (std::size_t i = 0; i < 16; ++i) keys[at * 16 + i] = to_bf16(30);
+    attend({{query.data(), 400, y.data()}, {query.data(), 400, &y[16]}}, keys, values, 16);
+    for (std::size_t i = 0; i < 32; ++i) EXPECT_EQ(to_float(y[i]), to_float(values[at * 16 + i % 16])) << at;
+  }
+}
+
 TEST_P(TokenKernelsTest, AttentionWithLargeScoresDoesNotOverflow) {
   std::vector<float> query(32, 100);
   std::vector<Bf16> keys(64, to_bf16(100)), values(64, to_bf16(1));
   for (std::size_t i = 32; i < 64; ++i) values[i] = to_bf16(3);
-  std::vector<float> scores(2);
   std::vector<Bf16> y(32);
-  kernels_.attend(query.data(), keys.data(), values.data(), 2, 32, scores.data(), y.data());
+  attend({{query.data(), 2, y.data()}}, keys, values, 32);
   for (const Bf16 value : y) EXPECT_EQ(to_float(value), 2);
 }
 
@@ -164,8 +226,7 @@ TEST_P(TokenKernelsTest, AttentionToANaNIsNaN) {
     const std::vector<float> query = floats(16, 7);
     std::vector<Bf16> keys = halves(16 * 37, 8), values = halves(16 * 37, 9), y(16);
     keys[at * 16 + 3] = to_bf16(kNaN);
-    std::vector<float> scores(37);
-    kernels_.attend(query.data(), keys.data(), values.data(), 37, 16, scores.data(), y.data());
+    attend({{query.data(), 37, y.data()}}, keys, values, 16);
     for (const Bf16 value : y) EXPECT_TRUE(std::isnan(to_float(value))) << at;
   }
 }
