@@ -7,6 +7,7 @@
 #include "cli/commands/dispatch.h"
 #include "cli/commands/history.h"
 #include "cli/commands/machine.h"
+#include "cli/commands/report.h"
 #include "cli/commands/roofline.h"
 #include "cli/commands/run.h"
 #include "cli/commands/show.h"
@@ -33,6 +34,7 @@ constexpr Command kCommands[] = {
      ddp_words},
     {"history", "what was measured before: runs, series over time, and where they changed", history,
      history_words},
+    {"report", "results as a page for a browser: one file, with charts and tables to search and sort", report},
     {"roofline", "plot the cases of a run under this machine's roofs, for a terminal or as SVG", roofline},
     {"machine", "show this machine: topology, caches, bandwidth by working set, peaks", machine},
     {"completion", "the script that completes commands, options and values in bash, zsh and fish", completion,

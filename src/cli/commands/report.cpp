@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/report.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "cli/shared/diff_operand.h"
+#include "cli/shared/max_memory.h"
+#include "cli/shared/option_table.h"
+#include "cli/shared/say.h"
+#include "cli/shared/shown_records.h"
+#include "headroom/base/error.h"
+#include "headroom/base/files.h"
+#include "headroom/base/text.h"
+#include "headroom/history/store.h"
+#include "headroom/page/page.h"
+#include "headroom/page/run_section.h"
+
+namespace headroom::cli {
+namespace {
+
+constexpr const char* kReportFooter =
+    "Each WHAT is a file of results of any format that headroom reads, a folder of them, or a run of the\n"
+    "history: @last, @ID (headroom history lists them), @git:REV; each is a section of the page. The page "
+    "is\n"
+    "one file that loads nothing, and can be sent, archived and printed.\n"
+    "examples:\n"
+    "  headroom report @last -o report.html              the last run\n"
+    "  headroom report a.json b.json -o report.html      two files, one below the other\n"
+    "  headroom report nightly/ --title nightly -o -     a folder, to standard output\n";
+
+struct ReportOptions {
+  std::vector<std::string> operands;
+  std::string out, title, max_memory, store = default_store();
+  bool force = false;
+};
+
+/// Whether it is written over without a question: nothing is lost but a page that can be made again.
+bool may_be_replaced(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return true;
+  std::ifstream file(path, std::ios::binary);
+  std::string head(1'000, '\0');
+  file.read(head.data(), static_cast<std::streamsize>(head.size()));
+  head.resize(static_cast<std::size_t>(file.gcount()));
+  return head.empty() || is_page_html(head);
+}
+
+/// Asked before anything is read: the name of a page is easily that of the results that it is made of.
+void require_page_path(const ReportOptions& options) {
+  if (options.out == "-") return;
+  if (!options.force && !may_be_replaced(options.out)) {
+    throw Error(options.out +
+                " is there and is no page of headroom: name another file, or give --force to write over it");
+  }
+  require_writable(options.out);
+}
+
+Page page_of(const ReportOptions& options) {
+  Page page{options.title.empty() ? join(options.operands, ", ") : options.title, {}, {}};
+  for (const std::string& operand : options.operands) {
+    const OperandRecords found = records_of_operand(operand, options.store, options.max_memory);
+    for (const std::string& warning : found.warnings) say_sentence(warning);
+    page.sections.push_back(run_section(operand, found.records, shown_records(found.records).answers()));
+  }
+  return page;
+}
+
+}  // namespace
+
+ExitCode report(const Arguments& arguments) {
+  ReportOptions options;
+  OptionTable table(
+      "Makes a page of results: the answer first, then charts and tables to search, sort and print.",
+      "headroom report");
+  table.footer(kReportFooter);
+  table.add_option("WHAT", options.operands, "a file, a folder, or a run of the history")
+      .completed_by(Completes::kFileOrRun)
+      .required();
+  table.add_option("-o,--output", options.out, "the page ('-': to standard output)")
+      .completed_by(Completes::kFile)
+      .required();
+  table.add_option("--title", options.title, "what stands above it (default: each WHAT)");
+  table.add_flag("--force", options.force, "write over a file that is no page of headroom");
+  table.add_no_follow();
+  table.add_option("--store", options.store, "history that runs are taken from")
+      .completed_by(Completes::kFile);
+  declare_max_memory(table, options.max_memory);
+  if (const auto done = parse_arguments(table, arguments)) return *done;
+  require_page_path(options);
+  write_file_atomically(options.out == "-" ? "/dev/stdout" : options.out, page_html(page_of(options)));
+  return ExitCode::kFine;
+}
+
+}  // namespace headroom::cli

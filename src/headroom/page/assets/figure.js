@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// The frame of every chart: its picture at the width that there is, what the mark says that one points at, its numbers.
+(function () {
+  "use strict";
+  const { element } = headroom;
+
+  // A table of plain numbers, {columns: [title], rows: [[text or number]]}.
+  function plain_table(table) {
+    const cell = (value) => typeof value === "number"
+      ? element("td", { class: "number" }, headroom.numbers.element(value, headroom.numbers.number(value)))
+      : element("td", {}, value === null || value === undefined ? "" : value);
+    return element("div", { class: "scrolled", tabindex: "0", role: "region", "aria-label": "numbers of the chart" },
+      element("table", { class: "plain" },
+        element("thead", {}, element("tr", {}, table.columns.map((title) => element("th", { scope: "col" }, title)))),
+        element("tbody", {}, table.rows.map((row) => element("tr", {}, row.map(cell))))));
+  }
+
+  function draw(svg, chart, data, width, palette) {
+    const height = chart.height(width, data);
+    svg.selectAll("*").remove();
+    svg.attr("viewBox", `0 0 ${width} ${height}`).attr("width", width).attr("height", height);
+    chart.draw(svg, data, { width, height, palette });
+  }
+
+  // What the marks say is said below, to those who point, and to those who go by keys.
+  function tell_marks(svg, readout, hint) {
+    const tell = (event) => {
+      const mark = event.target.closest(".mark");
+      if (mark) readout.textContent = mark.getAttribute("aria-label");
+    };
+    const forget = () => { readout.textContent = hint; };
+    svg.addEventListener("pointerover", tell);
+    svg.addEventListener("focusin", tell);
+    svg.addEventListener("pointerleave", forget);
+    svg.addEventListener("focusout", forget);
+    forget();
+  }
+
+  // charts.NAME is {label(data), height(width, data), draw(svg, data, {width, height, palette}), table(data)}: `data` is
+  // plain JSON, `svg` a selection of d3. Marks that say something have the class "mark" and an aria-label.
+  headroom.figure = function (name, data, { title, palette, note } = {}) {
+    const chart = headroom.charts[name];
+    const svg = d3.create("svg").attr("class", "chart " + name).attr("role", "group").attr("aria-label", chart.label(data));
+    const readout = element("p", { class: "readout", "aria-live": "polite" });
+    const box = element("div", { class: "canvas" }, svg.node());
+    const figure = element("figure", { "data-chart": name }, title && element("figcaption", {}, title), box, readout,
+      note && element("p", { class: "note" }, note),
+      element("details", { class: "numbers" }, element("summary", {}, "the numbers"), plain_table(chart.table(data))));
+    tell_marks(svg.node(), readout, chart.hint || "");
+    const settle = headroom.rove(svg.node(), ".mark");
+    let drawn = 0;
+    const redraw = () => {
+      const width = Math.floor(box.clientWidth);
+      if (width === 0 || width === drawn) return;
+      drawn = width;
+      draw(svg, chart, data, width, palette || headroom.palette([]));
+      settle();
+    };
+    new ResizeObserver(redraw).observe(box);
+    return figure;
+  };
+})();

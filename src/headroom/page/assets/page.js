@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes the page of its data: one element of JSON for the page, one for each section.
+(function () {
+  "use strict";
+  const { element } = headroom;
+  const kThemes = ["system", "light", "dark"];
+
+  // A file that is opened from a disk may have no storage.
+  function stored(theme) {
+    try {
+      if (theme !== undefined) localStorage.setItem("headroom-theme", theme);
+      return localStorage.getItem("headroom-theme");
+    } catch (error) {
+      return null;
+    }
+  }
+
+  function theme_switch() {
+    const set = (theme) => {
+      document.documentElement.dataset.theme = theme;
+      button.textContent = theme === "system" ? "colours: system" : "colours: " + theme;
+    };
+    const button = element("button", { type: "button", class: "theme", title: "light, dark, or as the system is", click: () => {
+      const next = kThemes[(kThemes.indexOf(document.documentElement.dataset.theme) + 1) % kThemes.length];
+      set(next);
+      stored(next);
+    } });
+    const before = stored();
+    set(kThemes.includes(before) ? before : "system");
+    return button;
+  }
+
+  function section_of({ kind, title, data }, i) {
+    const box = element("section", { id: `section-${i + 1}`, "data-kind": kind, "aria-labelledby": `title-${i + 1}` },
+      element("h2", { id: `title-${i + 1}` }, title));
+    const draw = headroom.sections[kind];
+    if (draw) draw(box, data);
+    else box.append(element("p", {}, `Nothing here draws a section of the kind ${kind}.`));
+    return box;
+  }
+
+  const parts = Array.from(document.querySelectorAll('script[type="application/json"]'), (script) => ({
+    kind: script.dataset.kind, ...JSON.parse(script.textContent) }));
+  const page = parts.find((part) => part.kind === "page");
+  const sections = parts.filter((part) => part.kind !== "page");
+  const main = element("main", {});
+  headroom.append(document.body, [
+    element("header", {}, element("h1", {}, page.title), theme_switch(), page.note && element("p", { class: "note" }, page.note),
+      sections.length > 1 && element("nav", { "aria-label": "sections" }, sections.map((part, i) =>
+        element("a", { href: `#section-${i + 1}` }, part.title)))),
+    main,
+    element("footer", {}, `Made by headroom ${page.version}.`),
+  ]);
+  sections.forEach((part, i) => main.append(section_of(part, i)));
+})();

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/page/page.h"
+
+#include <fmt/format.h>
+
+#include "headroom/base/text.h"
+#include "headroom/page/page_assets.h"
+
+namespace headroom {
+namespace {
+
+constexpr std::string_view kGenerator = "<meta name=\"generator\" content=\"headroom ";
+
+/// Nothing from elsewhere, no script but ours, no form.
+std::string policy(const PageAssets& assets) {
+  return fmt::format(
+      "default-src 'none'; script-src '{}'; style-src '{}'; img-src data:; base-uri 'none'; form-action "
+      "'none'",
+      assets.script_hash, assets.style_hash);
+}
+
+std::string data_element(const std::string& kind, const Json& data) {
+  return "<script type=\"application/json\" data-kind=\"" + html_text(kind) + "\">" + script_json(data) +
+         "</script>\n";
+}
+
+std::string head(const Page& page, const PageAssets& assets) {
+  return fmt::format(
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n{}{}\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+      "<meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n"
+      "<title>{}</title>\n<style>{}</style>\n</head>\n",
+      kGenerator, HEADROOM_VERSION, policy(assets), html_text(page.title), assets.style);
+}
+
+}  // namespace
+
+std::string html_text(std::string_view text) {
+  std::string result;
+  result.reserve(text.size());
+  for (const char c : text) {
+    if (c == '&') {
+      result += "&amp;";
+    } else if (c == '<') {
+      result += "&lt;";
+    } else if (c == '>') {
+      result += "&gt;";
+    } else if (c == '"') {
+      result += "&quot;";
+    } else if (static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t') {
+      result += "\xEF\xBF\xBD";
+    } else {
+      result += c;
+    }
+  }
+  return result;
+}
+
+std::string script_json(const Json& json) {
+  constexpr std::string_view kSeparators = "\xE2\x80";  // of U+2028 and U+2029 the first two bytes
+  const std::string plain = dump_json(json);
+  std::string text;
+  text.reserve(plain.size());
+  for (std::size_t i = 0; i < plain.size(); ++i) {
+    const char c = plain[i];
+    if (c == '<') {
+      text += "\\u003c";
+    } else if (c == '>') {
+      text += "\\u003e";
+    } else if (c == '&') {
+      text += "\\u0026";
+    } else if (std::string_view(plain).substr(i, 2) == kSeparators &&
+               (plain[i + 2] == '\xA8' || plain[i + 2] == '\xA9')) {
+      text += plain[i + 2] == '\xA8' ? "\\u2028" : "\\u2029";
+      i += 2;
+    } else {
+      text += c;
+    }
+  }
+  return text;
+}
+
+std::string page_html(const Page& page) {
+  const PageAssets assets = page_assets();
+  std::string html = head(page, assets);
+  html += fmt::format(
+      "<body>\n<noscript><h1>{}</h1><p>This page is drawn by a script that it carries with it: open it in a "
+      "browser that runs scripts.</p></noscript>\n",
+      html_text(page.title));
+  html += data_element("page", {{"title", page.title}, {"note", page.note}, {"version", HEADROOM_VERSION}});
+  for (const PageSection& section : page.sections)
+    html += data_element(section.kind, {{"title", section.title}, {"data", section.data}});
+  html += "<script>";
+  html += assets.script;
+  html += "</script>\n</body>\n</html>\n";
+  return html;
+}
+
+bool is_page_html(std::string_view text) {
+  constexpr std::size_t kHead = 1'000;
+  return text.starts_with("<!DOCTYPE html>") && contains(text.substr(0, kHead), kGenerator);
+}
+
+}  // namespace headroom

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""headroom report in a browser: what it says is what was measured, and anybody can read and operate it."""
+import json
+
+from page_test_case import PageTest, headroom, made_run, main
+
+HOSTILE = ["<script>window.hostile = 1</script>", "</script><script>window.hostile = 2</script>", "<!--<script>", "a\u2028b\u2029c",
+           "<img src=x onerror='window.hostile = 3'>", "\"><b>bold</b>", "x" * 300]
+CELLS = """Array.from(document.querySelectorAll('.cases tbody tr'), (row) =>
+    Array.from(row.querySelectorAll('td data'), (data) => Number(data.value)))"""
+NAMES = "Array.from(document.querySelectorAll('.cases tbody .row-key'), (key) => key.textContent)"
+FOCUS = "document.activeElement.className.baseVal ?? document.activeElement.className"
+
+
+class ReportTest(PageTest):
+    def test_the_page_says_what_the_records_do(self):
+        content = made_run(cases=8)
+        page = self.open(self.report(self.write(content)))
+        records = content["records"]
+        expected = [[latency["metric"]["value"], headline["metric"]["value"], headline["limit"]["fraction"]]
+                    for latency, headline in zip(records[0::3], records[1::3])]
+        self.assertEqual(page.value(CELLS), expected)
+        shown = headroom("show", self.folder / "records.json").stdout.splitlines()
+        self.assertEqual(page.value("document.querySelector('.lead').textContent"), shown[0])
+        # Points of the roofline are where the table behind it says, which has the numbers of the records.
+        self.assertEqual(page.value("document.querySelectorAll('.roofline .mark').length"), 8)
+        rates = page.value("Array.from(document.querySelectorAll('figure[data-chart=roofline] tbody tr'), "
+                           "(row) => Number(row.cells[4].firstChild?.value))")[:8]
+        self.assertEqual(rates, [record["metric"]["value"] for record in records[2::3]])
+
+    def test_it_fits_phones_and_desks_in_both_themes(self):
+        page = self.open(self.report(self.write(made_run(cases=8))))
+        self.assert_fits(page, "run")
+        background = "getComputedStyle(document.body).backgroundColor"
+        page.dark(False)
+        light = page.value(background)
+        themes = {}
+        for _ in range(3):
+            page.value("document.querySelector('.theme').click()")
+            themes[page.value("document.documentElement.dataset.theme")] = page.value(background)
+        self.assertEqual(set(themes), {"system", "light", "dark"})
+        self.assertEqual(themes["system"], light)
+        self.assertEqual(themes["light"], light)
+        self.assertNotEqual(themes["dark"], light)
+
+    def test_names_of_strangers_stay_names(self):
+        content = made_run(cases=len(HOSTILE))
+        for i, name in enumerate(HOSTILE):
+            for record in content["records"][3 * i:3 * i + 3]:
+                record["model"]["name"] = name
+                record["model"]["backend"] = name
+        content["environments"][0]["command"] = HOSTILE
+        path = self.write(content)
+        page = self.open(self.report(path, "--title", HOSTILE[1]))
+        self.assertEqual(page.value("document.title"), HOSTILE[1])
+        self.assertEqual(page.value("document.querySelector('h1').textContent"), HOSTILE[1])
+        names = page.value(NAMES)
+        for name in HOSTILE:
+            self.assertTrue([shown for shown in names if shown.startswith(name)], f"{name!r} is not in {names}")
+        self.assertIsNone(page.value("window.hostile"))
+        self.assertEqual(page.value("document.querySelectorAll('main img, main b, main script').length"), 0)
+        self.assert_fits(page, "hostile")
+
+    def test_keys_go_through_rows_and_marks(self):
+        page = self.open(self.report(self.write(made_run(cases=4))))
+        page.value("document.querySelector('.cases tbody .row-key').focus()")
+        page.key("ArrowDown")
+        at = "Array.from(document.querySelectorAll('.cases tbody .row-key')).indexOf(document.activeElement)"
+        self.assertEqual(page.value(at), 1)
+        page.key("End")
+        self.assertEqual(page.value(at), 3)
+        page.key("Enter", "\r")
+        self.assertEqual(page.value("document.activeElement.getAttribute('aria-expanded')"), "true")
+        self.assertIn("of read 32 MiB linear", page.value("document.querySelector('tr.opened').textContent"))
+        page.key("Enter", "\r")
+        self.assertIsNone(page.value("document.querySelector('tr.opened')"))
+        for _ in range(20):
+            page.key("Tab")
+            if "mark" in page.value(FOCUS).split():
+                break
+        self.assertEqual(page.value(FOCUS), "mark")
+        first = page.value("document.querySelector('figure .readout').textContent")
+        page.key("ArrowRight")
+        second = page.value("document.querySelector('figure .readout').textContent")
+        self.assertIn("FLOP/byte", first)
+        self.assertIn("FLOP/byte", second)
+        self.assertNotEqual(first, second)
+
+    def test_cases_are_sorted_filtered_and_turned_over(self):
+        page = self.open(self.report(self.write(made_run(cases=240, processes=1, each=8))))
+        self.assertEqual(len(page.value(NAMES)), 100)
+        page.value("document.querySelector('.pager button:last-child').click()")
+        page.value("document.querySelector('.pager button:last-child').click()")
+        self.assertEqual(len(page.value(NAMES)), 40)
+        head = "Array.from(document.querySelectorAll('.cases th')).find((head) => head.textContent === 'time')"
+        page.value(f"{head}.firstChild.click()")
+        self.assertEqual(page.value(f"{head}.getAttribute('aria-sort')"), "descending")
+        times = [row[0] for row in page.value(CELLS)]
+        self.assertEqual(len(times), 100)
+        self.assertEqual(times, sorted(times, reverse=True))
+        page.value("const field = document.querySelector('input[type=search]'); field.value = 'REFERENCE d=2048'; "
+                   "field.dispatchEvent(new Event('input'))")
+        names = page.value("Array.from(document.querySelectorAll('.cases tbody tr'), (row) => row.textContent)")
+        self.assertEqual(len(names), 3)
+        for name in names:
+            self.assertIn("D=2048", name)
+            self.assertIn("reference", name)
+
+    def test_what_failed_or_was_skipped_is_there(self):
+        content = made_run(cases=2)
+        content["records"][3:] = [{**content["records"][3], "samples": [], "interval": None, "limit": None,
+                                   "outcome": {"kind": "failed", "reason": "wrong answer: 3 instead of 4"}}]
+        page = self.open(self.report(self.write(content)))
+        self.assertIn("1 failed", page.value("document.querySelector('.controls').textContent"))
+        page.value("document.querySelectorAll('.row-key')[1].click()")
+        self.assertIn("3 instead of 4", page.value("document.querySelector('tr.opened').textContent"))
+
+    def test_several_runs_are_sections_of_one_page(self):
+        one = self.write(made_run(cases=2), "one.json")
+        other = self.write(made_run(cases=4, seed=2), "other.json")
+        page = self.open(self.report(one, other))
+        self.assertEqual(page.value("Array.from(document.querySelectorAll('h2'), (head) => head.textContent)"), [str(one), str(other)])
+        self.assertEqual(page.value("document.querySelectorAll('nav a').length"), 2)
+
+
+class CommandTest(PageTest):
+    def test_a_page_that_cannot_be_written_is_told_at_once_and_nothing_is_lost(self):
+        records = self.write(made_run(cases=2))
+        before = records.read_bytes()
+        self.assert_refused(headroom("report", records, "-o", records), str(records), "no page of headroom", "--force")
+        self.assertEqual(records.read_bytes(), before)
+        self.assert_refused(headroom("report", records, "-o", self.folder), str(self.folder))
+        self.assert_refused(headroom("report", records, "-o", "/proc/none/page.html"), "/proc/none")
+        self.assert_refused(headroom("report", records, "-o", "/dev/full"), "/dev/full")
+        self.assert_refused(headroom("report", self.folder / "none.json", "-o", self.folder / "page.html"), "none.json")
+        self.assertFalse((self.folder / "page.html").exists())
+        self.assert_refused(headroom("report", records), "--output")
+
+    def test_a_page_is_written_over_another_and_by_force_over_anything(self):
+        records = self.write(made_run(cases=2))
+        page = self.report(records)
+        first = page.read_bytes()
+        self.assertEqual(self.report(records).read_bytes(), first)
+        other = self.folder / "notes.txt"
+        other.write_text("mine")
+        self.assert_exit(headroom("report", records, "-o", other, "--force"), 0)
+        self.assertEqual(other.read_bytes(), first)
+        self.assertEqual(headroom("report", records, "-o", "-").stdout.encode(), first)
+        made = self.folder / "new" / "folder" / "page.html"
+        self.assert_exit(headroom("report", records, "-o", made), 0)
+        self.assertEqual(made.read_bytes(), first)
+
+    def test_data_in_the_page_is_the_data(self):
+        content = made_run(cases=2)
+        content["records"][0]["model"]["name"] = content["records"][1]["model"]["name"] = HOSTILE[1]
+        text = self.report(self.write(content)).read_text()
+        data = text.split('data-kind="run">')[1].split("</script>")[0]
+        self.assertNotIn("<", data)
+        self.assertTrue(json.loads(data)["data"]["cases"]["case"][0].startswith(HOSTILE[1]))
+
+
+if __name__ == "__main__":
+    main()
