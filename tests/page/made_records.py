@@ -60,6 +60,13 @@ def records_of_case(rng, name, axes, backend, time_us, processes=3, each=20, mod
         record = {**common, "metric": {"name": metric, "unit": unit, "direction": "lower" if factor is None else "higher",
                                        "value": median(all_steady), "extra_info": {}},
                   "samples": [{**process, "values": own} for process, own in zip(samples, values)], "interval": interval(all_steady)}
+        if modes and factor is None:
+            low = [value for value in all_steady if value < 1.15 * time_us]
+            rest = [value for value in all_steady if value >= 1.15 * time_us]
+            record["modes"] = {"groups": [{"median": median(group), "share": len(group) / len(all_steady)} for group in (low, rest)],
+                               "changes": 20, "in_stretches": False}
+        limit_us = BYTES / 1e3 / PEAK_GB_S
+        record["limit"] = {**common["limit"], "value": limit_us if factor is None else factor / limit_us}
         if metric.startswith("memory"):
             record["metric"].update(headline=True, target=target_share * PEAK_GB_S, target_share=target_share)
         records.append(record)

@@ -24,9 +24,60 @@ class ReportTest(PageTest):
         self.assertEqual(page.value("document.querySelector('.lead').textContent"), shown[0])
         # Points of the roofline are where the table behind it says, which has the numbers of the records.
         self.assertEqual(page.value("document.querySelectorAll('.roofline .mark').length"), 8)
+        page.value("document.querySelector('figure[data-chart=roofline] summary').click()")
+        page.settle()
         rates = page.value("Array.from(document.querySelectorAll('figure[data-chart=roofline] tbody tr'), "
                            "(row) => Number(row.cells[4].firstChild?.value))")[:8]
         self.assertEqual(rates, [record["metric"]["value"] for record in records[2::3]])
+
+    def open_row(self, page, index):
+        """Opens a row, and the table of its samples; returns that table's rows as texts and numbers."""
+        page.value(f"document.querySelectorAll('.row-key')[{index}].click()")
+        page.settle()
+        page.value("document.querySelector('tr.opened summary').click()")
+        page.settle()
+        return page.value("""Array.from(document.querySelectorAll('tr.opened tbody tr'), (row) => Array.from(row.cells,
+            (cell) => cell.querySelector('data') ? Number(cell.querySelector('data').value) : cell.textContent))""")
+
+    def test_a_case_opens_and_shows_each_of_its_samples(self):
+        content = made_run(cases=8)
+        page = self.open(self.report(self.write(content)))
+        rows = self.open_row(page, 7)
+        latency = content["records"][21]
+        expected = []
+        for number, process in enumerate(latency["samples"], 1):
+            for i, value in enumerate(process["values"]):
+                stolen = process["noise"]["steal_ms"][i] > 0
+                what = ", ".join(word for word, holds in (("warm-up", i < 2), ("stolen", stolen)) if holds)
+                expected.append([number, process["rounds"][i], float(f"{value:.7g}"), what])
+        self.assertEqual(rows, expected)
+        self.assertEqual(page.value("document.querySelectorAll('tr.opened .mark').length"), 60)
+        self.assertEqual(page.value("document.querySelectorAll('tr.opened .mark.hollow').length"), 6)
+        told = page.value("document.querySelector('tr.opened').textContent")
+        for words in ("hollow: warm-up (6 samples)", "cross: the hypervisor gave time to others", "the same by native", "2.51 ms, 46 %"):
+            self.assertIn(words, told)
+        page.value("document.querySelector('tr.opened .link').click()")
+        self.assertEqual(page.value("document.activeElement.textContent + document.activeElement.ariaExpanded"), "layer_norm N=2048true")
+        self.assert_fits(page, "case")
+
+    def test_many_samples_are_summed_up_and_it_is_said(self):
+        content = made_run(cases=4, each=1500)
+        path = self.report(self.write(content))
+        page = self.open(path)
+        rows = self.open_row(page, 0)
+        self.assertLess(len(rows), 250)
+        told = page.value("document.querySelector('tr.opened').textContent")
+        self.assertIn("4500 samples, too many for a dot each: a mark is 19 neighbours", told)
+        values = content["records"][0]["samples"][0]["values"][2:21]
+        # Process, round, median, least, quartiles, largest; behind the mark of the warm-up.
+        self.assertEqual(rows[1][:4] + rows[1][6:7], [1, 2, float(f"{sorted(values)[9]:.7g}"), float(f"{min(values):.7g}"),
+                                                     float(f"{max(values):.7g}")])
+
+    def test_the_machine_is_told(self):
+        page = self.open(self.report(self.write(made_run(cases=2))))
+        told = page.value("document.querySelector('.environment').textContent")
+        for words in ("260 MiB", "performance", "hwloc version2.9.0", "example/kernels"):
+            self.assertIn(words, told)
 
     def test_it_fits_phones_and_desks_in_both_themes(self):
         page = self.open(self.report(self.write(made_run(cases=8))))

@@ -7,7 +7,7 @@
   // A table of plain numbers, {columns: [title], rows: [[text or number]]}.
   function plain_table(table) {
     const cell = (value) => typeof value === "number"
-      ? element("td", { class: "number" }, headroom.numbers.element(value, headroom.numbers.number(value)))
+      ? element("td", { class: "number" }, headroom.numbers.element(value, String(Number(value.toPrecision(6)))))
       : element("td", {}, value === null || value === undefined ? "" : value);
     return element("div", { class: "scrolled", tabindex: "0", role: "region", "aria-label": "numbers of the chart" },
       element("table", { class: "plain" },
@@ -43,9 +43,14 @@
     const svg = d3.create("svg").attr("class", "chart " + name).attr("role", "group").attr("aria-label", chart.label(data));
     const readout = element("p", { class: "readout", "aria-live": "polite" });
     const box = element("div", { class: "canvas" }, svg.node());
+    // Made when it is asked for: of thousands of samples it is larger than the picture.
+    const fill = (event) => {
+      const details = event.currentTarget;
+      if (details.open && details.children.length === 1) details.append(plain_table(chart.table(data)));
+    };
     const figure = element("figure", { "data-chart": name }, title && element("figcaption", {}, title), box, readout,
       note && element("p", { class: "note" }, note),
-      element("details", { class: "numbers" }, element("summary", {}, "the numbers"), plain_table(chart.table(data))));
+      element("details", { class: "numbers", toggle: fill }, element("summary", {}, "the numbers")));
     tell_marks(svg.node(), readout, chart.hint || "");
     const settle = headroom.rove(svg.node(), ".mark");
     let drawn = 0;

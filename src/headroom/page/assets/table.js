@@ -114,7 +114,22 @@
       const line = element("tr", { class: row.faint ? "faint" : null, "data-index": String(row.index) }, cells);
       if (!this.opened.has(row)) return [line];
       return [line, element("tr", { class: "opened", id }, element("td", { colspan: String(this.columns.length) },
-        this.open(row)))];
+        this.open(row, this)))];
+    }
+
+    // Opens a row and goes there, whatever hides it.
+    reveal(row) {
+      if (!this.matching().includes(row)) {
+        this.words = [];
+        this.facet = null;
+        const search = this.node.querySelector("input");
+        if (search) search.value = "";
+      }
+      this.opened.add(row);
+      this.turn(Math.floor(this.matching().indexOf(row) / kAtOnce) * kAtOnce);
+      const line = this.body.querySelector(`tr[data-index="${row.index}"]`);
+      line.querySelector(".row-key").focus();
+      line.scrollIntoView({ block: "start" });
     }
 
     key(row, content) {

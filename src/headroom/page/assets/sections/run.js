@@ -101,19 +101,6 @@
     return { columns, told };
   }
 
-  function details(row) {
-    const pairs = [];
-    const add = (title, text) => { if (text) pairs.push(element("dt", {}, title), element("dd", {}, text)); };
-    add(row.outcome === "wrong" ? "wrong answer" : row.outcome, row.reason);
-    if (typeof row.time === "number") add("time", `${numbers.value(row.time, row.time_unit)}, ` + (typeof row.time_low === "number"
-      ? `95 % interval ${numbers.value(row.time_low, row.time_unit)} to ${numbers.value(row.time_high, row.time_unit)}` : "no interval"));
-    add(row.metric, typeof row.value === "number" && numbers.value(row.value, row.unit));
-    add("limit", row.limit && `${numbers.share(row.share, row.share_low, row.share_high)} of ${row.limit}`);
-    add("ratio", row.ratio_to && `${row.ratio.toFixed(3)} x the time of ${row.ratio_to}` + (typeof row.ratio_low === "number"
-      ? ` (95 % interval ${row.ratio_low.toFixed(3)} to ${row.ratio_high.toFixed(3)})` : ""));
-    return element("dl", { class: "details" }, pairs);
-  }
-
   function facets_of(rows) {
     const count = (test) => rows.filter(test).length;
     const facets = Object.entries(kVerdicts).map(([title, tone]) => ({ title, tone, test: (row) => row.verdict === title }));
@@ -130,11 +117,13 @@
     headroom.append(box, [answers(data.answers), facts(data.run),
       told.length > 0 && element("p", { class: "told" }, told.join(kMiddot)),
       headroom.table({ label: "cases", columns, rows, text: (row) => [row.case, row.backend, row.dtype, row.outcome, row.verdict]
-        .filter(Boolean).join(" "), facets: facets_of(rows), open: details }),
+        .filter(Boolean).join(" "), facets: facets_of(rows),
+        open: (row, table) => headroom.case_details({ row, rows, table, texts: data.texts, palette }) }),
       data.marks.length > 0 && element("ul", { class: "legend" }, data.marks.map((line) => element("li", {}, line)))]);
     if (data.roofline) {
       box.append(headroom.figure("roofline", data.roofline, { title: "Under the roofs of this machine", palette,
         note: "Operations and bytes are those that the cases declare; no counters of the processor were read." }));
     }
+    headroom.append(box, [headroom.environments(data.environments)]);
   };
 })();

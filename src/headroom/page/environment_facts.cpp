@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/page/environment_facts.h"
+
+#include <algorithm>
+#include <string>
+
+namespace headroom {
+namespace {
+
+/// What is longer is data of an instrument, which shows it itself.
+constexpr std::size_t kLongest = 2'000;
+
+class Facts {
+ public:
+  void add(const std::string& name, const std::string& value) {
+    if (!value.empty() && value.size() <= kLongest) list_.push_back(Json::array({Json(name), Json(value)}));
+  }
+  void add(const std::string& name, std::uint32_t count) {
+    if (count > 0) add(name, std::to_string(count));
+  }
+  Json json() && { return std::move(list_); }
+
+ private:
+  Json list_ = Json::array();
+};
+
+void add_machine(Facts& facts, const Environment::Runner& machine) {
+  facts.add("processor", machine.cpu_info);
+  facts.add("CPUs", machine.cpu_count);
+  facts.add("memory", machine.mem_info);
+  facts.add("GPU", machine.gpu_info);
+  facts.add("GPUs", machine.gpu_count);
+  facts.add("memory of a GPU", machine.gpu_mem_info);
+  for (const auto& [key, value] : machine.extra_info) facts.add(key, value);
+}
+
+}  // namespace
+
+Json environment_facts(const Environment& environment) {
+  Facts facts;
+  facts.add("machine", environment.fingerprint);
+  for (const Environment::Runner& machine : environment.machines) add_machine(facts, machine);
+  facts.add("governor", environment.governor);
+  facts.add("headroom", environment.headroom_version);
+  for (const auto& [name, dependency] : environment.dependencies) {
+    facts.add(name + " version", dependency.version);
+    facts.add(name + " revision", dependency.sha);
+  }
+  facts.add("git repository", environment.git_repo);
+  facts.add("git branch", environment.git_branch);
+  facts.add("git revision", environment.git_sha);
+  for (const auto& [key, value] : environment.extra_info) facts.add(key, value);
+  return std::move(facts).json();
+}
+
+std::vector<const Environment*> environments_of(const std::vector<Record>& records) {
+  std::vector<const Environment*> all;
+  for (const Record& record : records) {
+    const bool is_new = record.environment && std::ranges::find(all, record.environment.get()) == all.end();
+    if (is_new) all.push_back(record.environment.get());
+  }
+  return all;
+}
+
+}  // namespace headroom
