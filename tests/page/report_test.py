@@ -174,6 +174,50 @@ class ReportTest(PageTest):
         self.assertEqual(page.value("document.querySelectorAll('nav a').length"), 2)
 
 
+class DiffTest(PageTest):
+    def pair(self):
+        """Two runs; of the second the first case takes 1.08 times as long, the fourth 0.93 times, and the last is new."""
+        new = made_run(cases=10, seed=5)
+        new["environments"] = [{**new["environments"][0], "governor": "powersave"}]
+        for first, factor in ((0, 1.08), (9, 0.93)):
+            for record in new["records"][first:first + 3]:
+                rate = factor if record["metric"]["name"] == "latency" else 1 / factor
+                for process in record["samples"]:
+                    process["values"] = [value * rate for value in process["values"]]
+        return self.write(made_run(cases=8), "base.json"), self.write(new, "new.json")
+
+    def test_a_comparison_says_what_diff_says(self):
+        base, new = self.pair()
+        page = self.open(self.report("--diff", base, new))
+        told = self.folder / "diff.json"
+        shown = headroom("diff", "--shift", base, new, "--json", told).stdout.splitlines()
+        diff = json.loads(told.read_text())
+        self.assertEqual(page.value("document.querySelector('.lead').textContent"), shown[0])
+        self.assertEqual(page.value(CELLS), [[one["baseline"], one["test_value"], one["ratio"], one["n"]] for one in diff["comparisons"]])
+        verdicts = page.value("Array.from(document.querySelectorAll('.cases tbody tr'), (row) => row.cells[row.cells.length - 2].textContent)")
+        self.assertEqual(verdicts, [one["verdict"] for one in diff["comparisons"]])
+        self.assertIn("powersave", page.value("document.querySelector('.changed').textContent"))
+        self.assertIn("2 cases only in", page.value("document.querySelector('main').textContent"))
+        marks = page.value("Array.from(document.querySelectorAll('.forest .mark'), (mark) => mark.getAttribute('aria-label'))")
+        ratios = sorted((one["ratio"] for one in diff["comparisons"]), reverse=True)
+        self.assertEqual([mark.split(": ")[1].split(" x")[0] for mark in marks], [f"{ratio:.3f}" for ratio in ratios])
+        page.value("document.querySelector('.row-key').click()")
+        page.settle()
+        page.value("document.querySelector('tr.opened figure summary').click()")
+        page.settle()
+        deciles = page.value("Array.from(document.querySelectorAll('tr.opened tbody tr'), (row) => [0, 4].map((i) => Number(row.cells[i].firstChild.value)))")
+        self.assertEqual(deciles, [[one["percentile"], one["ratio"]] for one in diff["comparisons"][0]["shift"]])
+        self.assert_fits(page, "diff")
+
+    def test_what_cannot_be_compared_is_refused(self):
+        base, new = self.pair()
+        page = self.folder / "page.html"
+        self.assert_refused(headroom("report", "--diff", base, "-o", page), "--diff", "baseline")
+        self.assert_refused(headroom("report", "--diff", "--margin", "much", base, new, "-o", page), "--margin", "much")
+        self.assert_refused(headroom("report", "--margin", "3%", base, "-o", page), "--margin", "--diff")
+        self.assertFalse(page.exists())
+
+
 class CommandTest(PageTest):
     def test_a_page_that_cannot_be_written_is_told_at_once_and_nothing_is_lost(self):
         records = self.write(made_run(cases=2))

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "cli/commands/diff_sides.h"
 #include "cli/shared/diff_operand.h"
 #include "cli/shared/max_memory.h"
 #include "cli/shared/option_table.h"
@@ -14,7 +15,9 @@
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/text.h"
+#include "headroom/compare/diff_table.h"
 #include "headroom/history/store.h"
+#include "headroom/page/diff_section.h"
 #include "headroom/page/page.h"
 #include "headroom/page/run_section.h"
 
@@ -29,12 +32,15 @@ constexpr const char* kReportFooter =
     "examples:\n"
     "  headroom report @last -o report.html              the last run\n"
     "  headroom report a.json b.json -o report.html      two files, one below the other\n"
+    "  headroom report --diff base.json new.json -o diff.html    what got slower, what faster\n"
+    "  headroom report --diff --margin 3% @19 @20 -o diff.html   two runs of the history\n"
     "  headroom report nightly/ --title nightly -o -     a folder, to standard output\n";
 
 struct ReportOptions {
   std::vector<std::string> operands;
   std::string out, title, max_memory, store = default_store();
-  bool force = false;
+  std::string margin;
+  bool is_diff = false, across_machines = false, force = false;
 };
 
 /// Whether it is written over without a question: nothing is lost but a page that can be made again.
@@ -58,8 +64,35 @@ void require_page_path(const ReportOptions& options) {
   require_writable(options.out);
 }
 
+/// The first of them against each of the others.
+PageSection comparison_of(const ReportOptions& options) {
+  if (options.operands.size() < 2)
+    throw Error("--diff compares two or more: give the baseline and then what is held against it");
+  DiffOptions diff;
+  diff.store = options.store;
+  diff.max_memory = options.max_memory;
+  diff.across_machines = options.across_machines;
+  if (!options.margin.empty())
+    diff.judge.margins.overall = with_context("--margin", [&] { return parse_margin(options.margin); });
+  const DiffSide baseline = read_side(options.operands.front(), diff);
+  std::vector<DiffSide> tests;
+  for (std::size_t i = 1; i < options.operands.size(); ++i)
+    tests.push_back(read_side(options.operands[i], diff));
+  const DiffReport report = compare_sides(baseline, tests, diff);
+  if (report.comparisons.empty())
+    throw Error("no case of " + report.baseline + " is in what it is compared with: nothing was compared");
+  Sheet sheet;
+  answer_diff(sheet, report);
+  return diff_section(report, sheet.answers());
+}
+
 Page page_of(const ReportOptions& options) {
-  Page page{options.title.empty() ? join(options.operands, ", ") : options.title, {}, {}};
+  const char* between = options.is_diff ? " → " : ", ";
+  Page page{options.title.empty() ? join(options.operands, between) : options.title, {}, {}};
+  if (options.is_diff) {
+    page.sections.push_back(comparison_of(options));
+    return page;
+  }
   for (const std::string& operand : options.operands) {
     const OperandRecords found = records_of_operand(operand, options.store, options.max_memory);
     for (const std::string& warning : found.warnings) say_sentence(warning);
@@ -82,6 +115,11 @@ ExitCode report(const Arguments& arguments) {
   table.add_option("-o,--output", options.out, "the page ('-': to standard output)")
       .completed_by(Completes::kFile)
       .required();
+  table.add_flag("--diff", options.is_diff,
+                 "the first WHAT is the baseline that the others are held against");
+  table.add_option("--margin", options.margin, "of --diff: how much is the same (default: 1%)");
+  table.add_flag("--across-machines", options.across_machines,
+                 "of --diff: compare what two machines measured all the same");
   table.add_option("--title", options.title, "what stands above it (default: each WHAT)");
   table.add_flag("--force", options.force, "write over a file that is no page of headroom");
   table.add_no_follow();
@@ -89,6 +127,8 @@ ExitCode report(const Arguments& arguments) {
       .completed_by(Completes::kFile);
   declare_max_memory(table, options.max_memory);
   if (const auto done = parse_arguments(table, arguments)) return *done;
+  if (!options.is_diff && (!options.margin.empty() || options.across_machines))
+    throw Error("--margin and --across-machines are of --diff: give it, too, or leave them out");
   require_page_path(options);
   write_file_atomically(options.out == "-" ? "/dev/stdout" : options.out, page_html(page_of(options)));
   return ExitCode::kFine;

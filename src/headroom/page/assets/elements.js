@@ -45,6 +45,13 @@
     return () => settle(all()[0]);
   };
 
+  // What a person came for, the first sentence largest.
+  headroom.answers = function (sentences) {
+    const lines = sentences.flatMap((sentence) => sentence.split("\n")).filter((line) => line.trim() !== "");
+    return headroom.element("div", { class: "answers" }, lines.map((line, i) =>
+      headroom.element("p", { class: i === 0 ? "lead" : null }, line)));
+  };
+
   // The rows of a table that comes by columns: {"case": ["a", "b"], "n": [3, 4]} as [{case: "a", n: 3}, ...].
   headroom.rows_of = function (columns, count) {
     const names = Object.keys(columns);

@@ -15,11 +15,6 @@
       run.command && element("code", {}, run.command));
   }
 
-  function answers(sentences) {
-    const lines = sentences.flatMap((sentence) => sentence.split("\n")).filter((line) => line.trim() !== "");
-    return element("div", { class: "answers" }, lines.map((line, i) => element("p", { class: i === 0 ? "lead" : null }, line)));
-  }
-
   const share_scale = (rows) => {
     const most = d3.max(rows, (row) => Math.min(row.share_high || row.share || 0, 2));
     return d3.scaleLinear().domain([0, Math.max(1, most || 0)]).range([1, 119]);
@@ -114,7 +109,7 @@
     const palette = headroom.palette(rows.map((row) => row.backend));
     const { columns, told } = shown_columns(rows, palette);
     for (const row of rows) row.faint = row.outcome === "skipped";
-    headroom.append(box, [answers(data.answers), facts(data.run),
+    headroom.append(box, [headroom.answers(data.answers), facts(data.run),
       told.length > 0 && element("p", { class: "told" }, told.join(kMiddot)),
       headroom.table({ label: "cases", columns, rows, text: (row) => [row.case, row.backend, row.dtype, row.outcome, row.verdict]
         .filter(Boolean).join(" "), facets: facets_of(rows),

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// A shift function: how each decile stands to the same of the baseline. Data is {deciles: [[percentile, baseline, new, ratio, low,
+// high, verdict]], unit, margin}. Source: Doksum, The Annals of Statistics 2(2), 1974.
+(function () {
+  "use strict";
+  const { numbers, ratios } = headroom;
+  const kMargin = { top: 10, right: 14, bottom: 38, left: 56 };
+
+  const rows_of = (data) => data.deciles.map(([percentile, baseline, value, ratio, low, high, verdict]) =>
+    ({ percentile, baseline, value, ratio, low, high, verdict, margin: data.margin }));
+
+  function sentence(data, row) {
+    const way = row.value < row.baseline ? "less" : "more";
+    const difference = numbers.value(Math.abs(row.value - row.baseline), data.unit);
+    return `${row.percentile} % of the samples are below ${numbers.value(row.baseline, data.unit)} and now below ` +
+      `${numbers.value(row.value, data.unit)}: ${difference} ${way}, ${ratios.text(row.ratio)} (${ratios.interval(row)})`;
+  }
+
+  headroom.charts.shift = {
+    hint: "Each tenth of the samples against the same of the baseline: level where all moved alike, steep where one end did.",
+    label: () => "The shift function: ratios of deciles with intervals that hold together at 95 %",
+    height: () => 230,
+    draw(svg, data, size) {
+      const rows = rows_of(data), bottom = size.height - kMargin.bottom;
+      const y = ratios.scale(rows, [bottom, kMargin.top]);
+      const x = d3.scaleLinear().domain([5, 95]).range([kMargin.left, size.width - kMargin.right]);
+      svg.append("rect").attr("class", "margin").attr("x", kMargin.left).attr("width", size.width - kMargin.left - kMargin.right)
+        .attr("y", y.within(1 + data.margin)).attr("height", Math.max(1, y.within(1 - data.margin) - y.within(1 + data.margin)));
+      svg.append("line").attr("class", "one").attr("x1", kMargin.left).attr("x2", size.width - kMargin.right).attr("y1", y(1)).attr("y2", y(1));
+      svg.append("g").attr("class", "axis").attr("transform", `translate(${kMargin.left},0)`).call(ratios.axis(d3.axisLeft(y), y, 5));
+      svg.append("g").attr("class", "axis").attr("transform", `translate(0,${bottom})`)
+        .call(d3.axisBottom(x).tickValues(rows.map((row) => row.percentile)).tickFormat((value) => value + " %").tickSizeOuter(0));
+      svg.append("text").attr("class", "axis-title").attr("x", size.width - kMargin.right).attr("y", size.height - 5).attr("text-anchor", "end")
+        .text("of the samples are below");
+      svg.append("path").attr("class", "guide").attr("d", d3.line()((rows.map((row) => [x(row.percentile), y.within(row.ratio)]))));
+      for (const row of rows) {
+        const tone = ratios.tone(row.verdict), at = x(row.percentile);
+        const group = svg.append("g").attr("class", "mark" + (ratios.is_hollow(row.verdict) ? " hollow" : "")).attr("role", "img").attr("aria-label", sentence(data, row));
+        if (typeof row.low === "number") {
+          group.append("line").attr("class", "whisker " + tone).attr("x1", at).attr("x2", at).attr("y1", y.within(row.low)).attr("y2", y.within(row.high));
+        }
+        group.append("path").attr("class", `fill stroke ${tone}`).attr("transform", `translate(${at},${y.within(row.ratio)})`)
+          .attr("d", d3.symbol().type(d3.symbolCircle).size(48)());
+      }
+    },
+    table: (data) => ({ columns: ["decile", `baseline (${data.unit})`, `new (${data.unit})`, "difference", "ratio", "from", "to", "verdict"],
+      rows: rows_of(data).map((row) => [row.percentile, row.baseline, row.value, row.value - row.baseline, row.ratio, row.low, row.high, row.verdict]) }),
+  };
+})();
