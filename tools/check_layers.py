@@ -44,6 +44,7 @@ TRACE_ROOMS = {
     "recording": "columns readers work",
     "report": ". columns tables readers",
     "merge": "columns tables readers collectives report",
+    "timeline": ". columns tables readers work collectives merge",
     "analyses": ". columns tables readers cost work collectives critical_path findings recording",
 }
 # The rooms of src/headroom/ranks; "." is how ranks meet and are talked to.

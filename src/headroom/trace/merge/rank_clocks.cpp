@@ -14,27 +14,6 @@
 namespace headroom::trace {
 namespace {
 
-constexpr Needs kCollectiveNeeds =
-    Needs::kLaunches | Needs::kOps | Needs::kOpArguments | Needs::kGpuArguments;
-
-RankClock clock_of(const Trace& trace) {
-  RankClock clock;
-  clock.facts = facts_of(trace);
-  clock.base_ns = trace.base_time_ns;
-  clock.calls = collective_calls(trace);
-  std::map<std::uint32_t, std::uint32_t> rows;
-  for (const CollectiveCall& call : clock.calls) {
-    const std::uint32_t thread = trace.events.thread[call.event];
-    const auto [row, is_new] = rows.emplace(thread, static_cast<std::uint32_t>(clock.threads.size()));
-    if (is_new) clock.threads.push_back(trace.threads[thread]);
-    clock.call_threads.push_back(row->second);
-  }
-  for (const GpuDetail& work : trace.gpu) clock.last_device = std::max(clock.last_device, work.device);
-  for (const DeviceProperties& device : trace.devices)
-    clock.last_device = std::max(clock.last_device, device.id);
-  return clock;
-}
-
 void number_ranks(JobClocks& job) {
   std::vector<TraceFacts> facts;
   for (const RankClock& clock : job.ranks) facts.push_back(clock.facts);
@@ -83,22 +62,46 @@ void add_notes(JobClocks& job) {
 
 }  // namespace
 
-JobClocks job_clocks(std::span<const std::filesystem::path> files, const FilesOptions& how) {
-  JobClocks job;
-  job.ranks.resize(files.size());
-  const std::vector<std::string> errors = read_files(
-      files, [](const auto&, auto) { return kCollectiveNeeds; }, how,
-      [&](std::size_t i, const Trace& trace) {
-        job.ranks[i] = clock_of(trace);
-        job.ranks[i].file = files[i];
-      });
-  for (const std::string& error : errors) {
-    if (!error.empty()) throw Error(error);
+RankClock rank_clock(const Trace& trace) {
+  RankClock clock;
+  clock.facts = facts_of(trace);
+  clock.base_ns = trace.base_time_ns;
+  clock.calls = collective_calls(trace);
+  std::map<std::uint32_t, std::uint32_t> rows;
+  for (const CollectiveCall& call : clock.calls) {
+    const std::uint32_t thread = trace.events.thread[call.event];
+    const auto [row, is_new] = rows.emplace(thread, static_cast<std::uint32_t>(clock.threads.size()));
+    if (is_new) clock.threads.push_back(trace.threads[thread]);
+    clock.call_threads.push_back(row->second);
   }
+  for (const GpuDetail& work : trace.gpu) clock.last_device = std::max(clock.last_device, work.device);
+  for (const DeviceProperties& device : trace.devices)
+    clock.last_device = std::max(clock.last_device, device.id);
+  return clock;
+}
+
+JobClocks job_clocks(std::vector<RankClock> ranks) {
+  JobClocks job;
+  job.ranks = std::move(ranks);
+  for (std::size_t i = 0; i < job.ranks.size(); ++i) job.ranks[i].place = i;
   number_ranks(job);
   match(job);
   add_notes(job);
   return job;
+}
+
+JobClocks job_clocks(std::span<const std::filesystem::path> files, const FilesOptions& how) {
+  std::vector<RankClock> ranks(files.size());
+  const std::vector<std::string> errors = read_files(
+      files, [](const auto&, auto) { return kClockNeeds; }, how,
+      [&](std::size_t i, const Trace& trace) {
+        ranks[i] = rank_clock(trace);
+        ranks[i].file = files[i];
+      });
+  for (const std::string& error : errors) {
+    if (!error.empty()) throw Error(error);
+  }
+  return job_clocks(std::move(ranks));
 }
 
 }  // namespace headroom::trace

@@ -9,6 +9,7 @@
 
 #include "headroom/trace/collectives/collective_matching.h"
 #include "headroom/trace/columns/trace_facts.h"
+#include "headroom/trace/readers/read.h"
 #include "headroom/trace/report/file_analysis.h"
 
 namespace headroom::trace {
@@ -16,6 +17,7 @@ namespace headroom::trace {
 /// What is kept of a rank while the traces are merged: its collectives, and where they are drawn.
 struct RankClock {
   std::filesystem::path file;
+  std::size_t place = 0;  ///< among the files or clocks that were given
   TraceFacts facts;
   std::int64_t rank = 0;
   std::int64_t base_ns = 0;    ///< the file's baseTimeNanoseconds
@@ -34,8 +36,16 @@ struct JobClocks {
   std::vector<std::string> notes;  ///< what was assumed, a sentence each
 };
 
-/// Reads the files for their collectives, and says by these how far each clock is ahead of the median
-/// (clock_offsets); a rank without matched ones keeps its clock. Throws Error: a file that cannot be read.
+/// What a trace says of its clock, and what it is read with for that. The file is the caller's to fill in.
+inline constexpr Needs kClockNeeds =
+    Needs::kLaunches | Needs::kOps | Needs::kOpArguments | Needs::kGpuArguments;
+RankClock rank_clock(const Trace& trace);
+
+/// Numbers the ranks, and says by their collectives how far each clock is ahead of the median
+/// (clock_offsets); a rank without matched ones keeps its clock.
+JobClocks job_clocks(std::vector<RankClock> ranks);
+
+/// The same of files, which are read for their collectives. Throws Error: a file that cannot be read.
 JobClocks job_clocks(std::span<const std::filesystem::path> files, const FilesOptions& how);
 
 }  // namespace headroom::trace

@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "headroom/base/json.h"
+#include "headroom/trace/timeline/counters.h"
+#include "headroom/trace/timeline/job_timeline.h"
+#include "headroom/trace/timeline/rank_timeline.h"
+#include "headroom/trace/timeline/slice_budget.h"
+#include "headroom/trace/timeline/timeline_json.h"
+#include "trace_builder.h"
+
+namespace headroom::trace {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+RankTimeline timeline_of(const Trace& trace, std::size_t slices = 1000) {
+  TimelineLimits limits;
+  limits.slices = slices;
+  return rank_timeline(trace, collective_calls(trace), limits);
+}
+
+const Track* track_named(const RankTimeline& timeline, const std::string& part) {
+  for (const Track& track : timeline.tracks) {
+    if (track.name.find(part) != std::string::npos) return &track;
+  }
+  return nullptr;
+}
+
+/// "name start+duration", with "xcount/busy" of blocks.
+std::vector<std::string> slices_of(const RankTimeline& timeline, const Lane& lane) {
+  std::vector<std::string> texts;
+  for (std::size_t i = 0; i < lane.size(); ++i) {
+    std::string text = timeline.names.at(lane.name[i]).text + " " + std::to_string(lane.start_ns[i]) + "+" +
+                       std::to_string(lane.duration_ns[i]);
+    if (lane.count[i] > 1)
+      text += " x" + std::to_string(lane.count[i]) + "/" + std::to_string(lane.busy_ns[i]);
+    texts.push_back(std::move(text));
+  }
+  return texts;
+}
+
+TEST(Timeline, EachEventIsASliceOfItsTrackAtItsDepth) {
+  TraceBuilder builder;
+  builder.step(3, 0, 1000);
+  builder.op("aten::linear", 100, 400);
+  builder.op("aten::t", 100, 50);
+  builder.op("aten::addmm", 200, 250);
+  builder.runtime("cudaLaunchKernel", 300, 20, 1);
+  builder.op("aten::relu", 600, 40);
+  builder.kernel("gemm", 500, 200, 1);
+  builder.kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL", 700, 100, kNoCorrelation, 0, 20);
+  builder.copy(650, 30, kNoCorrelation, 1, 7);
+  builder.sync("Stream Sync", 800, 90, kNoCorrelation, 0, 7);
+  const RankTimeline timeline = timeline_of(builder.trace);
+  std::vector<std::string> tracks;
+  for (const Track& track : timeline.tracks)
+    tracks.push_back(std::string(to_string(track.kind)) + " " + std::to_string(track.device) + " " +
+                     track.name);
+  EXPECT_THAT(tracks, ElementsAre("steps -1 steps", "collectives 0 collectives", "stream 0 stream 7",
+                                  "stream 0 stream 20", "waits 0 synchronisations", "stream 1 stream 7",
+                                  "thread -1 thread 1, python 1000"));
+  const Track& host = timeline.tracks.back();
+  ASSERT_EQ(host.lanes.size(), 4U);
+  EXPECT_THAT(slices_of(timeline, host.lanes[0]), ElementsAre("ProfilerStep#3 0+1000"));
+  EXPECT_THAT(slices_of(timeline, host.lanes[1]), ElementsAre("aten::linear 100+400", "aten::relu 600+40"));
+  EXPECT_THAT(slices_of(timeline, host.lanes[2]), ElementsAre("aten::t 100+50", "aten::addmm 200+250"));
+  EXPECT_THAT(slices_of(timeline, host.lanes[3]), ElementsAre("cudaLaunchKernel 300+20"));
+  EXPECT_EQ(host.events, 6U);
+  EXPECT_EQ(host.busy_ns, 1000 + 400 + 50 + 250 + 20 + 40);
+  EXPECT_THAT(slices_of(timeline, timeline.tracks[1].lanes[0]),
+              ElementsAre("all_reduce, group stream 20 700+100"));
+  EXPECT_EQ(timeline.shortest_ns, 0);
+  EXPECT_EQ(timeline.start_ns, 0);
+  EXPECT_EQ(timeline.end_ns, 1000);
+  std::map<std::string, NameKind> kinds;
+  for (const TimelineName& name : timeline.names) kinds[name.text] = name.kind;
+  EXPECT_EQ(kinds.at("gemm"), NameKind::kCompute);
+  EXPECT_EQ(kinds.at("ncclDevKernel_AllReduce_Sum_f32_RING_LL"), NameKind::kCommunication);
+  EXPECT_EQ(kinds.at("Memcpy HtoD (Pinned -> Device)"), NameKind::kMemory);
+  EXPECT_EQ(kinds.at("aten::t"), NameKind::kOperator);
+  EXPECT_EQ(kinds.at("cudaLaunchKernel"), NameKind::kCall);
+  EXPECT_EQ(kinds.at("Stream Sync"), NameKind::kWait);
+}
+
+TEST(Timeline, WorkAtOnceOnAStreamIsSideBySide) {
+  TraceBuilder builder;
+  builder.kernel("a", 0, 100);
+  builder.kernel("b", 50, 100);
+  builder.kernel("c", 100, 10);  // the first lane is free again
+  builder.kernel("d", 120, 10);
+  const RankTimeline timeline = timeline_of(builder.trace);
+  ASSERT_EQ(timeline.tracks[0].lanes.size(), 2U);
+  EXPECT_THAT(slices_of(timeline, timeline.tracks[0].lanes[0]),
+              ElementsAre("a 0+100", "c 100+10", "d 120+10"));
+  EXPECT_THAT(slices_of(timeline, timeline.tracks[0].lanes[1]), ElementsAre("b 50+100"));
+}
+
+TEST(Timeline, ShortNeighboursAreOneBlockThatSaysWhatTheyAre) {
+  TraceBuilder builder;
+  builder.kernel("short", 0, 5);
+  builder.kernel("other", 8, 6);
+  builder.kernel("short", 15, 5);
+  builder.kernel("long", 25, 100);
+  builder.kernel("short", 130, 5);
+  const RankTimeline timeline = timeline_of(builder.trace, 3);
+  EXPECT_THAT(slices_of(timeline, timeline.tracks[0].lanes[0]),
+              ElementsAre("short 0+20 x3/16", "long 25+100", "short 130+5"));
+  // The longest of the two neighbours and the time between them that are joined, and no more.
+  EXPECT_EQ(timeline.shortest_ns, 7);
+  EXPECT_EQ(timeline.events, 5U);
+  EXPECT_EQ(timeline.slices, 3U);
+}
+
+TEST(Timeline, NeighboursFarApartAreNotOneBlock) {
+  TraceBuilder builder;
+  for (const std::int64_t start : {0, 10, 1000, 1010}) builder.kernel("k", start, 5);
+  const RankTimeline timeline = timeline_of(builder.trace, 2);
+  EXPECT_THAT(slices_of(timeline, timeline.tracks[0].lanes[0]),
+              ElementsAre("k 0+15 x2/10", "k 1000+15 x2/10"));
+}
+
+/// A lane of events that do not overlap, with durations of all sizes.
+std::vector<LaneEvent> random_lane(std::mt19937& random, std::size_t size) {
+  std::vector<LaneEvent> events;
+  std::int64_t at = 0;
+  std::uniform_int_distribution<int> bits(0, 12);
+  for (std::size_t i = 0; i < size; ++i) {
+    at += static_cast<std::int64_t>(random() % (1U << bits(random)));
+    const auto duration = static_cast<std::int64_t>(random() % (1U << bits(random)));
+    events.push_back({at, duration, static_cast<std::uint32_t>(random() % 5)});
+    at += duration;
+  }
+  return events;
+}
+
+std::size_t slices_at(std::span<const EventLane> lanes, std::int64_t shortest_ns) {
+  SliceBlocks blocks(shortest_ns, 5);
+  std::size_t slices = 0;
+  for (const EventLane lane : lanes) slices += blocks.lane(lane).size();
+  return slices;
+}
+
+TEST(SliceBudget, IsTheLeastTimeForWhichItHolds) {
+  std::mt19937 random(7);
+  for (int round = 0; round < 50; ++round) {
+    const std::vector<LaneEvent> a = random_lane(random, 40), b = random_lane(random, 3), none;
+    const EventLane lanes[] = {a, b, none};
+    for (const std::size_t budget : {1U, 2U, 5U, 17U, 30U, 42U, 43U, 100U}) {
+      const std::int64_t shortest = shortest_slice_ns(lanes, budget);
+      EXPECT_LE(slices_at(lanes, shortest), std::max<std::size_t>(budget, 2)) << budget;
+      if (shortest > 0 && budget >= 2) {
+        EXPECT_GT(slices_at(lanes, shortest - 1), budget) << shortest;
+      }
+      EXPECT_EQ(shortest == 0, budget >= 43);
+    }
+  }
+}
+
+TEST(SliceBudget, SlicesAreEventsOrTheTrueExtentsOfTheirs) {
+  std::mt19937 random(8);
+  for (int round = 0; round < 50; ++round) {
+    const std::vector<LaneEvent> events = random_lane(random, 60);
+    const EventLane lanes[] = {events};
+    const std::int64_t shortest = shortest_slice_ns(lanes, 20);
+    const Lane lane = SliceBlocks(shortest, 5).lane(events);
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < lane.size(); ++i) {
+      const EventLane block = EventLane(events).subspan(next, lane.count[i]);
+      next += lane.count[i];
+      EXPECT_EQ(lane.start_ns[i], block.front().start_ns);
+      EXPECT_EQ(lane.start_ns[i] + lane.duration_ns[i], block.back().start_ns + block.back().duration_ns);
+      std::map<std::uint32_t, std::int64_t> times;
+      std::int64_t busy = 0;
+      for (const LaneEvent& event : block) {
+        busy += event.duration_ns;
+        times[event.name] += event.duration_ns;
+        EXPECT_TRUE(block.size() == 1 || event.duration_ns < shortest);
+      }
+      EXPECT_EQ(lane.busy_ns[i], busy);
+      for (const auto& [name, time] : times) EXPECT_LE(time, times.at(lane.name[i]));
+    }
+    EXPECT_EQ(next, events.size());
+  }
+}
+
+TEST(SliceBudget, TimesOfDamagedFilesEnd) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  const std::vector<LaneEvent> events{
+      {std::numeric_limits<std::int64_t>::min(), kMost, 0}, {0, kMost, 0}, {kMost, kMost, 0}, {kMost, 0, 0}};
+  const EventLane lanes[] = {events};
+  const std::int64_t shortest = shortest_slice_ns(lanes, 1);
+  EXPECT_EQ(SliceBlocks(shortest, 1).lane(events).size(), 1U);
+}
+
+TEST(Timeline, AMillionEventsKeepToTheBudgetAndTheirTime) {
+  TraceBuilder builder;
+  std::mt19937 random(9);
+  std::int64_t at = 0;
+  std::map<std::string, std::int64_t> busy;
+  const std::uint32_t host = builder.thread("1000", "1"), worker = builder.thread("1000", "2");
+  for (int i = 0; i < 250'000; ++i) {
+    const std::int64_t outer = 200 + static_cast<std::int64_t>(random() % 20'000);
+    builder.event(Category::kCpuOp, "outer", at, outer, host);
+    builder.event(Category::kCpuOp, "inner", at + 50, outer - 100, host);
+    builder.event(Category::kPython, "f", at, 7, worker);
+    builder.kernel("k" + std::to_string(i % 100), at + 100, 100);
+    busy["thread 1,"] += outer + outer - 100;
+    busy["thread 2,"] += 7;
+    busy["stream 7"] += 100;
+    at += outer;
+  }
+  const RankTimeline timeline = timeline_of(builder.trace, 20'000);
+  EXPECT_EQ(timeline.events, 1'000'000U);
+  EXPECT_LE(timeline.slices, 20'000U);
+  EXPECT_GT(timeline.slices, 19'000U);
+  EXPECT_GT(timeline.shortest_ns, 0);
+  for (const auto& [name, time] : busy) {
+    const Track* track = track_named(timeline, name);
+    ASSERT_NE(track, nullptr) << name;
+    std::int64_t of_slices = 0;
+    for (const Lane& lane : track->lanes) {
+      for (const std::int64_t one : lane.busy_ns) of_slices += one;
+    }
+    EXPECT_EQ(of_slices, time) << name;
+    EXPECT_EQ(track->busy_ns, time) << name;
+  }
+}
+
+TEST(Timeline, OfTooManyTracksTheBusiestStay) {
+  TraceBuilder builder;
+  for (int stream = 1; stream <= 5; ++stream) builder.kernel("k", 0, 10 * stream, kNoCorrelation, 0, stream);
+  builder.step(1, 0, 5);
+  TimelineLimits limits;
+  limits.tracks = 3;
+  const RankTimeline timeline = rank_timeline(builder.trace, {}, limits);
+  ASSERT_EQ(timeline.tracks.size(), 3U);
+  EXPECT_EQ(timeline.tracks[0].name, "steps");
+  EXPECT_EQ(timeline.tracks[1].name, "stream 4");
+  EXPECT_EQ(timeline.tracks[2].name, "stream 5");
+  EXPECT_EQ(timeline.tracks_left_out, 4U);  // three streams, and the thread of the step
+  EXPECT_EQ(timeline.events_left_out, 4U);
+}
+
+TEST(Timeline, DeepNestsEndInTheLastLane) {
+  TraceBuilder builder;
+  for (int depth = 0; depth < 300; ++depth) builder.op("f", depth, 1000 - 2 * depth);
+  const RankTimeline timeline = timeline_of(builder.trace);
+  ASSERT_EQ(timeline.tracks[0].lanes.size(), kMostLanes);
+  EXPECT_EQ(timeline.tracks[0].lanes.back().size(), 300 - kMostLanes + 1);
+}
+
+TEST(Timeline, AnEmptyTraceHasNoTracks) {
+  const RankTimeline timeline = timeline_of(Trace());
+  EXPECT_THAT(timeline.tracks, IsEmpty());
+  EXPECT_THAT(timeline.counters, IsEmpty());
+  EXPECT_EQ(timeline.end_ns, 0);
+}
+
+TEST(Counters, BucketsKeepTheLeastTheMostAndTheLast) {
+  Counter counter;
+  const std::vector<CounterPoint> points{{0, 4}, {20, 9}, {25, 1}, {29, 2}, {95, 7}};
+  fill_buckets(points, 0, {0, 99}, 10, counter);
+  EXPECT_EQ(counter.bucket_ns, 10);
+  EXPECT_THAT(counter.bucket, ElementsAre(0, 2, 9));
+  EXPECT_THAT(counter.least, ElementsAre(4, 1, 2));  // the third bucket began with 9, the last with 2
+  EXPECT_THAT(counter.most, ElementsAre(4, 9, 7));
+  EXPECT_THAT(counter.last, ElementsAre(4, 2, 7));
+}
+
+TEST(Counters, QueuesAndMemory) {
+  TraceBuilder builder;
+  for (int i = 0; i < 3; ++i) {
+    builder.runtime("cudaLaunchKernel", 10 * i, 5, i + 1);
+    builder.kernel("k", 100 + 10 * i, 10, i + 1);
+  }
+  const auto allocate = [&](std::int64_t at_ns, std::int64_t bytes, std::int64_t total,
+                            std::int64_t reserved) {
+    MemoryEvent event;
+    event.at_ns = at_ns;
+    event.device_type = 1;
+    event.device = 0;
+    event.bytes = bytes;
+    event.total_allocated = total;
+    event.total_reserved = reserved;
+    builder.trace.memory.push_back(event);
+  };
+  allocate(60, -256, 756, 2048);  // the file's order is not that of time
+  allocate(50, 512, 1012, 2048);
+  const RankTimeline timeline = timeline_of(builder.trace);
+  ASSERT_EQ(timeline.counters.size(), 3U);
+  EXPECT_EQ(timeline.counters[0].kind, CounterKind::kQueue);
+  EXPECT_EQ(timeline.counters[0].name, "stream 7");
+  EXPECT_EQ(*std::ranges::max_element(timeline.counters[0].most), 3);
+  EXPECT_EQ(timeline.counters[0].last.back(), 0);
+  EXPECT_EQ(timeline.counters[1].kind, CounterKind::kAllocated);
+  EXPECT_EQ(timeline.counters[1].name, "CUDA 0");
+  EXPECT_THAT(timeline.counters[1].last, ElementsAre(1012, 756));
+  EXPECT_THAT(timeline.counters[2].most, ElementsAre(2048, 2048));
+}
+
+/// A rank whose collectives end at those times, by a clock that is ahead.
+Trace rank_trace(std::int64_t rank, std::int64_t ahead_ns) {
+  TraceBuilder builder;
+  builder.trace.rank = rank;
+  builder.trace.source = "rank" + std::to_string(rank);
+  for (int i = 0; i < 3; ++i) {
+    const std::int64_t end = 10'000 * (i + 1) + ahead_ns, start = end - 1000 * (rank + 1);
+    builder.collective(builder.kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL", start, end - start),
+                       "allreduce", "0", 2);
+    builder.kernel("only of rank " + std::to_string(rank), end, 500);
+  }
+  return std::move(builder.trace);
+}
+
+JobTimeline job_of(std::span<const Trace> traces) {
+  std::vector<RankTimeline> ranks;
+  std::vector<RankClock> clocks;
+  for (const Trace& trace : traces) {
+    clocks.push_back(rank_clock(trace));
+    ranks.push_back(rank_timeline(trace, clocks.back().calls));
+  }
+  return job_timeline(std::move(ranks), job_clocks(std::move(clocks)));
+}
+
+std::int64_t integer(const Json& value) {
+  return static_cast<std::int64_t>(value.get<double>());
+}
+
+TEST(JobTimeline, RanksStandUnderEachOtherOnOneClock) {
+  const Trace traces[] = {rank_trace(1, 0), rank_trace(0, 700)};
+  const JobTimeline job = job_of(traces);
+  ASSERT_EQ(job.ranks.size(), 2U);
+  EXPECT_EQ(job.ranks[0].source, "rank0");
+  EXPECT_EQ(job.ranks[0].offset_ns - job.ranks[1].offset_ns, 700);
+  EXPECT_EQ(job.names.size(), 4U);  // the kernel and the collective that both have, and one of each
+  const Json json = parse_json(timeline_json(job), "the timeline");
+  // Both end at one time on the page.
+  std::vector<std::int64_t> ends;
+  for (int rank = 0; rank < 2; ++rank) {
+    const Json* lane = json_at(json, "/ranks/" + std::to_string(rank) + "/tracks/0/lanes/0");
+    ASSERT_NE(lane, nullptr);
+    ends.push_back(integer(*json_at(*lane, "/0/0")) + integer(*json_at(*lane, "/1/0")));
+    EXPECT_EQ(integer(*json_at(*lane, "/1/0")), 1000 * (rank + 1));
+  }
+  EXPECT_EQ(ends[0], ends[1]);
+  EXPECT_EQ(ends[0], 2000);
+}
+
+TEST(JobTimeline, RanksOfOtherTimesAreDrawnFromTheirStarts) {
+  std::vector<Trace> traces;
+  for (int rank = 0; rank < 2; ++rank) {
+    TraceBuilder builder;
+    builder.trace.rank = rank;
+    builder.kernel("k", rank * 1'000'000'000'000, 10);
+    traces.push_back(std::move(builder.trace));
+  }
+  const JobTimeline job = job_of(traces);
+  EXPECT_EQ(job.end_ns - job.start_ns, 10);
+  EXPECT_THAT(job.notes, testing::Contains(HasSubstr("drawn from its own start")));
+}
+
+TEST(JobTimeline, NamesAreHeldToTheirBytes) {
+  std::vector<RankTimeline> ranks(1);
+  for (int i = 0; i < 100; ++i)
+    ranks[0].names.push_back(
+        {"kernel<" + std::string(999, 'x') + "é" + std::to_string(i), NameKind::kCompute});
+  std::vector<RankClock> clocks(1);
+  const JobTimeline job = job_timeline(std::move(ranks), job_clocks(std::move(clocks)), 10'000);
+  std::size_t bytes = 0;
+  for (const TimelineName& name : job.names) bytes += name.text.size();
+  EXPECT_LE(bytes, 10'000U);
+  EXPECT_EQ(job.names[7].text.substr(0, 7), "kernel<");
+  EXPECT_THAT(job.names[7].text, HasSubstr("…x"));
+  EXPECT_EQ(job.names[7].text.back(), '7');
+}
+
+TEST(TimelineJson, HasTheSlicesOfTheLanes) {
+  TraceBuilder builder;
+  builder.kernel("short", 1000, 5);
+  builder.kernel("short", 1006, 5);
+  builder.kernel("<script>\"", 1025, 100);
+  builder.kernel("short", 1130, 5);
+  std::vector<RankTimeline> ranks{timeline_of(builder.trace, 3)};
+  const std::string text =
+      timeline_json(job_timeline(std::move(ranks), job_clocks(std::vector<RankClock>(1))));
+  EXPECT_THAT(text, HasSubstr("\"lanes\":[[[0,14,5],[11,100,5],[0,1,0],[0],[2],[10]]]"));
+  EXPECT_THAT(text, HasSubstr("\"names\":[\"short\",\"<script>\\\"\"]"));
+  EXPECT_THAT(text, HasSubstr("\"start_ns\":1000,\"length_ns\":135,"));
+  EXPECT_THAT(text, HasSubstr("\"shortest_ns\":6,\"events\":4,\"slices\":3,"));
+}
+
+}  // namespace
+}  // namespace headroom::trace
