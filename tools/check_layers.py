@@ -27,7 +27,7 @@ LIBRARY = {
     "ranks": "base stats process record machine compare experiment runner report",
     "schedule": "base stats process record machine experiment runner ranks",
     "trace": "base stats record report",
-    "page": "base stats record report compare",
+    "page": "base stats record report compare trace",
     "history": "base stats record compare report",
 }
 # The rooms of src/headroom/trace, and those that each may include; "." is what every analysis is described by.

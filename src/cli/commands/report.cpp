@@ -7,8 +7,11 @@
 #include <fstream>
 
 #include "cli/commands/diff_sides.h"
+#include "cli/commands/report_traces.h"
+#include "cli/commands/trace_files.h"
+#include "cli/commands/trace_progress.h"
 #include "cli/shared/diff_operand.h"
-#include "cli/shared/max_memory.h"
+#include "cli/shared/interrupt.h"
 #include "cli/shared/option_table.h"
 #include "cli/shared/say.h"
 #include "cli/shared/shown_records.h"
@@ -26,20 +29,24 @@ namespace {
 
 constexpr const char* kReportFooter =
     "Each WHAT is a file of results of any format that headroom reads, a folder of them, or a run of the\n"
-    "history: @last, @ID (headroom history lists them), @git:REV; each is a section of the page. The page "
-    "is\n"
-    "one file that loads nothing, and can be sent, archived and printed.\n"
+    "history: @last, @ID (headroom history lists them), @git:REV; each is a section of the page. Traces, "
+    "folders\n"
+    "and patterns of them are the ranks of one job, and one section. The page is one file that loads "
+    "nothing, and\n"
+    "can be sent, archived and printed.\n"
     "examples:\n"
     "  headroom report @last -o report.html              the last run\n"
     "  headroom report a.json b.json -o report.html      two files, one below the other\n"
     "  headroom report --diff base.json new.json -o diff.html    what got slower, what faster\n"
     "  headroom report --diff --margin 3% @19 @20 -o diff.html   two runs of the history\n"
+    "  headroom report 'job/rank*.json.gz' -o job.html   traces: what to fix first, and the timeline\n"
     "  headroom report nightly/ --title nightly -o -     a folder, to standard output\n";
 
 struct ReportOptions {
   std::vector<std::string> operands;
-  std::string out, title, max_memory, store = default_store();
+  std::string out, title, store = default_store();
   std::string margin;
+  TraceReading reading;
   bool is_diff = false, across_machines = false, force = false;
 };
 
@@ -70,7 +77,7 @@ PageSection comparison_of(const ReportOptions& options) {
     throw Error("--diff compares two or more: give the baseline and then what is held against it");
   DiffOptions diff;
   diff.store = options.store;
-  diff.max_memory = options.max_memory;
+  diff.max_memory = options.reading.max_memory;
   diff.across_machines = options.across_machines;
   if (!options.margin.empty())
     diff.judge.margins.overall = with_context("--margin", [&] { return parse_margin(options.margin); });
@@ -86,6 +93,16 @@ PageSection comparison_of(const ReportOptions& options) {
   return diff_section(report, sheet.answers());
 }
 
+/// A file, or a folder or pattern whose first file is one.
+bool is_of_traces(const std::string& operand) {
+  if (operand.starts_with("@") || operand == "-") return false;
+  try {
+    return is_trace_file(trace_files({operand}).paths.front().string());
+  } catch (const Error&) {
+    return false;  // who reads it as results says what is wrong with it
+  }
+}
+
 Page page_of(const ReportOptions& options) {
   const char* between = options.is_diff ? " → " : ", ";
   Page page{options.title.empty() ? join(options.operands, between) : options.title, {}, {}};
@@ -93,8 +110,12 @@ Page page_of(const ReportOptions& options) {
     page.sections.push_back(comparison_of(options));
     return page;
   }
-  for (const std::string& operand : options.operands) {
-    const OperandRecords found = records_of_operand(operand, options.store, options.max_memory);
+  std::vector<std::string> results, traces;
+  for (const std::string& operand : options.operands)
+    (is_of_traces(operand) ? traces : results).push_back(operand);
+  if (!traces.empty()) page.sections.push_back(traces_section(traces, options.reading));
+  for (const std::string& operand : results) {
+    const OperandRecords found = records_of_operand(operand, options.store, options.reading.max_memory);
     for (const std::string& warning : found.warnings) say_sentence(warning);
     page.sections.push_back(run_section(operand, found.records, shown_records(found.records).answers()));
   }
@@ -125,12 +146,22 @@ ExitCode report(const Arguments& arguments) {
   table.add_no_follow();
   table.add_option("--store", options.store, "history that runs are taken from")
       .completed_by(Completes::kFile);
-  declare_max_memory(table, options.max_memory);
+  declare_reading(table, options.reading);
+  declare_communication(table, options.reading);
   if (const auto done = parse_arguments(table, arguments)) return *done;
   if (!options.is_diff && (!options.margin.empty() || options.across_machines))
     throw Error("--margin and --across-machines are of --diff: give it, too, or leave them out");
+  static_cast<void>(interrupt_flag());  // from here on Ctrl-C is an answer, not the end
   require_page_path(options);
-  write_file_atomically(options.out == "-" ? "/dev/stdout" : options.out, page_html(page_of(options)));
+  try {
+    const Page page = page_of(options);
+    if (interrupt_flag()) throw Error("interrupted");
+    write_file_atomically(options.out == "-" ? "/dev/stdout" : options.out, page_html(page));
+  } catch (const Error&) {
+    if (!interrupt_flag()) throw;
+    say_sentence("interrupted; nothing was written");
+    return ExitCode::kInterrupted;
+  }
   return ExitCode::kFine;
 }
 

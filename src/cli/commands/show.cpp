@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "cli/commands/trace.h"
+#include "cli/commands/trace_files.h"
 #include "cli/shared/diff_operand.h"
 #include "cli/shared/max_memory.h"
 #include "cli/shared/option_table.h"
@@ -23,11 +24,7 @@
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
 #include "headroom/history/store.h"
-#include "headroom/record/formats.h"
 #include "headroom/report/value_text.h"
-#include "headroom/trace/readers/byte_source.h"
-#include "headroom/trace/readers/formats.h"
-#include "headroom/trace/readers/peeked_source.h"
 
 namespace headroom::cli {
 namespace {
@@ -73,19 +70,6 @@ struct ShowOptions {
 
 bool is_trace(const Record& record) {
   return record.model.type == "trace";
-}
-
-/// By its first bytes, unpacked, which no format of records knows.
-bool is_trace_file(const std::string& operand) {
-  constexpr std::size_t kHead = std::size_t{64} << 10;
-  std::error_code ignored;
-  if (operand.starts_with("@") || !std::filesystem::is_regular_file(operand, ignored)) return false;
-  const trace::readers::PeekedSource peeked(trace::readers::open_json(operand), kHead);
-  const std::string_view head = peeked.first();
-  if (trace::readers::format_of(head) != nullptr) return true;
-  if (format_of_text(head) != nullptr) return false;
-  return contains(head, "\"traceEvents\"") || contains(head, "\"deviceProperties\"") ||
-         (contains(head, "\"ph\"") && contains(head, "\"ts\""));
 }
 
 /// What `headroom trace` is to be told to show it.

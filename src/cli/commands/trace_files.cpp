@@ -12,6 +12,10 @@
 #include "cli/shared/folder_files.h"
 #include "headroom/base/error.h"
 #include "headroom/base/text.h"
+#include "headroom/record/formats.h"
+#include "headroom/trace/readers/byte_source.h"
+#include "headroom/trace/readers/formats.h"
+#include "headroom/trace/readers/peeked_source.h"
 
 namespace headroom::cli {
 namespace {
@@ -34,7 +38,7 @@ bool cut_ending(std::string_view& name, const std::array<std::string_view, N>& e
   return false;
 }
 
-bool is_trace_file(const fs::path& path) {
+bool has_name_of_trace(const fs::path& path) {
   const std::string file = path.filename().string();
   std::string_view name = file;
   const bool is_zip = name.ends_with(".zip");
@@ -50,7 +54,7 @@ bool is_of_other_form(const fs::path& path) {
 }
 
 std::vector<fs::path> files_in(const fs::path& folder) {
-  std::vector<fs::path> files = files_below(folder, is_trace_file);
+  std::vector<fs::path> files = files_below(folder, has_name_of_trace);
   // JAX writes the same run in both forms.
   if (files.empty()) files = files_below(folder, is_of_other_form);
   if (files.empty())
@@ -125,6 +129,18 @@ TraceFiles trace_files(const std::vector<std::string>& operands) {
     }
   }
   return all;
+}
+
+bool is_trace_file(const std::string& operand) {
+  constexpr std::size_t kHead = std::size_t{64} << 10;
+  std::error_code ignored;
+  if (operand.starts_with("@") || !fs::is_regular_file(operand, ignored)) return false;
+  const trace::readers::PeekedSource peeked(trace::readers::open_json(operand), kHead);
+  const std::string_view head = peeked.first();
+  if (trace::readers::format_of(head) != nullptr) return true;
+  if (format_of_text(head) != nullptr) return false;
+  return contains(head, "\"traceEvents\"") || contains(head, "\"deviceProperties\"") ||
+         (contains(head, "\"ph\"") && contains(head, "\"ts\""));
 }
 
 std::string trace_name(const std::vector<fs::path>& paths) {

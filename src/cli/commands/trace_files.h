@@ -17,6 +17,10 @@ struct TraceFiles {
 /// operand, each file once. Throws Error: an operand that stands for none.
 TraceFiles trace_files(const std::vector<std::string>& operands);
 
+/// Whether a file is a trace, by its first bytes, unpacked, which no format of records knows. False for what
+/// is no file.
+bool is_trace_file(const std::string& operand);
+
 /// What the records of these traces are called: a file by its name without endings and times, several by the
 /// folder that they share.
 std::string trace_name(const std::vector<std::filesystem::path>& paths);

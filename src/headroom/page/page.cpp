@@ -19,9 +19,21 @@ std::string policy(const PageAssets& assets) {
       assets.script_hash, assets.style_hash);
 }
 
-std::string data_element(const std::string& kind, const Json& data) {
-  return "<script type=\"application/json\" data-kind=\"" + html_text(kind) + "\">" + script_json(data) +
-         "</script>\n";
+std::string data_element(const std::string& kind, const std::string& json) {
+  return "<script type=\"application/json\" data-kind=\"" + html_text(kind) + "\">" + json + "</script>\n";
+}
+
+/// {"title":…,"data":{…}} with the members that are text already.
+std::string section_json(const PageSection& section) {
+  std::string json = "{\"title\":" + script_json(section.title) + ",\"data\":" + script_json(section.data);
+  if (!section.texts.empty()) json.pop_back();  // the bracket of data
+  for (const auto& [name, text] : section.texts) {
+    if (!json.ends_with('{')) json += ',';
+    json += script_json(name) + ':';
+    json += script_json_text(text);
+  }
+  if (!section.texts.empty()) json += '}';
+  return json + '}';
 }
 
 std::string head(const Page& page, const PageAssets& assets) {
@@ -58,8 +70,11 @@ std::string html_text(std::string_view text) {
 }
 
 std::string script_json(const Json& json) {
+  return script_json_text(dump_json(json));
+}
+
+std::string script_json_text(std::string_view plain) {
   constexpr std::string_view kSeparators = "\xE2\x80";  // of U+2028 and U+2029 the first two bytes
-  const std::string plain = dump_json(json);
   std::string text;
   text.reserve(plain.size());
   for (std::size_t i = 0; i < plain.size(); ++i) {
@@ -70,8 +85,7 @@ std::string script_json(const Json& json) {
       text += "\\u003e";
     } else if (c == '&') {
       text += "\\u0026";
-    } else if (std::string_view(plain).substr(i, 2) == kSeparators &&
-               (plain[i + 2] == '\xA8' || plain[i + 2] == '\xA9')) {
+    } else if (plain.substr(i, 2) == kSeparators && (plain[i + 2] == '\xA8' || plain[i + 2] == '\xA9')) {
       text += plain[i + 2] == '\xA8' ? "\\u2028" : "\\u2029";
       i += 2;
     } else {
@@ -88,9 +102,9 @@ std::string page_html(const Page& page) {
       "<body>\n<noscript><h1>{}</h1><p>This page is drawn by a script that it carries with it: open it in a "
       "browser that runs scripts.</p></noscript>\n",
       html_text(page.title));
-  html += data_element("page", {{"title", page.title}, {"note", page.note}, {"version", HEADROOM_VERSION}});
-  for (const PageSection& section : page.sections)
-    html += data_element(section.kind, {{"title", section.title}, {"data", section.data}});
+  html += data_element(
+      "page", script_json({{"title", page.title}, {"note", page.note}, {"version", HEADROOM_VERSION}}));
+  for (const PageSection& section : page.sections) html += data_element(section.kind, section_json(section));
   html += "<script>";
   html += assets.script;
   html += "</script>\n</body>\n</html>\n";

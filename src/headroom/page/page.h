@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "headroom/base/json.h"
@@ -14,6 +15,8 @@ struct PageSection {
   std::string kind;
   std::string title;
   Json data;
+  /// Members of `data` by name that are JSON text already, for what is large.
+  std::vector<std::pair<std::string, std::string>> texts{};
 };
 
 /// What is shown in a browser.
@@ -33,6 +36,8 @@ bool is_page_html(std::string_view text);
 /// JSON as it may stand in a <script type="application/json">: nothing in it ends the element, opens a
 /// comment, or ends a line.
 std::string script_json(const Json& json);
+/// The same of JSON text.
+std::string script_json_text(std::string_view json);
 
 /// Text as it may stand in an element or in an attribute between double quotes. Characters that no document
 /// may hold become U+FFFD.

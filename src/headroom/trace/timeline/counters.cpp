@@ -11,7 +11,6 @@
 
 #include "headroom/trace/tables/duration_stats.h"
 #include "headroom/trace/work/allocations.h"
-#include "headroom/trace/work/device_work.h"
 #include "headroom/trace/work/queue_length.h"
 
 namespace headroom::trace {
@@ -62,7 +61,8 @@ void add_memory_series(const Trace& trace, std::vector<Series>& found) {
     const auto add = [&, device = device](CounterKind kind, std::vector<CounterPoint>& points) {
       Series& series = found.emplace_back();
       series.counter.kind = kind;
-      series.counter.name = fmt::format("{} {}", device_type_name(device.first), device_text(device.second));
+      series.counter.name = device_type_name(device.first);
+      if (device.second >= 0) series.counter.name += fmt::format(" {}", device.second);
       series.counter.device = device.second;
       // What was there before the trace is in the allocator's totals, and not in the sum.
       series.before = &points == &memory.summed ? 0 : points.front().value;

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a trace tells: data as page/trace_section.h writes it.
+(function () {
+  "use strict";
+  const { element, numbers } = headroom;
+  const kLongest = 100;
+
+  // A cell by the unit of its column.
+  function cell_of(value, unit) {
+    if (value === null || value === undefined) return "";
+    if (typeof value !== "number") return value;
+    if (unit === "count") return numbers.element(value, value.toLocaleString("en"));
+    const shown = unit === "ns" ? numbers.time_ns(value) : unit === "B" ? bytes_text(value) : numbers.number(value);
+    return numbers.element(value, unit === "share" ? numbers.percent(value) : shown);
+  }
+
+  function bytes_text(value) {
+    const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let i = 0;
+    while (Math.abs(value) >= 1024 && i + 1 < units.length) {
+      value /= 1024;
+      ++i;
+    }
+    return `${numbers.number(value)} ${units[i]}`;
+  }
+
+  function gain_text(finding) {
+    const of = finding.step === null ? "of the trace" : "a step";
+    return `${numbers.time_ns(finding.recoverable_ns)} ${of} (${numbers.percent(finding.share)})`;
+  }
+
+  // The findings in their order: what each costs, where, on what evidence, what to do. Each leads to its time.
+  function findings_list(findings, go) {
+    const item = (finding, i) => element("li", {}, element("p", { class: i === 0 ? "lead" : "finding" },
+      finding.mark ? element("button", { type: "button", class: "go", title: "show where in the timeline",
+        click: () => go(finding.mark) }, `${finding.kind}: ${gain_text(finding)}`) : `${finding.kind}: ${gain_text(finding)}`),
+      finding.where && element("p", {}, finding.where), element("p", { class: "note" }, finding.evidence),
+      element("p", { class: "fix" }, finding.fix));
+    return element("ol", { class: "findings", "aria-label": "what to fix first" }, findings.map(item));
+  }
+
+  function data_table({ title, columns, rows }) {
+    return element("figure", {}, element("figcaption", {}, title), element("div", { class: "scrolled", tabindex: "0", role: "region",
+      "aria-label": title }, element("table", { class: "plain" }, element("thead", {}, element("tr", {}, columns.map((column) =>
+      element("th", { scope: "col", class: column.unit ? "number" : null }, column.title)))),
+    element("tbody", {}, rows.map((row) => element("tr", {}, row.map((value, i) =>
+      columns[i].unit ? element("td", { class: "number" }, cell_of(value, columns[i].unit))
+        : element("td", { class: columns[i].title === "name" ? "name" : null, title: value }, element("span", {}, value)))))))));
+  }
+
+  // The longest slices of all ranks, without going through more than are kept of each lane.
+  function longest_slices(timeline) {
+    let all = [];
+    const keep = () => { all.sort((a, b) => b.duration - a.duration); all.length = Math.min(all.length, kLongest); };
+    for (const row of timeline.rows) {
+      if (!row.track || row.track.kind === "steps") continue;
+      row.track.lanes.forEach((lane, depth) => {
+        for (let index = 0; index < lane.size; ++index) {
+          const duration = lane.duration(index);
+          if (all.length >= kLongest && duration <= all[all.length - 1].duration) continue;
+          all.push({ row, lane: depth, index, duration });
+          if (all.length >= 4 * kLongest) keep();
+        }
+      });
+      keep();
+    }
+    return all;
+  }
+
+  function longest_table(timeline) {
+    const details = element("details", { class: "numbers" }, element("summary", {}, "the longest slices"));
+    details.addEventListener("toggle", () => {
+      if (!details.open || details.querySelector("table")) return;
+      const line = (slice) => {
+        const lane = slice.row.track.lanes[slice.lane], count = lane.count[slice.index], name = timeline.model.names[lane.name[slice.index]];
+        return element("tr", {}, element("td", { class: "name" }, element("button", { type: "button", class: "go",
+          click: () => { timeline.select(slice, true); timeline.zoom_to_selected(); } }, name)),
+        element("td", { class: "number" }, numbers.element(slice.duration, numbers.time_ns(slice.duration))),
+        element("td", { class: "number" }, numbers.element(lane.start[slice.index], numbers.time_ns(lane.start[slice.index]))),
+        element("td", { class: "number" }, numbers.element(count, String(count))),
+        element("td", {}, (timeline.model.ranks.length > 1 ? `rank ${slice.row.rank.rank}, ` : "") + slice.row.title));
+      };
+      const head = ["name", "duration", "start", "events", "track"].map((title, i) =>
+        element("th", { scope: "col", class: i > 0 && i < 4 ? "number" : null }, title));
+      details.append(element("div", { class: "scrolled", tabindex: "0", role: "region", "aria-label": "the longest slices" },
+        element("table", { class: "plain longest" }, element("thead", {}, element("tr", {}, head)),
+          element("tbody", {}, longest_slices(timeline).map(line)))));
+    });
+    return details;
+  }
+
+  // What is not drawn as it is in the file.
+  function told_of(model) {
+    return model.ranks.flatMap((rank) => {
+      const of = model.ranks.length > 1 ? `rank ${rank.rank}: ` : "", told = [];
+      if (rank.shortest_ns > 0) told.push(`${of}${rank.events.toLocaleString("en")} events in ${rank.slices.toLocaleString("en")} slices: those of ` +
+        `under ${numbers.time_ns(rank.shortest_ns)} stand together in blocks, which are paler`);
+      if (rank.tracks_left_out > 0) told.push(`${of}${rank.tracks_left_out} tracks with ${rank.events_left_out.toLocaleString("en")} events are not ` +
+        "drawn, those with the least time in them");
+      return told;
+    });
+  }
+
+  function marks_of(findings) {
+    for (const finding of findings)
+      finding.mark = finding.at === null ? null : { time: finding.at, rank: finding.rank, text: `${finding.kind}: ${gain_text(finding)}` };
+    return findings.map((finding) => finding.mark).filter(Boolean);
+  }
+
+  headroom.sections.trace = function (box, data) {
+    const timeline = headroom.timeline(data.timeline, marks_of(data.findings));
+    const lines = [...told_of(timeline.model), ...data.notes];
+    headroom.append(box, [
+      data.findings.length > 0 ? findings_list(data.findings, (mark) => timeline.go_to(mark))
+        : element("div", { class: "answers" }, data.answer.map((line, i) => element("p", { class: i === 0 ? "lead" : null }, line))),
+      timeline.node, longest_table(timeline), data.tables.map(data_table),
+      lines.length > 0 && element("ul", { class: "legend" }, lines.map((line) => element("li", {}, line)))]);
+  };
+})();

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+// A timeline to zoom, to move, to point at and to go through by keys. What is selected is said in words below it.
+(function () {
+  "use strict";
+  const { element, numbers } = headroom;
+  const kNarrow = 700, kLabels = 184, kLeastHeight = 120;
+  const kAxis = headroom.TimelinePainter.axis_height;
+  const kHint = "Wheel or W and S zoom, dragging or A and D move; arrows go from slice to slice, 0 shows all.";
+  const kKinds = { compute: "compute", communication: "communication", memory: "copies and sets", operator: "operators",
+    call: "calls of the runtime", python: "Python", annotation: "annotations", wait: "waits", other: "other" };
+
+  const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
+  const events_text = (count) => `${count.toLocaleString("en")} event${count === 1 ? "" : "s"}`;
+
+  class Timeline {
+    // marks: [{time, text}], findings by their places.
+    constructor(data, marks) {
+      this.model = headroom.decode_timeline(data);
+      this.view = new headroom.TimeView(this.model.length);
+      this.rows = headroom.timeline_rows(this.model);
+      this.marks = marks;
+      this.selected = null;
+      this.found = null;
+      this.make_elements();
+      this.painter = new headroom.TimelinePainter(this.canvas, this.model);
+      this.listen();
+    }
+
+    make_elements() {
+      this.canvas = element("canvas", { tabindex: "0", role: "application", "aria-label": "timeline. " + kHint });
+      this.labels = element("div", { class: "timeline-labels" });
+      this.rows.forEach((row) => this.labels.append(this.label(row)));
+      this.scroller = element("div", { class: "timeline-scroller" }, this.canvas, this.labels);
+      this.readout = element("p", { class: "readout timeline-readout" }, kHint);
+      this.spoken = element("p", { class: "spoken", "aria-live": "polite" });
+      this.tip = element("p", { class: "timeline-tip", hidden: true, "aria-hidden": "true" });
+      this.frame = element("div", { class: "timeline-frame" }, this.scroller, this.tip);
+      this.node = element("div", { class: "timeline" }, this.controls(), this.frame, this.readout, this.spoken);
+      this.node.timeline = this;
+    }
+
+    label(row) {
+      const told = row.track ? `${row.title}: ${events_text(row.track.events)}, ${numbers.time_ns(row.track.busy_ns)} in all`
+        : row.counter ? `${row.title}: up to ${this.value_text(row.counter, row.counter.top)}` : `${row.title}: ${row.rank.file}`;
+      row.label = element("button", { type: "button", class: row.header ? "timeline-rank" : "timeline-label", title: told,
+        "aria-expanded": "true", click: () => this.toggle(row) }, element("span", {}, row.title),
+        row.counter && `, max ${this.value_text(row.counter, row.counter.top)}`);
+      return row.label;
+    }
+
+    value_text(counter, value) {
+      if (counter.kind === "queue") return value.toLocaleString("en");
+      const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+      let i = 0;
+      while (value >= 1024 && i + 1 < units.length) {
+        value /= 1024;
+        ++i;
+      }
+      return `${numbers.number(value)} ${units[i]}`;
+    }
+
+    controls() {
+      const button = (text, label, click) => element("button", { type: "button", class: "tool", "aria-label": label, title: label, click }, text);
+      const used = new Set(this.model.name_kinds);
+      return element("div", { class: "controls" }, button("+", "closer", () => this.zoom(0.5)), button("−", "farther", () => this.zoom(2)),
+        button("all", "the whole trace", () => this.show_all()), headroom.timeline_search(this),
+        element("span", { class: "kinds" }, this.model.kinds.map((kind, i) => used.has(i) &&
+          element("span", { class: "kind" }, element("i", { class: `kind-${kind}` }), kKinds[kind]))));
+    }
+
+    listen() {
+      new ResizeObserver(() => this.lay_out()).observe(this.scroller);
+      this.scroller.addEventListener("scroll", () => this.redraw());
+      this.canvas.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
+      this.canvas.addEventListener("pointerdown", (event) => this.press(event));
+      this.canvas.addEventListener("pointermove", (event) => this.point(event));
+      this.canvas.addEventListener("pointerup", (event) => this.release(event));
+      this.canvas.addEventListener("pointercancel", () => { this.drag = null; });
+      this.canvas.addEventListener("pointerleave", () => { this.tip.hidden = true; });
+      this.canvas.addEventListener("dblclick", () => this.zoom_to_selected());
+      this.canvas.addEventListener("keydown", (event) => this.key(event));
+      const recolour = () => { this.painter.refresh_theme(); this.draw(); };
+      new MutationObserver(recolour).observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
+      for (const query of ["(prefers-color-scheme: dark)", "print"]) window.matchMedia(query).addEventListener("change", recolour);
+      window.addEventListener("beforeprint", recolour);
+      window.addEventListener("afterprint", recolour);
+    }
+
+    lay_out() {
+      const width = Math.floor(this.scroller.clientWidth);
+      if (width === 0) return;
+      this.left = width >= kNarrow ? kLabels : 0;
+      const total = headroom.place_rows(this.rows, this.left > 0) + kAxis + 4;
+      const height = Math.max(kLeastHeight, Math.min(total, Math.round(window.innerHeight * 0.72)));
+      this.scroller.style.height = height + "px";
+      this.labels.style.height = total + "px";
+      this.labels.style.marginTop = -height + "px"; // beside the canvas, which stays where it is
+      this.painter.resize(width, height);
+      for (const { label, hidden, y, height: tall, open, header } of this.rows) {
+        label.hidden = hidden;
+        label.setAttribute("aria-expanded", String(open));
+        label.style.top = y + kAxis + "px";
+        label.style.width = (this.left > 0 && !header ? this.left - 8 : width) + "px";
+        label.style.maxHeight = Math.max(this.left > 0 ? tall : 17, 17) + "px";
+      }
+      this.draw();
+    }
+
+    toggle(row) {
+      row.open = !row.open;
+      this.lay_out();
+    }
+
+    // At most one drawing a frame, however many events come.
+    redraw() {
+      if (this.waiting) return;
+      this.waiting = requestAnimationFrame(() => { this.waiting = 0; this.draw(); });
+    }
+
+    draw() {
+      if (!this.painter.width) return;
+      const { view, rows, left, selected, found, marks } = this;
+      const begin = performance.now();
+      this.painter.draw({ view, rows, left, selected, found, marks, scroll: this.scroller.scrollTop });
+      this.draw_ms = performance.now() - begin;
+    }
+
+    get middle() { return (this.view.from + this.view.to) / 2; }
+
+    zoom(factor, around = this.middle) {
+      this.view.zoom(factor, around);
+      this.redraw();
+    }
+
+    show_all() {
+      this.view.whole();
+      this.redraw();
+    }
+
+    wheel(event) {
+      if (event.offsetX < this.left && !event.ctrlKey) return; // beside the slices it scrolls
+      event.preventDefault();
+      const unit = event.deltaMode === 1 ? 16 : 1;
+      if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) this.view.move((event.deltaX || event.deltaY) * unit / this.painter.pixels_per_ns);
+      else this.view.zoom(Math.exp(clamp(event.deltaY * unit, -400, 400) * 0.002), this.painter.time(event.offsetX));
+      this.redraw();
+    }
+
+    press(event) {
+      if (event.button !== 0) return;
+      this.drag = { x: event.offsetX, y: event.clientY, from: this.view.from, scroll: this.scroller.scrollTop, moved: false };
+      this.canvas.setPointerCapture(event.pointerId);
+    }
+
+    point(event) {
+      const { drag } = this;
+      if (!drag) return this.show_tip(event);
+      const x = event.offsetX - drag.x, y = event.clientY - drag.y;
+      if (Math.abs(x) + Math.abs(y) > 4) drag.moved = true;
+      if (!drag.moved) return;
+      const from = drag.from - x / this.painter.pixels_per_ns;
+      this.view.set(from, from + this.view.span);
+      if (event.pointerType === "mouse") this.scroller.scrollTop = drag.scroll - y;
+      this.redraw();
+    }
+
+    release(event) {
+      const { drag } = this;
+      this.drag = null;
+      if (drag && !drag.moved) this.select(this.slice_at(event.offsetX, event.offsetY));
+    }
+
+    // {row, lane, index} or null.
+    slice_at(x, y) {
+      const place = y + this.scroller.scrollTop - kAxis;
+      if (x < this.left || y < kAxis) return null;
+      const row = this.rows.find((one) => one.track && !one.hidden && place >= one.top && place < one.y + one.height);
+      if (!row) return null;
+      const depth = Math.floor((place - row.top) / row.lane_height);
+      if (depth >= (row.open ? row.track.lanes.length : 1)) return null;
+      const index = row.track.lanes[depth].at(this.painter.time(x), 2 / this.painter.pixels_per_ns);
+      return index < 0 ? null : { row, lane: depth, index };
+    }
+
+    show_tip(event) {
+      const slice = this.slice_at(event.offsetX, event.offsetY);
+      this.tip.hidden = !slice;
+      if (!slice) return;
+      this.tip.textContent = this.text_of(slice);
+      const room = this.frame.clientWidth - this.tip.offsetWidth;
+      this.tip.style.left = clamp(event.offsetX + 12, 0, Math.max(room, 0)) + "px";
+      this.tip.style.top = clamp(event.offsetY + 16, 0, this.painter.height) + "px";
+    }
+
+    text_of({ row, lane, index }) {
+      const column = row.track.lanes[lane], name = this.model.names[column.name[index]], count = column.count[index];
+      const start = numbers.time_ns(column.start[index]), duration = numbers.time_ns(column.duration(index));
+      if (count === 1) return `${name}: ${duration}, from ${start}`;
+      return `${events_text(count)}, most of the time ${name}: busy ${numbers.time_ns(column.busy(index))} of ${duration}, from ${start}`;
+    }
+
+    select(slice, reveal) {
+      this.selected = slice;
+      if (slice && reveal) this.reveal(slice);
+      const where = slice && (this.model.ranks.length > 1 ? `rank ${slice.row.rank.rank}, ` : "") + slice.row.title;
+      const text = slice ? `${this.text_of(slice)}; ${where}` : "";
+      this.readout.textContent = text || kHint;
+      this.spoken.textContent = text;
+      this.redraw();
+    }
+
+    reveal({ row, lane, index }) {
+      const column = row.track.lanes[lane];
+      this.view.reveal(column.start[index], column.end[index]);
+      const header = this.rows.find((one) => one.header && one.rank === row.rank);
+      if (row.hidden || (!row.open && lane > 0)) {
+        row.open = true;
+        if (header) header.open = true;
+        this.lay_out();
+      }
+      this.reveal_height(row.top + lane * row.lane_height, row.lane_height);
+    }
+
+    reveal_height(top, height) {
+      const seen = this.painter.height - kAxis - 8, { scroller } = this;
+      if (top < scroller.scrollTop) scroller.scrollTop = top - 20;
+      else if (top + height > scroller.scrollTop + seen) scroller.scrollTop = top + height - seen + 20;
+    }
+
+    zoom_to_selected() {
+      if (!this.selected) return;
+      const { row, lane, index } = this.selected, column = row.track.lanes[lane];
+      const margin = Math.max(column.duration(index) * 0.25, 10);
+      this.view.set(column.start[index] - margin, column.end[index] + margin);
+      this.redraw();
+    }
+
+    key(event) {
+      if (event.ctrlKey || event.metaKey || event.altKey) return;
+      const { view } = this, step = view.span * 0.15;
+      const actions = {
+        w: () => this.zoom(0.7), "+": () => this.zoom(0.7), "=": () => this.zoom(0.7), s: () => this.zoom(1 / 0.7), "-": () => this.zoom(1 / 0.7),
+        a: () => view.move(-step), d: () => view.move(step), "0": () => view.whole(), home: () => view.whole(),
+        arrowleft: () => event.shiftKey ? view.move(-step) : this.step_along(-1),
+        arrowright: () => event.shiftKey ? view.move(step) : this.step_along(1),
+        arrowup: () => this.step_across(-1), arrowdown: () => this.step_across(1),
+        enter: () => this.zoom_to_selected(), escape: () => this.select(null),
+      };
+      const action = actions[event.key.toLowerCase()];
+      if (!action) return;
+      event.preventDefault();
+      action();
+      this.redraw();
+    }
+
+    // All lanes that are shown, from above.
+    shown_lanes() {
+      return this.rows.filter((row) => row.track && !row.hidden).flatMap((row) =>
+        row.track.lanes.slice(0, row.open ? undefined : 1).map((_, lane) => ({ row, lane })));
+    }
+
+    // The slice of a lane that is nearest to a time.
+    nearest({ row, lane }, time) {
+      const column = row.track.lanes[lane];
+      const after = Math.min(column.first_ending_after(time), column.size - 1), before = Math.max(after - 1, 0);
+      const away = (i) => Math.max(column.start[i] - time, time - column.end[i], 0);
+      return { row, lane, index: away(before) < away(after) ? before : after };
+    }
+
+    step_along(by) {
+      if (!this.selected) return this.step_across(1);
+      const { row, lane, index } = this.selected;
+      this.select({ row, lane, index: clamp(index + by, 0, row.track.lanes[lane].size - 1) }, true);
+    }
+
+    step_across(by) {
+      const lanes = this.shown_lanes();
+      if (lanes.length === 0) return;
+      const { selected } = this;
+      if (!selected) return this.select(this.nearest(lanes[0], this.middle), true);
+      const place = lanes.findIndex((one) => one.row === selected.row && one.lane === selected.lane);
+      const column = selected.row.track.lanes[selected.lane];
+      const time = clamp(this.middle, column.start[selected.index], column.end[selected.index]);
+      this.select(this.nearest(lanes[clamp(place + by, 0, lanes.length - 1)], time), true);
+    }
+
+    // To where a finding is: its time a quarter from the left, with about a step in view.
+    go_to(mark) {
+      for (const one of this.marks) one.active = one === mark;
+      const span = Math.min(this.model.length, this.span_around(mark));
+      this.view.set(mark.time - span / 4, mark.time + span * 3 / 4);
+      this.spoken.textContent = `the timeline shows ${numbers.time_ns(mark.time)}: ${mark.text}`;
+      this.readout.textContent = mark.text;
+      this.canvas.focus({ preventScroll: true });
+      this.node.scrollIntoView({ block: "nearest" });
+      this.redraw();
+    }
+
+    span_around(mark) {
+      for (const { track, rank } of this.rows) {
+        if (!track || track.kind !== "steps" || (mark.rank !== null && rank.rank !== mark.rank)) continue;
+        const i = track.lanes[0].at(mark.time, 0);
+        if (i >= 0) return track.lanes[0].duration(i);
+      }
+      return this.model.length / 20;
+    }
+  }
+
+  headroom.timeline = (data, marks) => new Timeline(data, marks);
+})();

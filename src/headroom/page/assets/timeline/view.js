@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which part of the time is seen: from `from` to `to`, ns.
+(function () {
+  "use strict";
+  const kShortest = 20; // ns across the whole width
+
+  headroom.TimeView = class {
+    constructor(length) {
+      this.length = Math.max(length, 1);
+      this.whole();
+    }
+
+    get span() { return this.to - this.from; }
+
+    whole() { this.set(0, this.length); }
+
+    // Held to the trace and a little beside it, and to spans that can be drawn.
+    set(from, to) {
+      const margin = this.length * 0.02;
+      const span = Math.min(Math.max(to - from, Math.min(kShortest, this.length)), this.length + 2 * margin);
+      const middle = (from + to) / 2;
+      this.from = Math.min(Math.max(middle - span / 2, -margin), this.length + margin - span);
+      this.to = this.from + span;
+    }
+
+    // By a factor, with the time `around` left where it is.
+    zoom(factor, around) {
+      const share = (around - this.from) / this.span;
+      const span = Math.min(Math.max(this.span * factor, Math.min(kShortest, this.length)), this.length * 1.04);
+      this.set(around - share * span, around + (1 - share) * span);
+    }
+
+    move(by) { this.set(this.from + by, this.to + by); }
+
+    // So that an extent is inside, with some of what is around it; only as far as needed.
+    reveal(start, end) {
+      if (end - start > this.span) this.set(start - (end - start) * 0.1, end + (end - start) * 0.1);
+      else if (start < this.from) this.move(start - this.from - this.span * 0.1);
+      else if (end > this.to) this.move(end - this.to + this.span * 0.1);
+    }
+  };
+})();
