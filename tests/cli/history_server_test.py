@@ -18,6 +18,7 @@ import unittest
 
 from command_line import HEADROOM, CommandLineTest, headroom
 from history_crowd import check_crowd
+from site_history import fill
 
 URL = os.environ["HEADROOM_TEST_POSTGRESQL"]
 SOCKETS = re.search("host=([^&]*)", URL).group(1)
@@ -164,6 +165,23 @@ class HistoryServerTest(CommandLineTest):
                 self.assertLess(time.monotonic() - start, 2)
         self.assertIn("interrupted while waiting for the server", said)
         self.assertEqual(len(self.outbox()), 1)
+
+    def test_its_site_is_that_of_the_same_history_in_a_file(self):
+        (self.folder / "runs").mkdir()
+        fill(self.folder / "runs", self.folder / "history.sqlite", fingerprint="of a site")
+        fill(self.folder / "runs", URL, fingerprint="of a site")
+        site = {}
+        for store in (self.folder / "history.sqlite", URL):
+            folder = self.folder / f"site{len(site)}"
+            for written in (True, False):
+                result = headroom("history", "--site", folder, "--store", store, "--json", "-", env=self.environment)
+                self.assert_exit(result, 0)
+                self.assertEqual(json.loads(result.stdout)["written"] > 0, written)
+            site[store] = {re.sub("@[0-9]+", "@", re.sub('"(?:run|first_run|last_run)":[^]}]*[]}]|"last_run":[0-9]+', "", page.read_text()))
+                           for page in (folder / "series").iterdir() if "machine of a site" in page.read_text()}
+            self.assertNotIn("hunter", (folder / ".headroom-site.json").read_text())
+        self.assertEqual(len(site[URL]), 2)
+        self.assertEqual(*site.values())
 
     def test_its_password_is_nowhere(self):
         path = self.folder / "records.json"

@@ -24,6 +24,7 @@
 #include "headroom/history/last_change.h"
 #include "headroom/history/series_story.h"
 #include "headroom/history/series_text.h"
+#include "headroom/history/site.h"
 #include "headroom/history/store.h"
 
 namespace headroom::cli {
@@ -36,12 +37,13 @@ constexpr const char* kHistoryExamples = R"(examples:
   headroom history --series 7 --json -                one series with its changes, for a program
   headroom history --fail-on-regression 10 --min-magnitude 2%
                                                       exit code 1 where a series became slower lately
+  headroom history --site public                      as pages for a browser, with a feed of changes
   headroom history export all.json                    and import FILE..., prune --keep N: see their --help
   headroom history verify                             whether all is as it was stored; repair where it is not
 )";
 
 struct HistoryOptions {
-  std::string store, json, min_magnitude = "0";
+  std::string store, json, site, min_magnitude = "0";
   std::vector<std::string> words;
   std::optional<std::int64_t> series;
   std::int64_t runs = 20;
@@ -179,6 +181,22 @@ ExitCode show_series(Store& store, const HistoryOptions& options) {
   return answer(stories, options, options.json == "-" ? stderr : stdout);
 }
 
+ExitCode make_site(Store& store, const HistoryOptions& options) {
+  const SiteResult result = write_site(store, options.site, parse_margin(options.min_magnitude));
+  if (!options.json.empty()) {
+    write_json(options.json, {{"site", options.site},
+                              {"series", result.series},
+                              {"written", result.written},
+                              {"removed", result.removed}});
+    if (options.json == "-") return ExitCode::kFine;
+  }
+  const auto pages = [](std::size_t count) { return fmt::format("{} page{}", count, count == 1 ? "" : "s"); };
+  print_text(fmt::format("{} series in {}/index.html: {} written, {} removed\n", result.series, options.site,
+                         pages(result.written), pages(result.removed)),
+             stdout);
+  return ExitCode::kFine;
+}
+
 ExitCode show(const Arguments& arguments) {
   HistoryOptions options;
   OptionTable table("Shows what was measured before: runs, series over time, and where they changed.",
@@ -200,6 +218,13 @@ ExitCode show(const Arguments& arguments) {
       .range(1, std::int64_t{1} << 40);
   table.add_option("--runs", options.runs, "how many of the last runs to list (default 20)")
       .range(1, std::int64_t{1} << 40);
+  table
+      .add_option(
+          "--site", options.site,
+          "write all series as pages, with what changed first and a feed: into this folder, new or of a "
+          "site; only pages that change are written anew")
+      .type_name("FOLDER")
+      .completed_by(Completes::kFile);
   table.add_option("--json", options.json,
                    "also write it to this file ('-': to standard output, and nothing else)");
   table.add_option("--store", options.store,
@@ -207,8 +232,11 @@ ExitCode show(const Arguments& arguments) {
   table.add_no_follow();
   if (const auto done = parse_arguments(table, arguments)) return *done;
   parse_margin(options.min_magnitude);  // refused before anything is read
+  if (!options.site.empty() && (!options.words.empty() || options.series || options.newest || options.all))
+    throw Error("--site shows all series: leave out WORD, --series, --all and --fail-on-regression");
   if (!options.json.empty() && options.json != "-") require_writable(options.json);
   const auto store = open_store(options.store.empty() ? default_store() : options.store, StoreAccess::kRead);
+  if (!options.site.empty()) return make_site(*store, options);
   return options.words.empty() && !options.series ? show_overview(*store, options)
                                                   : show_series(*store, options);
 }

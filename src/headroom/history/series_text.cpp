@@ -135,18 +135,27 @@ Tone changes_tone(const SeriesStory& story) {
 
 }  // namespace
 
-Sheet series_sheet(const SeriesStory& story) {
-  const StoredSeries& series = story.series;
-  Sheet sheet;
-  const std::string of = fmt::format("series {}: {}, {}: ", series.id, series.name, series.metric);
-  if (story.values.empty()) return sheet.answer(of + "no value was measured");
-  sheet.answer(of + changes_answer(story), changes_tone(story));
+std::vector<std::string> series_answers(const SeriesStory& story) {
+  if (story.values.empty()) return {"no value was measured"};
+  std::vector<std::string> answers{changes_answer(story)};
   if (story.suspected) {
     const StoredValue &before = story.values[story.suspected->index - 1],
                       &first = story.values[story.suspected->index];
-    sheet.answer(fmt::format("perhaps a change at @{} ({}), too early to tell: compare @{} with a new run",
-                             first.run, format_utc(first.time), before.run));
+    answers.push_back(
+        fmt::format("perhaps a change at @{} ({}), too early to tell: compare @{} with a new run", first.run,
+                    format_utc(first.time), before.run));
   }
+  return answers;
+}
+
+Sheet series_sheet(const SeriesStory& story) {
+  const StoredSeries& series = story.series;
+  Sheet sheet;
+  const std::vector<std::string> answers = series_answers(story);
+  sheet.answer(fmt::format("series {}: {}, {}: {}", series.id, series.name, series.metric, answers.front()),
+               changes_tone(story));
+  if (story.values.empty()) return sheet;
+  if (answers.size() > 1) sheet.answer(answers.back());
   sheet.drawing(plot_text(story)).table(segments_table(story));
   for (const SpreadChange& spread : story.spreads) {
     const StoredValue& first = story.values[spread.index];

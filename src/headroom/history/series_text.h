@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "headroom/base/json.h"
 #include "headroom/base/sheet.h"
@@ -12,6 +13,8 @@ namespace headroom {
 
 /// A series: whether it changed, its plot, its segments and what changed between them.
 Sheet series_sheet(const SeriesStory& story);
+/// Its first sentences: whether it changed, and whether it perhaps did just now.
+std::vector<std::string> series_answers(const SeriesStory& story);
 Json series_json(const SeriesStory& story);
 
 /// "+10.0 % (+9.6 .. +10.4)"; empty without a ratio.

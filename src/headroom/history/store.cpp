@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <span>
 #include <utility>
 
 #include "headroom/base/error.h"
@@ -123,6 +124,49 @@ std::vector<StoredValue> Store::values(std::int64_t series) {
       "WHERE r.series = $1 AND r.value IS NOT NULL ORDER BY r.time, r.run, r.position",
       {series}, [&found](const SqlRow& row) { found.push_back(read_value(row)); });
   return found;
+}
+
+std::vector<SeriesMark> Store::marks() {
+  std::vector<SeriesMark> found;
+  database_->execute(
+      "SELECT series, COUNT(*), MIN(run), MAX(run), MIN(value), MAX(value) FROM records "
+      "WHERE value IS NOT NULL GROUP BY series ORDER BY series",
+      {}, [&found](const SqlRow& row) {
+        found.push_back({integer(row[0]), static_cast<std::size_t>(integer(row[1])), integer(row[2]),
+                         integer(row[3]), std::get<double>(row[4]), std::get<double>(row[5])});
+      });
+  return found;
+}
+
+std::vector<StoredSamples> Store::samples(std::int64_t series, const StoredValue& first,
+                                          const StoredValue& last) {
+  std::vector<StoredSamples> found;
+  const auto take = [&](const SqlRow& row) {
+    StoredSamples& one = found.emplace_back(StoredSamples{integer(row[0]), {}, {}});
+    try {
+      const std::string where = fmt::format("{}: run {}", name(), one.run);
+      const PaddedText text(unpack_text(std::get<Blob>(row[1]).bytes, where));
+      JsonStream stream(text, where);
+      for (const ProcessSamples& process : record_json::read_record(stream, where).record.samples) {
+        const std::span<const double> values = steady(process);
+        one.processes.emplace_back(values.begin(), values.end());
+      }
+    } catch (const Error& error) {
+      one.problem = error.what();
+    }
+  };
+  database_->execute(
+      "SELECT run, content FROM records WHERE series = $1 AND value IS NOT NULL "
+      "AND (time, run) >= ($2, $3) AND (time, run) <= ($4, $5) ORDER BY time, run, position",
+      {series, static_cast<std::int64_t>(first.time), first.run, static_cast<std::int64_t>(last.time),
+       last.run},
+      take);
+  return found;
+}
+
+void Store::at_one_moment(const std::function<void()>& body) {
+  const TransactionScope moment(*database_, Database::Transaction::kRead);
+  body();
 }
 
 std::vector<Record> Store::records(std::int64_t run) {

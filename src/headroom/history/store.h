@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -50,6 +51,23 @@ struct StoredValue {
   std::string headroom_version;
 };
 
+/// What tells whether the values of a series are those that they were, without reading each.
+struct SeriesMark {
+  std::int64_t series = 0;
+  std::size_t values = 0;
+  std::int64_t first_run = 0, last_run = 0;
+  double least = 0, most = 0;  ///< of the values
+
+  bool operator==(const SeriesMark&) const = default;
+};
+
+/// What a value was computed from.
+struct StoredSamples {
+  std::int64_t run = 0;
+  std::vector<std::vector<double>> processes;  ///< those after warm-up of each process, in the series' unit
+  std::string problem;                         ///< why they cannot be read; empty where they can
+};
+
 /// What prune() is to remove; a record goes if either rule says so.
 struct PruneRule {
   std::optional<std::size_t> keep_last;     ///< of each series
@@ -94,6 +112,13 @@ class Store {
   std::vector<StoredSeries> series();
   /// In the order of time; what gave no number is left out.
   std::vector<StoredValue> values(std::int64_t series);
+
+  /// Of every series that has a value, by its id.
+  std::vector<SeriesMark> marks();
+  /// Of the values of a series from `first` to `last`, in the order of values().
+  std::vector<StoredSamples> samples(std::int64_t series, const StoredValue& first, const StoredValue& last);
+  /// What `body` reads is of one moment.
+  void at_one_moment(const std::function<void()>& body);
 
   /// The run that "@last", "@ID" ("@12") or "@git:REV" (a prefix of the revision; its newest run) names.
   std::int64_t find_run(const std::string& reference);

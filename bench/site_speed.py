@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""How long the pages of a large history take, and what they come to. Exits 1 where they miss a goal.
+
+  bench/site_speed.py build/release/bin [--scratch FOLDER] [--series 1000] [--runs 1000]
+
+Goals: 30 s for 1,000 series of 1,000 runs, 1 s for a run added to ten of them, pages of series under 200 kB.
+"""
+import argparse
+import json
+import pathlib
+import random
+import sqlite3
+import sys
+import tempfile
+
+from child_process import run
+
+GOAL_S, GOAL_ADDED_S, GOAL_PAGE_BYTES = 30, 1, 200_000
+
+
+def first_run(series, chance):
+    """A file of records: one run with 20 samples of each series."""
+    records = [{"benchmark": {"name": "headroom"}, "model": {"name": f"experiment{i // 100}", "backend": "native"},
+                "metric": {"name": "latency", "unit": "us", "direction": "lower", "value": 10.0}, "axes": {"D": str(i % 100)}, "device": "cpu",
+                "threads": 2, "outcome": {"kind": "measured"}, "environment": 0, "interval": {"low": 9.9, "high": 10.1, "confidence": 0.95},
+                "samples": [{"pid": 1, "iterations": 10, "warmup": 0, "rounds": list(range(20)),
+                             "values": [10 + chance.random() / 10 for _ in range(20)]}]} for i in range(series)]
+    environment = {"fingerprint": "bench-machine", "git_sha": "0" * 40, "headroom_version": "0.1.0", "command": ["headroom", "run"],
+                   "timestamp": 1_700_000_000}
+    return {"headroom": {"schema": 1, "version": "0.1.0"}, "environments": [environment], "records": records}
+
+
+def add_run(database, number, rows, chance, halfway):
+    """As the first, an hour after the one before; every tenth series is slower from `halfway` on."""
+    time = 1_700_000_000 + 3600 * number
+    run_id = database.execute("INSERT INTO runs (time, fingerprint, git_sha, git_branch, git_repo, headroom_version, command, records, digest) "
+                              "VALUES (?, 'bench-machine', ?, 'main', '', '0.1.0', 'headroom run', ?, '')", (time, f"{number:040x}", len(rows))).lastrowid
+    database.execute("INSERT INTO environments SELECT ?, content FROM environments WHERE run = 1", (run_id,))
+    levels = [(11 if series % 10 == 0 and number >= halfway else 10) * (1 + 0.01 * chance.random()) for _, series, _, _ in rows]
+    database.executemany("INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?, 0.95, ?, ?)",
+                         [(run_id, position, series, time, level, level * 0.99, level * 1.01, samples, content)
+                          for (position, series, samples, content), level in zip(rows, levels)])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("bin", type=pathlib.Path)
+    parser.add_argument("--scratch", type=pathlib.Path)
+    parser.add_argument("--series", type=int, default=1000)
+    parser.add_argument("--runs", type=int, default=1000)
+    options = parser.parse_args()
+    chance = random.Random(25)
+    with tempfile.TemporaryDirectory(dir=options.scratch) as scratch:
+        folder = pathlib.Path(scratch)
+        store, site = folder / "history.sqlite", folder / "site"
+        (folder / "run.json").write_text(json.dumps(first_run(options.series, chance)))
+        run([options.bin / "headroom", "history", "import", folder / "run.json", "--store", store])
+        database = sqlite3.connect(store)
+        rows = database.execute("SELECT position, series, samples, content FROM records ORDER BY position").fetchall()
+        for number in range(1, options.runs):
+            add_run(database, number, rows, chance, options.runs // 2)
+        database.commit()
+
+        def make(what):
+            done = run([options.bin / "headroom", "history", "--site", site, "--store", store, "--json", "-"])
+            written = json.loads(done.output)["written"]
+            print(f"{what}: {written} pages in {done.wall_s:.2f} s ({done.cpu_s:.2f} s of CPU), peak {done.peak_bytes / 1e6:.0f} MB", flush=True)
+            return done.wall_s, written
+
+        fine = []
+        seconds, written = make(f"{options.series} series of {options.runs} runs")
+        fine.append(written == options.series and seconds <= GOAL_S * max(1, options.series * options.runs / 1e6))
+        fine.append(make("nothing new")[1] == 0)
+        for touched in (10, options.series):
+            add_run(database, options.runs + touched, rows[:touched], chance, options.runs // 2)
+            database.commit()
+            seconds, written = make(f"a run of {touched} series more")
+            fine.append(written == touched and (touched > 10 or seconds <= GOAL_ADDED_S * max(1, options.series * options.runs / 1e6)))
+        sizes = [path.stat().st_size for path in (site / "series").iterdir()]
+        print(f"page of a series at most {max(sizes) / 1e3:.0f} kB, index {(site / 'index.html').stat().st_size / 1e3:.0f} kB, "
+              f"all {sum(sizes) / 1e6:.0f} MB")
+        fine.append(max(sizes) <= GOAL_PAGE_BYTES)
+    return 0 if all(fine) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom/history/site_summary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <span>
+
+#include "headroom/stats/quantile.h"
+
+namespace headroom {
+namespace {
+
+constexpr std::size_t kSparkParts = 60;
+/// Values that it takes to tell a change from noise (change_points).
+constexpr std::size_t kValuesToTell = 14;
+constexpr std::uint64_t kWeek = 7ULL * 24 * 3600;
+
+std::vector<double> numbers_of(const SeriesStory& story, std::size_t first, std::size_t last) {
+  std::vector<double> numbers;
+  for (std::size_t i = first; i <= last; ++i) numbers.push_back(story.values[i].value);
+  return numbers;
+}
+
+std::vector<double> spark_of(const SeriesStory& story) {
+  const std::size_t count = story.values.size(), parts = std::min(count, kSparkParts);
+  std::vector<double> spark;
+  for (std::size_t i = 0; i < parts; ++i)
+    spark.push_back(median(numbers_of(story, count * i / parts, count * (i + 1) / parts - 1)));
+  return spark;
+}
+
+std::optional<SiteRange> range_of(const std::optional<Interval>& interval) {
+  if (!interval) return std::nullopt;
+  return SiteRange{interval->low, interval->high};
+}
+
+SiteChange change_of(const SeriesStory& story, const SeriesSegment& segment) {
+  const StoredValue& first = story.values[segment.first];
+  SiteChange change;
+  change.run = first.run;
+  change.time = first.time;
+  change.commit = first.git_sha;
+  change.values_since = story.values.size() - segment.first;
+  change.drifts = segment.drift.has_value();
+  change.ratio = change.drifts ? segment.drift : segment.ratio;
+  if (!change.drifts) change.range = range_of(segment.ratio_interval);
+  if (change.drifts) change.values_since = segment.last - segment.first + 1;
+  change.worse = change.ratio && is_worse(*change.ratio, story.series.direction);
+  if (segment.first > 0) {
+    change.run_before = story.values[segment.first - 1].run;
+    change.commit_before = story.values[segment.first - 1].git_sha;
+  }
+  // The time outlives an export and an import, which the number of the run does not.
+  change.key = first.time != 0 ? fmt::format("{}", first.time) : fmt::format("@{}", first.run);
+  return change;
+}
+
+std::optional<std::size_t> place_of(const SeriesStory& story, std::int64_t run) {
+  const auto found = std::ranges::find(story.values, run, &StoredValue::run);
+  if (found == story.values.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - story.values.begin());
+}
+
+/// Each change that was known takes at most one of now: the nearest of the same kind and direction.
+void keep_keys(const SeriesStory& story, const std::vector<SiteChange>& before,
+               std::vector<SiteChange>& changes) {
+  constexpr std::size_t kFewRuns = 7;
+  std::vector<bool> is_taken(changes.size());
+  for (const SiteChange& old : before) {
+    const auto old_place = place_of(story, old.run);
+    if (!old_place) continue;
+    std::size_t best = changes.size(), nearest = kFewRuns + 1;
+    for (std::size_t i = 0; i < changes.size(); ++i) {
+      if (is_taken[i] || changes[i].worse != old.worse || changes[i].drifts != old.drifts) continue;
+      const std::size_t place = place_of(story, changes[i].run).value();
+      const std::size_t far = place > *old_place ? place - *old_place : *old_place - place;
+      if (far >= nearest) continue;
+      nearest = far;
+      best = i;
+    }
+    if (best == changes.size()) continue;
+    is_taken[best] = true;
+    changes[best].key = old.key;
+  }
+  // Runs of the same second.
+  for (std::size_t i = 1; i < changes.size(); ++i) {
+    const auto same = [&](const SiteChange& other) { return other.key == changes[i].key; };
+    if (std::any_of(changes.begin(), changes.begin() + static_cast<std::ptrdiff_t>(i), same))
+      changes[i].key += fmt::format("@{}", changes[i].run);
+  }
+}
+
+SitePoint point_of(const SeriesStory& story, std::size_t first, std::size_t last) {
+  if (first == last) {
+    return {first, last, story.values[first].value, range_of(story.values[first].interval)};
+  }
+  const std::vector<double> numbers = numbers_of(story, first, last);
+  const auto [least, most] = std::ranges::minmax(numbers);
+  return {first, last, median(numbers), SiteRange{least, most}};
+}
+
+}  // namespace
+
+SiteSeries site_summary(const SeriesStory& story, const SeriesMark& mark,
+                        const std::vector<SiteChange>& before) {
+  SiteSeries one;
+  one.series = story.series;
+  one.mark = mark;
+  if (story.values.empty()) return one;
+  one.last_time = story.values.back().time;
+  one.level = story.segments.back().median;
+  one.level_range = range_of(story.segments.back().interval);
+  one.spark = spark_of(story);
+  for (std::size_t i = 0; i < story.segments.size(); ++i) {
+    if (i > 0 || story.segments[i].drift) one.changes.push_back(change_of(story, story.segments[i]));
+  }
+  keep_keys(story, before, one.changes);
+  if (story.suspected) one.suspected = story.values[story.suspected->index].run;
+  return one;
+}
+
+bool is_recent(const SiteSeries& one, const SiteChange& change, std::uint64_t newest) {
+  const auto in_week = [newest](std::uint64_t time) { return time + kWeek >= newest; };
+  const bool goes_on = change.drifts && change.key == one.changes.back().key;
+  return in_week(one.last_time) && (in_week(change.time) || change.values_since <= kValuesToTell || goes_on);
+}
+
+std::string change_words(const SiteChange& change) {
+  if (!change.ratio) return "from 0";
+  const auto percent = [](double ratio) { return fmt::format("{:+.1f}", 100 * (ratio - 1)); };
+  const char* verdict = change.worse ? "worse" : "better";
+  if (change.drifts)
+    return fmt::format("drifts by {} % over {} values, {}", percent(*change.ratio), change.values_since,
+                       verdict);
+  if (!change.range) return fmt::format("{} % {}", percent(*change.ratio), verdict);
+  return fmt::format("{} % ({} .. {}) {}", percent(*change.ratio), percent(change.range->low),
+                     percent(change.range->high), verdict);
+}
+
+std::vector<SitePoint> site_points(const SeriesStory& story, std::size_t most, std::size_t single) {
+  const std::size_t count = story.values.size();
+  std::vector<SitePoint> points;
+  const std::size_t singles_from = count <= most ? 0 : count - std::min(count, single);
+  const std::size_t room = most > single ? most - single : 1;
+  const std::size_t width = singles_from == 0 ? 1 : (singles_from + room - 1) / room;
+  for (const SeriesSegment& segment : story.segments) {
+    std::size_t at = segment.first;
+    while (at <= segment.last && at < singles_from) {
+      const std::size_t end = std::min({at + width, segment.last + 1, singles_from});
+      points.push_back(point_of(story, at, end - 1));
+      at = end;
+    }
+    for (; at <= segment.last; ++at) points.push_back(point_of(story, at, at));
+  }
+  return points;
+}
+
+}  // namespace headroom

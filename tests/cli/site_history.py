@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Histories that the tests of pages made of one share."""
+import json
+import subprocess
+
+from command_line import HEADROOM
+
+START = 1_790_000_000
+HOSTILE = ("<script>alert(1)</script>", "../../../etc/passwd", '"><img src=x onerror=alert(1)>', "</script><!--", "a\u202eb\x1b[31m",
+           "\u2028\u2029 ]]> &amp; \ufffe\uffff", "'; drop table runs; --", "wide " + "w" * 3000)
+
+
+def record(name, value, unit="us"):
+    return {"benchmark": {"name": "headroom"}, "model": {"name": name, "backend": "native"},
+            "metric": {"name": "latency", "unit": unit, "direction": "lower", "value": value},
+            "axes": {"D": "64"}, "device": "cpu", "threads": 2, "outcome": {"kind": "measured"}, "environment": 0,
+            "interval": {"low": value * 0.99, "high": value * 1.01, "confidence": 0.95},
+            "samples": [{"pid": 1, "iterations": 10, "warmup": 0, "rounds": [0, 1, 2, 3, 4],
+                         "values": [value * share for share in (0.98, 0.99, 1, 1.01, 1.02)]}]}
+
+
+def run_file(folder, number, records, fingerprint="machine-a", sha="a" * 40, timestamp=None):
+    """A file of one run, `number` hours after the first."""
+    environment = {"fingerprint": fingerprint, "git_sha": sha, "headroom_version": "0.1.0", "command": ["headroom", "run", "gemv"],
+                   "timestamp": int(START + 3600 * number) if timestamp is None else timestamp}
+    path = folder / f"run{number}{fingerprint}.json"
+    path.write_text(json.dumps({"headroom": {"schema": 1, "version": "0.1.0"}, "environments": [environment], "records": records}))
+    return path
+
+
+def fill(folder, store, runs=40, change=20, fingerprint="machine-a"):
+    """gemv takes 10 us, and 12 us from run `change` on; layer_norm stays."""
+    files = [run_file(folder, i, [record("gemv", (10 if i < change else 12) + i * 7 % 11 / 100), record("layer_norm", 5 + i * 5 % 7 / 100)],
+                      fingerprint, ("a" if i < change else "b") * 40) for i in range(runs)]
+    subprocess.run([HEADROOM, "history", "import", *files, "--store", store], check=True, stdout=subprocess.DEVNULL)
