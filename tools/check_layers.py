@@ -28,7 +28,7 @@ LIBRARY = {
     "schedule": "base stats process record machine experiment runner ranks",
     "trace": "base stats record report",
     "page": "base stats record report compare trace",
-    "history": "base stats record compare report",
+    "history": "base stats record compare report page",
 }
 # The rooms of src/headroom/trace, and those that each may include; "." is what every analysis is described by.
 TRACE_ROOMS = {

@@ -33,3 +33,9 @@ def fill(folder, store, runs=40, change=20, fingerprint="machine-a"):
     files = [run_file(folder, i, [record("gemv", (10 if i < change else 12) + i * 7 % 11 / 100), record("layer_norm", 5 + i * 5 % 7 / 100)],
                       fingerprint, ("a" if i < change else "b") * 40) for i in range(runs)]
     subprocess.run([HEADROOM, "history", "import", *files, "--store", store], check=True, stdout=subprocess.DEVNULL)
+
+
+def records_of_run(folder, number, name, fingerprint="machine-a"):
+    """The samples of each process of what run_file wrote."""
+    records = json.loads((folder / f"run{number}{fingerprint}.json").read_text())["records"]
+    return [process["values"] for record in records if record["model"]["name"] == name for process in record["samples"]]

@@ -118,15 +118,23 @@ std::string changes_answer(const SeriesStory& story) {
                        story.values.size() == 1 ? " is" : "s are");
   }
   const std::size_t changes = story.segments.size() - 1;
+  const SeriesSegment& last = story.segments.back();
+  std::string drift;
+  if (last.drift) {
+    drift = fmt::format("{}, {}", drift_text(last),
+                        is_worse(*last.drift, story.series.direction) ? "worse" : "better");
+  }
+  if (changes == 0 && last.drift) return drift;
   if (changes == 0) return fmt::format("no change found in {} values", story.values.size());
   const std::string count = fmt::format("{} change{} found", changes, changes == 1 ? "" : "s");
-  const SeriesSegment& last = story.segments.back();
-  return fmt::format("{}, the last at @{} ({}): {} {}", count, story.values[last.first].run,
+  return fmt::format("{}, the last at @{} ({}): {} {}{}", count, story.values[last.first].run,
                      format_utc(story.values[last.first].time), change_text(last.ratio, last.ratio_interval),
-                     verdict(last, story.series.direction));
+                     verdict(last, story.series.direction), last.drift ? "; since then it " + drift : "");
 }
 
 Tone changes_tone(const SeriesStory& story) {
+  if (!story.segments.empty() && story.segments.back().drift)
+    return is_worse(*story.segments.back().drift, story.series.direction) ? Tone::kBad : Tone::kGood;
   if (story.segments.size() < 2) return Tone::kPlain;
   const std::string last = verdict(story.segments.back(), story.series.direction);
   if (last.empty()) return Tone::kPlain;

@@ -60,8 +60,9 @@ Plan plan_of(Store& store, SiteState before, bool all, const SiteFolder& folder)
 }
 
 /// Until all is written the pages to come are known to be ours, and none of them to be up to date.
-SiteState announced(const SiteState& state, const Plan& plan) {
+SiteState announced(const SiteState& state, const Plan& plan, const std::vector<std::string>& assets_before) {
   SiteState all = state;
+  all.assets.insert(all.assets.end(), assets_before.begin(), assets_before.end());
   for (const std::vector<SiteSeries>* part : {&plan.changed, &plan.gone}) {
     for (const SiteSeries& one : *part) {
       all.series.push_back(one);
@@ -122,36 +123,47 @@ std::size_t write_series(Store& store, SiteFolder& folder, std::vector<SiteSerie
     const SeriesStory story =
         series_story(one.series, store.values(one.series.id), environment_of, state.least_change);
     one = site_summary(story, one.mark, one.changes);
-    if (folder.write(one.page(), site_series_page(story, one, samples_to_show(store, story)))) ++written;
+    if (folder.write(one.page(),
+                     linked_page_html(site_series_page(story, one, samples_to_show(store, story)), "../")))
+      ++written;
     state.series.push_back(std::move(one));
   }
   return written;
+}
+
+/// Whether what stays as it is in the history stays as it is in the site.
+bool is_by_the_same_rules(const SiteState& before, const SiteState& now) {
+  return before.headroom == now.headroom && before.store == now.store && before.assets == now.assets &&
+         before.least_change == now.least_change;
 }
 
 }  // namespace
 
 SiteResult write_site(Store& store, const std::filesystem::path& path, double least) {
   SiteFolder folder(path);
+  const auto has = [&folder](const std::string& file) { return folder.has(file); };
   const std::optional<SiteState> before = folder.state();
   // A published page tells nobody where the history lies.
   const std::string name = digest_of(store.name());
-  SiteState state{HEADROOM_VERSION, name, before ? before->feed : name, least, {}};
-  const bool all = !before || before->headroom != state.headroom || before->store != state.store ||
-                   before->least_change != least || !folder.has("index.html") || !folder.has("feed.xml");
+  SiteState state{HEADROOM_VERSION, name, before ? before->feed : name, least, {}, {}};
+  for (const PageFile& file : page_files()) state.assets.push_back(file.name);
+  const bool all = !before || !is_by_the_same_rules(*before, state) || !folder.has("index.html") ||
+                   !folder.has("feed.xml") || !std::ranges::all_of(state.assets, has);
+  const std::vector<std::string> assets_before = before ? before->assets : std::vector<std::string>{};
   SiteResult result;
   store.at_one_moment([&] {
     Plan plan = plan_of(store, before.value_or(SiteState{}), all, folder);
     result = {plan.kept.size() + plan.changed.size(), 0, plan.gone.size()};
     if (!all && plan.changed.empty() && plan.gone.empty()) return;
-    folder.announce(announced(state, plan));
+    folder.announce(announced(state, plan, assets_before));
+    for (const PageFile& file : page_files()) folder.write(file.name, std::string(file.content));
     state.series = std::move(plan.kept);
     result.written = write_series(store, folder, std::move(plan.changed), state);
     std::ranges::sort(state.series, {}, [](const SiteSeries& one) {
       return std::tie(one.series.fingerprint, one.series.name, one.series.metric, one.series.id);
     });
-    folder.write("index.html", site_index(state));
+    folder.write("index.html", linked_page_html(site_index(state), ""));
     folder.write("feed.xml", site_feed(state));
-    for (const SiteSeries& one : plan.gone) folder.remove(one.page());
     folder.finish(state);
   });
   return result;

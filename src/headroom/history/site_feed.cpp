@@ -8,10 +8,25 @@
 #include "headroom/history/packed_text.h"
 #include "headroom/history/site_page.h"
 #include "headroom/history/site_summary.h"
-#include "headroom/history/site_text.h"
+#include "headroom/report/svg_text.h"
 
 namespace headroom {
 namespace {
+
+/// Text of strangers as XML may be given it: what would steer a reader is spelled.
+std::string feed_text(const std::string& text) {
+  std::string shown = xml_text(visible(text));
+  // Two characters of Unicode that XML has not: U+FFFE, U+FFFF.
+  for (std::size_t at = 0; (at = shown.find("\xEF\xBF", at)) != std::string::npos; ++at) {
+    if (shown[at + 2] == '\xBE' || shown[at + 2] == '\xBF') shown[at + 2] = '\xBD';
+  }
+  return shown;
+}
+
+std::string commit_text(const std::string& commit) {
+  constexpr std::size_t kDigits = 12;
+  return commit.empty() ? "-" : feed_text(commit.substr(0, kDigits));
+}
 
 /// RFC 3339 of seconds since 1970.
 std::string feed_time(std::uint64_t seconds) {
@@ -34,9 +49,9 @@ std::string urn_of(const std::string& text) {
 std::string entry(const ChangeOfSeries& one) {
   const StoredSeries& series = one.series->series;
   const SiteChange& change = *one.change;
-  const std::string title = series_title(series) + ": " + change_words(change);
+  const std::string title = feed_text(series.name + " " + series.metric) + ": " + change_words(change);
   std::string text = fmt::format("{} on machine {}, at run @{} of {} (UTC), commit {}", title,
-                                 series.fingerprint.empty() ? "(unknown)" : page_text(series.fingerprint),
+                                 series.fingerprint.empty() ? "(unknown)" : feed_text(series.fingerprint),
                                  change.run, format_utc(change.time), commit_text(change.commit));
   if (change.run_before != 0)
     text += fmt::format("; before: run @{}, commit {}", change.run_before, commit_text(change.commit_before));
@@ -59,7 +74,7 @@ std::string site_feed(const SiteState& state) {
       "  <author><name>headroom</name></author>\n"
       "  <generator version=\"{}\">headroom</generator>\n"
       "  <link rel=\"alternate\" type=\"text/html\" href=\"index.html\"/>\n",
-      urn_of(state.feed), feed_time(newest_time(state)), page_text(state.headroom));
+      urn_of(state.feed), feed_time(newest_time(state)), feed_text(state.headroom));
   std::vector<ChangeOfSeries> changes = changes_of(state);
   if (changes.size() > kEntries) changes.resize(kEntries);
   for (const ChangeOfSeries& one : changes) feed += entry(one);

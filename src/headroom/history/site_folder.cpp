@@ -43,6 +43,13 @@ bool holds(const fs::path& file, const std::string& content) {
          read_file(file) == content;
 }
 
+std::set<std::string> pages_of(const SiteState& state) {
+  std::set<std::string> pages{"index.html", "feed.xml"};
+  pages.insert(state.assets.begin(), state.assets.end());
+  for (const SiteSeries& one : state.series) pages.insert(one.page());
+  return pages;
+}
+
 }  // namespace
 
 SiteFolder::SiteFolder(fs::path path) : path_(std::move(path)) {
@@ -76,20 +83,16 @@ bool SiteFolder::has(const std::string& page) const {
 }
 
 void SiteFolder::announce(const SiteState& state) {
-  std::set<std::string> ours;
-  if (state_) {
-    ours = {"index.html", "feed.xml"};
-    for (const SiteSeries& one : state_->series) ours.insert(one.page());
-  }
-  std::vector<std::string> pages{"index.html", "feed.xml"};
-  for (const SiteSeries& one : state.series) pages.push_back(one.page());
+  const std::set<std::string> ours = state_ ? pages_of(*state_) : std::set<std::string>{};
+  announced_ = pages_of(state);
   std::error_code error;
-  const fs::file_status folder = fs::symlink_status(path_ / "series", error);
-  if (fs::exists(folder) && !fs::is_directory(folder)) {
-    throw Error(in_quotes((path_ / "series").string()) +
-                " is no folder, and the pages of series go there; move it away, or name another folder");
+  for (const char* name : {"assets", "series"}) {
+    const fs::file_status folder = fs::symlink_status(path_ / name, error);
+    if (!fs::exists(folder) || fs::is_directory(folder)) continue;
+    throw Error(in_quotes((path_ / name).string()) +
+                " is no folder, and pages are to go there; move it away, or name another folder");
   }
-  for (const std::string& page : pages) {
+  for (const std::string& page : announced_) {
     const fs::file_status status = fs::symlink_status(path_ / page, error);
     if (!fs::exists(status) || (ours.contains(page) && fs::is_regular_file(status))) continue;
     throw Error(
@@ -105,13 +108,14 @@ bool SiteFolder::write(const std::string& page, const std::string& content) {
   return true;
 }
 
-void SiteFolder::remove(const std::string& page) {
-  std::error_code error;
-  fs::remove(path_ / page, error);
-  if (error) throw Error("cannot remove " + in_quotes((path_ / page).string()) + ": " + error.message());
-}
-
 void SiteFolder::finish(const SiteState& state) {
+  const std::set<std::string> kept = pages_of(state);
+  for (const std::string& page : announced_) {
+    if (kept.contains(page)) continue;
+    std::error_code error;
+    fs::remove(path_ / page, error);
+    if (error) throw Error("cannot remove " + in_quotes((path_ / page).string()) + ": " + error.message());
+  }
   write_site_state(path_, state);
 }
 

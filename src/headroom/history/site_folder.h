@@ -30,14 +30,14 @@ class SiteFolder {
   void announce(const SiteState& state);
   /// Of an announced page; whether it was another one before.
   bool write(const std::string& page, const std::string& content);
-  void remove(const std::string& page);
-  /// After the last page.
+  /// After the last page: removes what was announced and is not of the site any more.
   void finish(const SiteState& state);
 
  private:
   std::filesystem::path path_;
   int lock_ = -1;
   std::optional<SiteState> state_;
+  std::set<std::string> announced_;
 };
 
 }  // namespace headroom

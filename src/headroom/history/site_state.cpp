@@ -81,9 +81,10 @@ struct JsonMembers<SiteSeries> {
 template <>
 struct JsonMembers<SiteState> {
   using S = SiteState;
-  static constexpr std::tuple kTable{required("headroom", &S::headroom), required("store", &S::store),
-                                     required("feed", &S::feed), required("least_change", &S::least_change),
-                                     required("series", &S::series)};
+  static constexpr std::tuple kTable{
+      required("headroom", &S::headroom), required("store", &S::store),
+      required("feed", &S::feed),         required("least_change", &S::least_change),
+      required("assets", &S::assets),     required("series", &S::series)};
 };
 
 namespace {

@@ -50,8 +50,9 @@ struct SiteSeries {
 struct SiteState {
   std::string headroom;  ///< version that wrote it
   std::string store;     ///< digest of its name
-  std::string feed;  ///< what the feed is called by, once and for all
+  std::string feed;      ///< what the feed is called by, once and for all
   double least_change = 0;
+  std::vector<std::string> assets;  ///< files that all pages share (page_files)
   std::vector<SiteSeries> series;
 };
 

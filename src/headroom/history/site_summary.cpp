@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
+#include <cmath>
+#include <functional>
 #include <span>
+#include <tuple>
 
 #include "headroom/stats/quantile.h"
 
@@ -23,11 +25,18 @@ std::vector<double> numbers_of(const SeriesStory& story, std::size_t first, std:
   return numbers;
 }
 
+/// Four digits are more than a line of twenty pixels shows.
+double rounded(double value) {
+  if (value == 0 || !std::isfinite(value)) return value;
+  const double scale = std::pow(10, 3 - std::floor(std::log10(std::abs(value))));
+  return std::isfinite(scale) && scale > 0 ? std::round(value * scale) / scale : value;
+}
+
 std::vector<double> spark_of(const SeriesStory& story) {
   const std::size_t count = story.values.size(), parts = std::min(count, kSparkParts);
   std::vector<double> spark;
   for (std::size_t i = 0; i < parts; ++i)
-    spark.push_back(median(numbers_of(story, count * i / parts, count * (i + 1) / parts - 1)));
+    spark.push_back(rounded(median(numbers_of(story, count * i / parts, count * (i + 1) / parts - 1))));
   return spark;
 }
 
@@ -125,6 +134,23 @@ bool is_recent(const SiteSeries& one, const SiteChange& change, std::uint64_t ne
   const auto in_week = [newest](std::uint64_t time) { return time + kWeek >= newest; };
   const bool goes_on = change.drifts && change.key == one.changes.back().key;
   return in_week(one.last_time) && (in_week(change.time) || change.values_since <= kValuesToTell || goes_on);
+}
+
+std::vector<ChangeOfSeries> changes_of(const SiteState& state) {
+  std::vector<ChangeOfSeries> all;
+  for (const SiteSeries& series : state.series) {
+    for (const SiteChange& change : series.changes) all.push_back({&series, &change});
+  }
+  std::ranges::sort(all, std::greater<>(), [](const ChangeOfSeries& one) {
+    return std::tuple(one.change->time, one.change->run, one.series->series.id);
+  });
+  return all;
+}
+
+std::uint64_t newest_time(const SiteState& state) {
+  std::uint64_t newest = 0;
+  for (const SiteSeries& series : state.series) newest = std::max(newest, series.last_time);
+  return newest;
 }
 
 std::string change_words(const SiteChange& change) {

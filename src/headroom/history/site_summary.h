@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +20,18 @@ SiteSeries site_summary(const SeriesStory& story, const SeriesMark& mark,
 /// Whether a change belongs to what is new: it lies in the last week of `newest` (seconds since 1970), or so
 /// few values came since that it could not be told earlier, in a series that is still measured.
 bool is_recent(const SiteSeries& one, const SiteChange& change, std::uint64_t newest);
+
+/// A change and whose it is.
+struct ChangeOfSeries {
+  const SiteSeries* series = nullptr;
+  const SiteChange* change = nullptr;
+};
+
+/// Of all series, the newest first.
+std::vector<ChangeOfSeries> changes_of(const SiteState& state);
+
+/// Time of the newest value of all series, in seconds since 1970.
+std::uint64_t newest_time(const SiteState& state);
 
 /// "+10.0 % (+9.6 .. +10.4) worse", "drifts by +5.3 % over 40 values, worse".
 std::string change_words(const SiteChange& change);

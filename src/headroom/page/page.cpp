@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <cctype>
+
 #include "headroom/base/text.h"
 #include "headroom/page/page_assets.h"
 
@@ -12,11 +14,11 @@ namespace {
 constexpr std::string_view kGenerator = "<meta name=\"generator\" content=\"headroom ";
 
 /// Nothing from elsewhere, no script but ours, no form.
-std::string policy(const PageAssets& assets) {
+std::string policy(std::string_view script, std::string_view style, bool is_live) {
   return fmt::format(
       "default-src 'none'; script-src '{}'; style-src '{}'; img-src data:; base-uri 'none'; form-action "
-      "'none'",
-      assets.script_hash, assets.style_hash);
+      "'none'{}",
+      script, style, is_live ? "; connect-src 'self'" : "");
 }
 
 std::string data_element(const std::string& kind, const std::string& json) {
@@ -36,14 +38,43 @@ std::string section_json(const PageSection& section) {
   return json + '}';
 }
 
-std::string head(const Page& page, const PageAssets& assets) {
+std::string head(const Page& page, const std::string& policy, const std::string& style) {
+  const std::string feed =
+      page.feed.empty() ? ""
+                        : fmt::format("<link rel=\"alternate\" type=\"application/atom+xml\" href=\"{}\">\n",
+                                      html_text(page.feed));
   return fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n{}{}\">\n"
       "<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n"
-      "<title>{}</title>\n<style>{}</style>\n</head>\n",
-      kGenerator, HEADROOM_VERSION, policy(assets), html_text(page.title), assets.style);
+      "<title>{}</title>\n{}{}</head>\n",
+      kGenerator, HEADROOM_VERSION, policy, html_text(page.title), feed, style);
+}
+
+std::string body(const Page& page, const std::string& script) {
+  std::string html = fmt::format(
+      "<body>\n<noscript><h1>{}</h1><p>This page is drawn by a script that comes with it: open it in a "
+      "browser that runs scripts.</p></noscript>\n",
+      html_text(page.title));
+  Json about{
+      {"title", page.title}, {"note", page.note}, {"version", HEADROOM_VERSION}, {"links", Json::array()}};
+  for (const PageLink& link : page.links)
+    about["links"].push_back({{"text", link.text}, {"href", link.href}});
+  if (page.is_live) about["live"] = true;
+  html += data_element("page", script_json(about));
+  for (const PageSection& section : page.sections) html += data_element(section.kind, section_json(section));
+  return html + script + "\n</body>\n</html>\n";
+}
+
+/// "assets/page-0f3k2.css", by the hash of what is in it.
+std::string file_name(std::string_view hash, const char* ending) {
+  constexpr std::size_t kLetters = 12;
+  std::string letters;
+  for (const char c : hash.substr(hash.find('-') + 1)) {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0 && letters.size() < kLetters) letters += c;
+  }
+  return fmt::format("assets/page-{}.{}", letters, ending);
 }
 
 }  // namespace
@@ -97,18 +128,23 @@ std::string script_json_text(std::string_view plain) {
 
 std::string page_html(const Page& page) {
   const PageAssets assets = page_assets();
-  std::string html = head(page, assets);
-  html += fmt::format(
-      "<body>\n<noscript><h1>{}</h1><p>This page is drawn by a script that it carries with it: open it in a "
-      "browser that runs scripts.</p></noscript>\n",
-      html_text(page.title));
-  html += data_element(
-      "page", script_json({{"title", page.title}, {"note", page.note}, {"version", HEADROOM_VERSION}}));
-  for (const PageSection& section : page.sections) html += data_element(section.kind, section_json(section));
-  html += "<script>";
-  html += assets.script;
-  html += "</script>\n</body>\n</html>\n";
-  return html;
+  std::string style = "<style>", script = "<script>";
+  style.append(assets.style).append("</style>\n");
+  script.append(assets.script).append("</script>");
+  return head(page, policy(assets.script_hash, assets.style_hash, page.is_live), style) + body(page, script);
+}
+
+std::vector<PageFile> page_files() {
+  const PageAssets assets = page_assets();
+  return {{file_name(assets.style_hash, "css"), assets.style},
+          {file_name(assets.script_hash, "js"), assets.script}};
+}
+
+std::string linked_page_html(const Page& page, const std::string& up) {
+  const std::vector<PageFile> files = page_files();
+  return head(page, policy("self", "self", page.is_live),
+              fmt::format("<link rel=\"stylesheet\" href=\"{}{}\">\n", up, files.front().name)) +
+         body(page, fmt::format("<script src=\"{}{}\"></script>", up, files.back().name));
 }
 
 bool is_page_html(std::string_view text) {

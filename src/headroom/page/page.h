@@ -19,16 +19,35 @@ struct PageSection {
   std::vector<std::pair<std::string, std::string>> texts{};
 };
 
+struct PageLink {
+  std::string text, href;
+};
+
 /// What is shown in a browser.
 struct Page {
   std::string title;
   std::string note{};  ///< a line below the title; may be empty
   std::vector<PageSection> sections;
+  std::vector<PageLink> links{};  ///< to other pages, beside those to the sections
+  std::string feed{};             ///< where its Atom feed is; empty: none
+  bool is_live = false;           ///< asks the server that it came from for what is new (assets/live.js)
 };
 
 /// The page as one file of HTML that loads nothing else and may run no other script than ours. Texts may hold
 /// anything: they are data, never markup.
 std::string page_html(const Page& page);
+
+/// A file that pages of one folder share.
+struct PageFile {
+  std::string name;  ///< "assets/page-0f3k2.css": another one for another content
+  std::string_view content;
+};
+/// Style and scripts.
+std::vector<PageFile> page_files();
+
+/// As page_html, for one of many pages: style and scripts are page_files(), below the folder `up` ("../", ""
+/// where the page stands in that).
+std::string linked_page_html(const Page& page, const std::string& up);
 
 /// Whether `text`, or the first 1,000 bytes of it, is a page that page_html made.
 bool is_page_html(std::string_view text);

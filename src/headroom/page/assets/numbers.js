@@ -24,6 +24,16 @@
     return numbers.number(ns) + " " + names[i];
   };
 
+  // Five digits, in the unit that it came in: values that are compared lie a few tenths of a per cent apart.
+  numbers.exact = function (value, unit) {
+    const size = Math.abs(value);
+    const text = size >= 1e7 || (size > 0 && size < 1e-4) ? value.toExponential(4) : size >= 1e4 ? value.toFixed(0) : value.toPrecision(5);
+    return text + (unit && unit !== "1" ? " " + (unit === "us" ? "µs" : unit) : "");
+  };
+
+  // A ratio as what it adds: "+10.0 %".
+  numbers.change = (ratio) => (ratio >= 1 ? "+" : "\u2212") + Math.abs((ratio - 1) * 100).toFixed(1) + " %";
+
   numbers.percent = (share) => numbers.number(share * 100) + " %";
   numbers.is_time = (unit) => unit in kTimes;
   numbers.in_ns = (value, unit) => value * (kTimes[unit] || 1);

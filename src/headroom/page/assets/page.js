@@ -46,8 +46,9 @@
   const main = element("main", {});
   headroom.append(document.body, [
     element("header", {}, element("h1", {}, page.title), theme_switch(), page.note && element("p", { class: "note" }, page.note),
-      sections.length > 1 && element("nav", { "aria-label": "sections" }, sections.map((part, i) =>
-        element("a", { href: `#section-${i + 1}` }, part.title)))),
+      (page.links.length > 0 || sections.length > 1) && element("nav", { "aria-label": "pages and sections" },
+        page.links.map((link) => element("a", { href: link.href }, link.text)),
+        sections.length > 1 && sections.map((part, i) => element("a", { href: `#section-${i + 1}` }, part.title)))),
     main,
     element("footer", {}, `Made by headroom ${page.version}.`),
   ]);
