@@ -81,7 +81,9 @@ std::vector<Record> measure(const MachineOptions& options, const Arguments& argu
   line.insert(line.end(), arguments.begin(), arguments.end());
   const int threads = options.threads > 0 ? options.threads : static_cast<int>(allowed_cpus().size());
   const auto busy = warn_when_busy(threads);
-  Session session(request, std::make_shared<const Environment>(read_environment(line)), interrupted);
+  Environment environment = read_environment(line);
+  environment.extra_info["hardware_counters"] = ProcessCounters().text();
+  Session session(request, std::make_shared<const Environment>(std::move(environment)), interrupted);
   std::vector<Record> records;
   TerminalProgress progress([&](std::vector<Record> finished) {
     note_busy(finished, busy);
