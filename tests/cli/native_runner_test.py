@@ -54,6 +54,32 @@ class NativeRunnerTest(CommandLineTest):
         finally:
             runner.end()
 
+    def test_huge_pages_are_had_refused_and_told(self):
+        policy = pathlib.Path("/sys/kernel/mm/transparent_hugepage/enabled").read_text()
+        paths, text = {}, {}
+        for wish in ("yes", "no"):
+            paths[wish] = self.folder / f"{wish}.json"
+            result = headroom("run", "gemv", "-a", "D=2048", "-a", "dtype=bf16", "--huge-pages", wish, "--no-store", *BRIEF,
+                              "--processes", "1", "--json", paths[wish])
+            self.assert_exit(result, 0)
+            shares = {record["model"]["extra_info"]["huge pages"] for record in records_of(paths[wish])}
+            self.assertEqual(len(shares), 1)
+            text[wish] = shares.pop()
+            environment = json.loads(paths[wish].read_text())["environments"][0]["extra_info"]
+            self.assertTrue(environment["huge_pages"].startswith(wish), environment)
+            # Its limit was measured in the same pages.
+            self.assertNotIn("pages:", " ".join(records_of(paths[wish])[0]["notes"]))
+        self.assertEqual(text["no"], "0 %")
+        if "[never]" in policy:
+            self.assertEqual(text["yes"], "0 %")
+        else:
+            self.assertNotEqual(text["yes"], "0 %")
+        compared = headroom("diff", paths["yes"], paths["no"])
+        self.assertRegex(compared.stdout, r"huge_pages +yes.* +no")
+        self.assert_refused(headroom("run", "gemv", "--huge-pages", "maybe"), "--huge-pages", "maybe")
+        wrong = headroom("run", "gemv", "-a", "D=64", "--no-store", *BRIEF, env=dict(os.environ, HEADROOM_HUGE_PAGES="maybe"))
+        self.assert_refused(wrong, "HEADROOM_HUGE_PAGES is 'maybe'", "yes, no or default")
+
     def test_everything_is_right_on_a_forced_baseline(self):
         path = self.folder / "records.json"
         result = headroom("run", "gemv", "gather_gemv", "layer_norm", "mlp_layer_norm_gelu", "--backend",

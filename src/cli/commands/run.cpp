@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <iterator>
 #include <memory>
 #include <set>
@@ -32,8 +33,10 @@
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
 #include "headroom/compare/match.h"
+#include "headroom/experiment/buffer.h"
 #include "headroom/experiment/process_counters.h"
 #include "headroom/machine/fingerprint.h"
+#include "headroom/machine/huge_pages.h"
 #include "headroom/ranks/rank_group.h"
 #include "headroom/record/overhead_metrics.h"
 #include "headroom/record/target_verdict.h"
@@ -43,6 +46,18 @@
 
 namespace headroom::cli {
 namespace {
+
+/// "yes (the kernel's policy: madvise)": what was asked for, and whom the kernel gives them.
+std::string huge_pages_of(const SessionRequest& request) {
+  static_cast<void>(page_wish());  // throws before runners do
+  const char* inherited = std::getenv(kHugePagesVariable);
+  std::string wish = inherited == nullptr || *inherited == '\0' ? "yes" : inherited;
+  for (const auto& [name, value] : request.environment) {
+    if (name == kHugePagesVariable) wish = value;
+  }
+  const std::string policy = huge_page_policy();
+  return wish + (policy.empty() ? " (the kernel has none)" : " (the kernel's policy: " + policy + ")");
+}
 
 std::shared_ptr<const Environment> environment_of(const Arguments& arguments, const RunOptions& options,
                                                   const UnfinishedRun* before = nullptr) {
@@ -54,6 +69,7 @@ std::shared_ptr<const Environment> environment_of(const Arguments& arguments, co
   environment.extra_info["max_time_s"] = fmt::format("{:g}", options.request.stop.max_time_ns / 1e9);
   environment.extra_info["hardware_counters"] =
       options.request.counts ? ProcessCounters().text() : "not asked for (--no-counters)";
+  environment.extra_info["huge_pages"] = huge_pages_of(options.request);
   if (options.request.subtracts_overhead) environment.extra_info[kOverheadTakenOff] = "yes";
   if (before != nullptr) note_resumed(*before, environment);
   return std::make_shared<const Environment>(std::move(environment));

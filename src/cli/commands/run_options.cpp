@@ -20,6 +20,7 @@
 #include "headroom/base/files.h"
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
+#include "headroom/experiment/buffer.h"
 #include "headroom/process/affinity.h"
 
 namespace headroom::cli {
@@ -42,6 +43,7 @@ constexpr const char* kRunExamples = R"(examples:
                                                  a model of yours: decoding, prompts, drafts
   headroom run bench.py --backend eager,native   experiments in Python, beside native ones of their names
   headroom run all_reduce ddp.mlp -a ranks=1,2   what the ranks of a job run, as headroom ddp has it
+  headroom run limit.read --huge-pages no        what memory reaches in small pages
   headroom run --calibrate-noise                 how far apart equal things come out here
   headroom run --output results.csv --fail-below-target
 )";
@@ -55,7 +57,7 @@ struct RawRunOptions {
   ModelOptions model;
   std::vector<std::string> peers;
   std::vector<std::string> files;  ///< of NAMEs those of Python's files
-  std::string timeout, traces;
+  std::string timeout, traces, huge_pages;
   int processes = 0;
   std::uint64_t seed = 1;
   bool hot = false, quick = false, all_backends = false, no_limits = false, no_store = false,
@@ -121,6 +123,12 @@ void declare_selection(OptionTable& table, RawRunOptions& raw, RunOptions& optio
       "of each rank one)");
   table.add_flag("--hot", raw.hot,
                  "one copy of the inputs, in cache if it fits (default: cold, rotating copies)");
+  table
+      .add_option("--huge-pages", raw.huge_pages,
+                  "what inputs and limits of headroom-native lie in: huge pages are asked for (yes, as "
+                  "without this option), "
+                  "refused (no), or left to the kernel (default)")
+      .one_of({"yes", "no", "default"});
   table.add_option("--seed", raw.seed, "of the random inputs and of the order of sampling");
 }
 
@@ -309,6 +317,11 @@ void fill_request(RawRunOptions& raw, RunOptions& options) {
   if (of_ranks) options.ranks = add_ranks(raw, request);
   request.limits = !raw.no_limits;
   request.counts = !raw.no_counters;
+  if (!raw.huge_pages.empty()) request.environment.emplace_back(kHugePagesVariable, raw.huge_pages);
+  for (RunnerCommand& command : request.runners) {
+    command.environment.insert(command.environment.end(), request.environment.begin(),
+                               request.environment.end());
+  }
   if (!raw.traces.empty()) request.traces = std::filesystem::absolute(raw.traces).string();
   if (request.limits) request.limit_runners = limit_runners_of(paths_of(request.runners));
   request.stop = stop_rule(raw);

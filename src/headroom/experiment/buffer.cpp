@@ -1,30 +1,71 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom/experiment/buffer.h"
 
+#include <fmt/format.h>
 #include <sys/mman.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <new>
+#include <string_view>
 #include <utility>
+
+#include "headroom/base/error.h"
+#include "headroom/base/text.h"
+#include "headroom/machine/huge_pages.h"
 
 namespace headroom {
 namespace {
 
 constexpr std::size_t kReadableBehind = 128;
-constexpr std::size_t kHugePage = std::size_t{2} << 20;
 constexpr std::size_t kPage = 4096;
+
+/// Of all Buffers: memory is the process's, and so is what is known of it.
+std::atomic<std::size_t> possible_bytes = 0, huge_bytes = 0;
 
 std::size_t rounded_up(std::size_t value, std::size_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
+/// Pages that were never written all read one shared page of zeros, which lies in the caches: each page gets
+/// its own memory now, so that neither faults nor that page are ever part of a measurement.
+void touch(std::byte* data, std::size_t bytes) {
+#ifdef MADV_POPULATE_WRITE
+  if (::madvise(data, bytes, MADV_POPULATE_WRITE) == 0) return;
+#endif
+  std::memset(data, 0, bytes);
+}
+
 }  // namespace
+
+PageWish page_wish() {
+  const char* value = std::getenv(kHugePagesVariable);
+  const std::string_view text = value == nullptr ? "" : value;
+  if (text.empty() || text == "yes") return PageWish::kHuge;
+  if (text == "no") return PageWish::kSmall;
+  if (text == "default") return PageWish::kNone;
+  throw Error(std::string(kHugePagesVariable) + " is " + in_quotes(text) +
+              "; it must be yes, no or default, or not be set");
+}
+
+BufferPages buffer_pages() {
+  return {possible_bytes, huge_bytes};
+}
+
+std::string text_of(const BufferPages& pages) {
+  if (pages.possible == 0) return {};
+  return fmt::format("{:.0f} %",
+                     100.0 * static_cast<double>(pages.huge) / static_cast<double>(pages.possible));
+}
 
 Buffer::Buffer(std::size_t bytes) : bytes_(bytes) {
   if (bytes > std::numeric_limits<std::size_t>::max() / 2) throw std::bad_alloc();
-  const std::size_t alignment = bytes >= kHugePage ? kHugePage : kPage;
+  const PageWish wish = page_wish();
+  const std::size_t alignment = bytes >= kHugePageBytes ? kHugePageBytes : kPage;
   const std::size_t used = rounded_up(bytes + kReadableBehind, kPage);
   // An anonymous mapping is aligned to a page only: one alignment more leaves room to move the start.
   mapping_bytes_ = used + (alignment > kPage ? alignment : 0);
@@ -33,28 +74,39 @@ Buffer::Buffer(std::size_t bytes) : bytes_(bytes) {
   const auto start = reinterpret_cast<std::uintptr_t>(mapping_);
   data_ = static_cast<std::byte*>(mapping_) + (rounded_up(start, alignment) - start);
   // Best effort: without huge pages everything works, a little slower.
-  if (alignment == kHugePage) ::madvise(data_, used, MADV_HUGEPAGE);
-    // Pages that were never written all read one shared page of zeros, which lies in the caches: each page
-    // gets its own memory now, so that neither faults nor that page are ever part of a measurement.
-#ifdef MADV_POPULATE_WRITE
-  if (::madvise(data_, used, MADV_POPULATE_WRITE) == 0) return;
-#endif
-  std::memset(data_, 0, used);
+  if (alignment == kHugePageBytes && wish != PageWish::kNone)
+    ::madvise(data_, used, wish == PageWish::kHuge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+  touch(data_, used);
+  note_pages(used);
+}
+
+void Buffer::note_pages(std::size_t used) {
+  const std::size_t possible = used / kHugePageBytes * kHugePageBytes;
+  if (possible == 0) return;
+  const auto huge = huge_page_bytes(data_, used);
+  if (!huge) return;  // nobody knows
+  pages_ = {possible, std::min(*huge, possible)};
+  possible_bytes += pages_.possible;
+  huge_bytes += pages_.huge;
 }
 
 Buffer::~Buffer() {
+  possible_bytes -= pages_.possible;
+  huge_bytes -= pages_.huge;
   if (mapping_ != nullptr) ::munmap(mapping_, mapping_bytes_);
 }
 
 Buffer::Buffer(Buffer&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)),
       bytes_(std::exchange(other.bytes_, 0)),
+      pages_(std::exchange(other.pages_, {})),
       mapping_(std::exchange(other.mapping_, nullptr)),
       mapping_bytes_(std::exchange(other.mapping_bytes_, 0)) {}
 
 Buffer& Buffer::operator=(Buffer&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(bytes_, other.bytes_);
+  std::swap(pages_, other.pages_);
   std::swap(mapping_, other.mapping_);
   std::swap(mapping_bytes_, other.mapping_bytes_);
   return *this;

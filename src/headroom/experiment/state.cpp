@@ -9,10 +9,12 @@
 
 #include "headroom/base/text.h"
 #include "headroom/base/units.h"
+#include "headroom/experiment/buffer.h"
 #include "headroom/experiment/scaled_error.h"
 #include "headroom/experiment/sound_numbers.h"
 #include "headroom/machine/last_level_cache.h"
 #include "headroom/machine/memory.h"
+#include "headroom/record/page_share.h"
 
 namespace headroom {
 namespace {
@@ -193,6 +195,8 @@ void State::check(std::span<const Bf16> actual, std::span<const double> expected
 void State::begin() {
   if (measured_) throw std::logic_error("experiment " + spec_.experiment + " measures twice");
   measured_ = true;
+  if (std::string huge = text_of(buffer_pages()); !huge.empty())
+    info_.notes.emplace(kHugePagesKey, std::move(huge));
   if (const std::string what = unsound(info_); !what.empty())
     throw std::logic_error("experiment " + spec_.experiment + " " + what);
   source_.ready(info_);

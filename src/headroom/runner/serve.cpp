@@ -11,6 +11,7 @@
 #include "headroom/base/error.h"
 #include "headroom/base/json.h"
 #include "headroom/base/text.h"
+#include "headroom/experiment/buffer.h"
 #include "headroom/runner/protocol.h"
 #include "headroom/runner/registry_server.h"
 
@@ -38,6 +39,7 @@ void serve(Channel channel, Registry& registry, const std::string& name,
 void converse(Channel channel, Registry& registry, const std::string& name,
               const std::vector<std::string>& arguments) {
   try {
+    static_cast<void>(page_wish());  // no case need fail of what a variable says
     registry.require();
     registry.take_arguments(arguments);
   } catch (const std::exception& error) {

@@ -58,6 +58,7 @@ Session::Session(SessionRequest request, std::shared_ptr<const Environment> envi
     if (std::ranges::find(request_.runners, path, &RunnerCommand::path) != request_.runners.end()) continue;
     RunnerCommand command;
     command.path = path;
+    command.environment = request_.environment;
     fleet_.add(std::move(command), true);
   }
   offers_ = fleet_.offers();

@@ -20,6 +20,7 @@ struct SessionRequest {
   StopRule stop;
   int processes = 0;        ///< that share the samples of a group; 0: three
   int processes_alone = 3;  ///< where `processes` is 0, of a group of one case
+  std::vector<std::pair<std::string, std::string>> environment{};  ///< of the limit runners, beside ours
   bool limits = true;
   bool counts = true;               ///< have the hardware count what cases do, where it can
   double sample_ns = 5e6;           ///< least time of one sample
