@@ -7,6 +7,7 @@
 #include <set>
 
 #include "headroom/base/text.h"
+#include "headroom/record/page_share.h"
 
 namespace headroom {
 namespace {
@@ -71,6 +72,11 @@ Facts facts_of(std::span<const Record> records) {
   for (const Record& record : records) {
     if (record.environment && seen.insert(record.environment.get()).second)
       add_environment(facts, *record.environment);
+  }
+  // Of cases, whose memory is another in small pages; what was asked for is in the environment.
+  for (const Record& record : records) {
+    const auto pages = record.model.extra_info.find(kHugePagesKey);
+    if (pages != record.model.extra_info.end()) facts.add("share in huge pages", pages->second);
   }
   const AxisValues* last = nullptr;
   for (const Record& record : records) {

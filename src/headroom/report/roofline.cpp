@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "headroom/record/operation_rate.h"
+#include "headroom/record/page_share.h"
 #include "headroom/report/case_rows.h"
 #include "headroom/report/counted_work.h"
 #include "headroom/report/roofline_level.h"
@@ -20,9 +21,15 @@ namespace {
 
 constexpr std::string_view kLimitPrefix = "limit.";
 
+/// Which share of its inputs and outputs lies in huge pages; empty where nobody knows.
+std::string pages_of(const Record& record) {
+  const auto found = record.model.extra_info.find(kHugePagesKey);
+  return found == record.model.extra_info.end() ? "" : found->second;
+}
+
 Roof roof_of(const Record& record, Roof::Kind kind, std::string what, std::string level) {
   const int threads = counts_threads(record) ? record.threads : 0;
-  Roof roof{kind, std::move(what), std::move(level), record.device, threads, 0, {}, 0, {}};
+  Roof roof{kind, std::move(what), std::move(level), record.device, threads, 0, {}, 0, {}, {}};
   roof.samples = sample_count(record);
   return roof;
 }
@@ -42,6 +49,7 @@ std::optional<Roof> measured_roof(const Record& record) {
   }
   roof.rate = record.metric.value;
   roof.interval = record.interval;
+  roof.pages = pages_of(record);
   roof.source = case_name(record);
   return roof;
 }
@@ -151,6 +159,7 @@ RooflineCase point_of(const CaseParts& parts) {
   point.interval = flops.interval;
   point.samples = sample_count(flops);
   point.limit = flops.limit;
+  point.pages = pages_of(flops);
   return point;
 }
 
@@ -174,6 +183,24 @@ std::optional<Roof> implied_peak(const CaseParts& parts) {
   roof.rate = parts.flops->metric.value / parts.utilization->metric.value;
   roof.source = "flops_utilization of " + case_name(*parts.flops);
   return roof;
+}
+
+/// Where a roof of memory is of huge pages and a case under it of small ones, or the other way round: one
+/// sentence, of the first.
+std::string page_finding(const Roofline& roofline) {
+  for (const Roof& roof : roofline.roofs) {
+    if (roof.pages.empty() || roof.level != "memory") continue;
+    for (const RooflineCase& one : roofline.cases) {
+      const bool applies = one.device == roof.device && one.threads == roof.threads && !one.pages.empty();
+      if (!applies || (one.pages == kNoHugePages) == (roof.pages == kNoHugePages)) continue;
+      return fmt::format(
+          "{} {} has {} of its inputs and outputs in huge pages, the roof {} was measured with {}: "
+          "headroom run limit.{} --huge-pages {} gives the roof of its pages",
+          one.name, one.backend, one.pages, name_of(roof), roof.pages, roof.what,
+          one.pages == kNoHugePages ? "no" : "yes");
+    }
+  }
+  return {};
 }
 
 double highest_peak(const Roofline& roofline) {
@@ -234,6 +261,8 @@ Roofline roofline_of(const std::vector<Record>& records, const std::vector<Recor
     }
   }
   roofline.roofs = roofs.over(roofline.cases);
+  if (std::string pages = page_finding(roofline); !pages.empty())
+    roofline.findings.push_back(std::move(pages));
   return roofline;
 }
 

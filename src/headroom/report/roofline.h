@@ -23,7 +23,8 @@ struct Roof {
   double rate = 0;  ///< GB/s, or GFLOP/s (GOP/s for integers) for a peak
   std::optional<Interval> interval;
   std::size_t samples = 0;
-  std::string source;  ///< the limit it is from: "limit.read bytes=1048576 pattern=linear"
+  std::string pages{};  ///< the share of its memory in huge pages; empty where nobody knows
+  std::string source;   ///< the limit it is from: "limit.read bytes=1048576 pattern=linear"
 };
 
 /// "GB/s", "GFLOP/s", "GOP/s": of Roof::rate.
@@ -51,6 +52,7 @@ struct RooflineCase {
     double declared_intensity = 0;
   };
   std::optional<CountedBytes> counted{};
+  std::string pages{};  ///< as Roof::pages
 };
 
 /// Those of the cases: "GFLOP/s", "GOP/s", or "GFLOP/s, GOP/s".
@@ -60,7 +62,8 @@ struct Roofline {
   std::vector<RooflineCase> cases;
   std::vector<Roof> roofs;                                    ///< bandwidths first, the fastest first
   std::vector<std::pair<std::string, std::string>> left_out;  ///< a case, and why it is no point
-  std::vector<std::string> findings{};                        ///< counted_findings() of the cases
+  /// counted_findings() of the cases, and where a roof is of other pages than a case.
+  std::vector<std::string> findings{};
 };
 
 /// Where operations and bytes are from: "declared" by all cases, "counted" in all, or "declared and counted".

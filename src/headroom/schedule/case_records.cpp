@@ -282,6 +282,10 @@ void append_records(const Track& track, const GroupResult& result, Record base,
                     std::vector<Record>& records) {
   const auto [limit, peak_flops] = case_limit(track, result.limits);
   base.notes = noise_notes(track, limit, result.stop);
+  if (limit) {
+    if (std::string pages = page_note(track, *limit, result.limits); !pages.empty())
+      base.notes.push_back(std::move(pages));
+  }
   const std::vector<MetricForm> forms = metric_forms(track, peak_flops);
   const std::string headline = headline_of(track, forms);
   const bool by_slowest = counts_by_slowest(track);

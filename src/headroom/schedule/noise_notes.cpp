@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 #include "headroom/base/units.h"
+#include "headroom/record/page_share.h"
 #include "headroom/record/throttle.h"
 #include "headroom/schedule/series.h"
 #include "headroom/stats/quantile.h"
@@ -122,7 +124,37 @@ void note_warmup(const Track& track, std::vector<std::string>& notes) {
     notes.push_back(fmt::format("warm-up: {} leading samples are kept but not counted", warmup));
 }
 
+/// The share of its inputs and outputs that lies in huge pages, as text; empty where nobody knows.
+std::string pages_of(const Track& track) {
+  const auto found = track.info.notes.find(kHugePagesKey);
+  return found == track.info.notes.end() ? "" : found->second;
+}
+
+/// Whether `limit` is a part of it.
+bool is_part(const LimitTrack& limit, const Limit& whole) {
+  std::map<std::string, std::string> axes(limit.track.planned.spec.axes.begin(),
+                                          limit.track.planned.spec.axes.end());
+  return std::ranges::any_of(whole.parts, [&](const LimitPart& part) {
+    return limit.track.planned.spec.experiment == "limit." + part.kind && axes["pattern"] == part.pattern &&
+           axes["bytes"] == std::to_string(part.bytes);
+  });
+}
+
 }  // namespace
+
+std::string page_note(const Track& track, const Limit& limit, const std::vector<LimitTrack>& limits) {
+  const std::string own = pages_of(track);
+  for (const LimitTrack& other : limits) {
+    const std::string its = pages_of(other.track);
+    if (own.empty() || its.empty() || !is_part(other, limit)) continue;
+    // Near all and all is the same; none is another memory, with a TLB that misses.
+    if ((own == kNoHugePages) == (its == kNoHugePages)) continue;
+    return fmt::format(
+        "pages: {} of its inputs and outputs lies in huge pages, {} of those of its limit ({})", own, its,
+        limit_name(limit));
+  }
+  return {};
+}
 
 std::vector<std::string> noise_notes(const Track& track, const std::optional<Limit>& limit, StopReason stop) {
   std::vector<std::string> notes;

@@ -46,6 +46,17 @@ TEST(EnvironmentDifferences, SayTwoMachines) {
   EXPECT_THAT(names(found), ElementsAre("machine"));
 }
 
+TEST(EnvironmentDifferences, SayWhereCasesLieInOtherPages) {
+  auto before = measured_in(environment_of(1, "m")), after = measured_in(environment_of(2, "m"));
+  before[0].model.extra_info["huge pages"] = "100 %";
+  after[0].model.extra_info["huge pages"] = "0 %";
+  const auto found = environment_differences(before, after);
+  ASSERT_EQ(found.list.size(), 1U);
+  EXPECT_EQ(found.list[0].what, "share in huge pages");
+  EXPECT_EQ(found.list[0].baseline, "100 %");
+  EXPECT_EQ(found.list[0].test, "0 %");
+}
+
 TEST(EnvironmentDifferences, ListWhatDiffersInOrder) {
   auto before = environment_of(1, "m"), after = environment_of(2, "m");
   before->governor = "performance";

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "headroom/base/text.h"
+#include "headroom/record/page_share.h"
 #include "headroom/report/roofline_json.h"
 #include "headroom/report/roofline_svg.h"
 #include "headroom/report/roofline_text.h"
@@ -323,6 +324,25 @@ TEST(RooflineJson, HasCasesAndRoofs) {
   EXPECT_EQ(json["roofs"][0]["level"], "memory");
   EXPECT_EQ(json["roofs"][0]["low"], nullptr);
   EXPECT_EQ(json["work"], "declared");
+}
+
+TEST(Roofline, SaysWhereARoofIsOfOtherPagesThanACase) {
+  auto records = gemv();
+  for (Record& one : records) one.model.extra_info[kHugePagesKey] = "0 %";
+  auto roof =
+      record("limit.read", {{"bytes", "268435456"}, {"pattern", "linear"}}, "memory_bandwidth(GB/s)", 80);
+  roof.model.extra_info[kHugePagesKey] = "100 %";
+  const Roofline roofline = roofline_of(records, {roof});
+  ASSERT_THAT(roofline.findings, SizeIs(1));
+  EXPECT_EQ(roofline.findings[0],
+            "gemv D=1024 native has 0 % of its inputs and outputs in huge pages, the roof memory read, 2 "
+            "threads was "
+            "measured with 100 %: headroom run limit.read --huge-pages no gives the roof of its pages");
+  EXPECT_THAT(roofline_sheet(roofline, 0).text(), HasSubstr("--huge-pages no"));
+  roof.model.extra_info[kHugePagesKey] = "0 %";
+  EXPECT_THAT(roofline_of(records, {roof}).findings, SizeIs(0));
+  roof.model.extra_info.clear();
+  EXPECT_THAT(roofline_of(records, {roof}).findings, SizeIs(0)) << "nobody knows";
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "headroom/record/page_share.h"
 #include "headroom/record/seed_rows.h"
 #include "headroom/record/targets.h"
 #include "headroom/schedule/noise_notes.h"
@@ -385,6 +386,26 @@ TEST(NoiseNotes, SayWhereTheResultIsInDoubt) {
   limit.unstable = false;
   EXPECT_THAT(noise_notes(track, limit, StopReason::kPrecision),
               Contains("above its limit (120 %): its bytes or FLOPs are counted wrong"));
+}
+
+TEST(CaseRecords, SayWhereACaseAndItsLimitLieInOtherPages) {
+  const auto notes = [](const char* own, const char* its) {
+    GroupResult result;
+    result.cases = {track_of("native", 1000, {.bytes = 8000, .dtype = "f32"})};
+    result.limits = {limit_of(Resource::kRead, 8000, 900)};
+    result.limits[0].track.planned.spec.axes = {{"bytes", "8000"}, {"pattern", "linear"}};
+    if (own != nullptr) result.cases[0].info.notes[kHugePagesKey] = own;
+    if (its != nullptr) result.limits[0].track.info.notes[kHugePagesKey] = its;
+    return records_of(std::move(result)).front().notes;
+  };
+  const auto says =
+      Contains(HasSubstr("pages: 0 % of its inputs and outputs lies in huge pages, 100 % of those"));
+  EXPECT_THAT(notes("0 %", "100 %"), says);
+  EXPECT_THAT(notes("100 %", "0 %"), Contains(HasSubstr("pages: 100 %")));
+  for (const auto& [own, its] : {std::pair("100 %", "97 %"), std::pair("0 %", "0 %"),
+                                 std::pair<const char*, const char*>("0 %", nullptr),
+                                 std::pair<const char*, const char*>(nullptr, "0 %")})
+    EXPECT_THAT(notes(own, its), testing::Not(Contains(HasSubstr("pages:"))));
 }
 
 }  // namespace
