@@ -80,6 +80,25 @@ class NativeRunnerTest(CommandLineTest):
         wrong = headroom("run", "gemv", "-a", "D=64", "--no-store", *BRIEF, env=dict(os.environ, HEADROOM_HUGE_PAGES="maybe"))
         self.assert_refused(wrong, "HEADROOM_HUGE_PAGES is 'maybe'", "yes, no or default")
 
+    def test_a_limit_of_other_pages_is_not_held_against_a_case_without_a_word(self):
+        if "[never]" in pathlib.Path("/sys/kernel/mm/transparent_hugepage/enabled").read_text():
+            self.skipTest("the kernel gives no huge pages")
+        words = []
+        for wish in ("yes", "no"):
+            runner = self.folder / wish
+            runner.write_text(f"#!/bin/sh\nHEADROOM_HUGE_PAGES={wish} exec '{NATIVE}' \"$@\"\n")
+            runner.chmod(0o755)
+            words += ["--runner", runner]
+        path = self.folder / "both.json"
+        # The limits are those of the first one.
+        result = headroom("run", "gemv", "-a", "D=2048", "-a", "dtype=bf16", "--backend", "native", *words, "--no-store", *BRIEF,
+                          "--processes", "1", "--json", path)
+        self.assertIn(result.returncode, (0, 1), result.stderr)
+        self.assertRegex(" ".join(result.stdout.split()), "P huge or small pages: its inputs and outputs lie in others than those of its limit")
+        notes = {pathlib.Path(record["runner"]).name: " ".join(record["notes"]) for record in records_of(path)}
+        self.assertIn("pages: 0 % of its inputs and outputs", notes["no"])
+        self.assertNotIn("pages:", notes["yes"])
+
     def test_everything_is_right_on_a_forced_baseline(self):
         path = self.folder / "records.json"
         result = headroom("run", "gemv", "gather_gemv", "layer_norm", "mlp_layer_norm_gelu", "--backend",

@@ -16,7 +16,7 @@ inline constexpr const char* kDataVolume = "data_volume";
 inline constexpr const char* kDataWritten = "data_volume_written";
 /// What they moved in as long a time without the case.
 inline constexpr const char* kBackground = "data_volume_background";
-/// The misses of the last-level cache times its line.
+/// Misses (which level's is the processor's affair) times the line.
 inline constexpr const char* kMissVolume = "miss_volume";
 
 inline constexpr std::array<std::string_view, 7> kCountedMetrics{

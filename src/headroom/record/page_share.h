@@ -7,5 +7,7 @@ namespace headroom {
 /// of what can.
 inline constexpr const char* kHugePagesKey = "huge pages";
 inline constexpr const char* kNoHugePages = "0 %";
+/// How a note of a record begins whose case lies in other pages than its limit.
+inline constexpr const char* kOtherPages = "pages: ";
 
 }  // namespace headroom

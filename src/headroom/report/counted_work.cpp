@@ -175,8 +175,9 @@ std::string counted_legend(const std::vector<CountedWork>& all) {
   }
   if (any(&CountedWork::miss_volume)) {
     text +=
-        "misses x line: misses of the last-level cache as the processor counts them, often without what "
-        "prefetchers fetched: no bytes to hold the declared ones against\n";
+        "misses x line: what the processor counts as cache misses, of the last level on Intel and of L2 on "
+        "AMD, "
+        "often without what prefetchers fetched: no bytes to hold the declared ones against\n";
   }
   return text;
 }

@@ -37,8 +37,8 @@ Table counted_table(const std::vector<CountedWork>& all);
 
 /// Where the bytes that memory controllers moved for a case from memory are not those that it declares, by
 /// more than their spread, what others moved meanwhile and 5 %: "gemv D=4096 native moves 1.52 times the
-/// bytes that it declares: ...", a sentence for each, the largest difference first. The misses of the
-/// last-level cache say nothing of that: what a prefetcher fetched is not among them on many machines.
+/// bytes that it declares: ...", a sentence for each, the largest difference first. Misses say nothing
+/// of that: they are of L2 or L1 on some processors, and often without what a prefetcher fetched.
 std::vector<std::string> counted_findings(const std::vector<CountedWork>& all);
 
 /// What the numbers of counted_table mean; empty where it has no rows.

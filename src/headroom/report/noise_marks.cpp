@@ -5,6 +5,7 @@
 #include <array>
 
 #include "headroom/record/disturbance.h"
+#include "headroom/record/page_share.h"
 #include "headroom/record/stop_note.h"
 #include "headroom/record/target_verdict.h"
 
@@ -57,13 +58,18 @@ bool is_wrong(const Record& record) {
   return record.kept_wrong;
 }
 
+bool in_other_pages(const Record& record) {
+  return std::ranges::any_of(record.notes,
+                             [](const std::string& note) { return note.starts_with(kOtherPages); });
+}
+
 struct Mark {
   char letter;
   bool (*applies)(const Record&);
   const char* meaning;
 };
 
-constexpr std::array<Mark, 13> kMarks{{
+constexpr std::array<Mark, 14> kMarks{{
     {'X', is_wrong, "the answer is wrong: timed for --keep-wrong, and neither compared nor counted"},
     {'A', is_above_limit,
      "above its limit, which is no success: the accounting of bytes or FLOPs is wrong or, beside B, S or U, "
@@ -71,6 +77,9 @@ constexpr std::array<Mark, 13> kMarks{{
     {'B', busy, "busy: other programs were at work on these CPUs before or while it was measured"},
     {'Q', is_held_by_quota, "the quota of CPU time of its control group held it up"},
     {'U', limit_unstable, "the limit itself moved by more than 10 % between its quartiles"},
+    {'P', in_other_pages,
+     "huge or small pages: its inputs and outputs lie in others than those of its limit; the record says how "
+     "many"},
     {'S', stolen, "the hypervisor gave time to others during at least 10 % of the samples"},
     {'H', throttled,
      "heat, power or the hardware held the device's clocks down in at least 10 % of the samples"},

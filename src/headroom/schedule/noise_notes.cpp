@@ -149,9 +149,8 @@ std::string page_note(const Track& track, const Limit& limit, const std::vector<
     if (own.empty() || its.empty() || !is_part(other, limit)) continue;
     // Near all and all is the same; none is another memory, with a TLB that misses.
     if ((own == kNoHugePages) == (its == kNoHugePages)) continue;
-    return fmt::format(
-        "pages: {} of its inputs and outputs lies in huge pages, {} of those of its limit ({})", own, its,
-        limit_name(limit));
+    return fmt::format("{}{} of its inputs and outputs lies in huge pages, {} of those of its limit ({})",
+                       kOtherPages, own, its, limit_name(limit));
   }
   return {};
 }

@@ -27,6 +27,15 @@ TEST(NoiseMarks, AboveTheLimitOnlyBeyondTheInterval) {
   EXPECT_EQ(noise_marks(with_limit(1.02, std::nullopt)), "A");
 }
 
+TEST(NoiseMarks, SayWhereALimitIsOfOtherPages) {
+  Record record = with_limit(0.9, Interval{0.89, 0.91, 0.95});
+  record.notes = {"steal: the hypervisor took 5 ms of 10 ms"};
+  EXPECT_EQ(noise_marks(record), "");
+  record.notes.push_back(
+      "pages: 0 % of its inputs and outputs lies in huge pages, 100 % of those of its limit (read)");
+  EXPECT_EQ(noise_marks(record), "P");
+}
+
 TEST(NoiseMarks, StealCountsFromATenthOfTheSamples) {
   Record record;
   record.samples.resize(1);
