@@ -54,6 +54,8 @@ std::optional<StoredType> type_of(std::uint32_t number) {
       return StoredType::kQ8Block;
     case 12:
       return StoredType::kQ4Super;
+    case 13:
+      return StoredType::kQ5Super;
     case 14:
       return StoredType::kQ6Super;
     case 30:
@@ -203,7 +205,7 @@ class GgufReader {
     if (!type) {
       fail(
           fmt::format("{} (described at byte {}) has numbers of ggml's type {}, which is not read; F32, F16, "
-                      "BF16, Q8_0, Q4_0, Q4_K and Q6_K are: quantise the model as one of these",
+                      "BF16, Q8_0, Q4_0, Q4_K, Q5_K and Q6_K are: quantise the model as one of these",
                       what, at_ - 4, number));
     }
     tensor.type = *type;

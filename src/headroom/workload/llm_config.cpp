@@ -7,7 +7,7 @@
 
 namespace headroom {
 const char* name_of(LlmFormat format) {
-  constexpr std::array kNames{"bf16", "int8", "int8_g32", "int4"};
+  constexpr std::array kNames{"bf16", "int8", "int8_g32", "int4", "q4_k", "q5_k", "q6_k"};
   return kNames.at(static_cast<std::size_t>(format));
 }
 
@@ -18,19 +18,13 @@ LlmFormat llm_format(std::string_view dtype) {
   throw std::invalid_argument("no weights of " + std::string(dtype));
 }
 
+std::size_t block_bytes(LlmFormat format) {
+  constexpr std::array<std::size_t, 7> kBytes{2, 1, 2 + 32, 2 + 16, 144, 176, 210};
+  return kBytes.at(static_cast<std::size_t>(format));
+}
+
 std::size_t row_bytes(LlmFormat format, std::size_t columns) {
-  constexpr std::size_t kScale = 2;
-  switch (format) {
-    case LlmFormat::kBf16:
-      return 2 * columns;
-    case LlmFormat::kInt8:
-      return columns;
-    case LlmFormat::kInt8Blocks:
-      return columns / kLlmBlock * (kScale + kLlmBlock);
-    case LlmFormat::kInt4Blocks:
-      return columns / kLlmBlock * (kScale + kLlmBlock / 2);
-  }
-  return 0;
+  return columns / block_columns(format) * block_bytes(format);
 }
 
 LlmLayerFormats LlmConfig::formats_of(std::size_t layer) const {
@@ -77,10 +71,11 @@ void require_sound(const LlmConfig& config) {
   require(config.kv_heads > 0 && config.heads % config.kv_heads == 0, "kv_heads do not divide the heads");
   require(config.chosen > 0 && config.chosen <= config.experts, "more experts are chosen than there are");
   require(std::ranges::any_of(kLlmFormats, [&](LlmFormat format) { return config.dtype == name_of(format); }),
-          "the dtype is none of bf16, int8, int8_g32 and int4");
+          "the dtype is none of bf16, int8, int8_g32, int4, q4_k, q5_k and q6_k");
   require(config.formats.empty() || config.formats.size() == config.layers, "formats of other layers");
   const auto require_blocks = [&](LlmFormat format, std::size_t columns) {
-    require(!is_blocked(format) || columns % kLlmBlock == 0, "rows are no multiples of 32");
+    require(columns % block_columns(format) == 0,
+            block_columns(format) == 256 ? "rows are no multiples of 256" : "rows are no multiples of 32");
   };
   // All layers alike: a million of them, asked for in jest, are not walked through.
   const std::size_t different = std::max<std::size_t>(config.formats.size(), 1);

@@ -13,20 +13,28 @@ enum class LlmFormat {
   kBf16,
   kInt8,        ///< int8, a scale of bf16 for each row
   kInt8Blocks,  ///< blocks of 32 in a row: a scale of binary16, 32 of int8 (ggml's Q8_0)
-  kInt4Blocks   ///< the same with 4 bits each, of which 8 is zero (ggml's Q4_0)
+  kInt4Blocks,  ///< the same with 4 bits each, of which 8 is zero (ggml's Q4_0)
+  kInt4Super,   ///< blocks of 256: two scales of binary16, eight scales and minima of 6 bits (ggml's Q4_K)
+  kInt5Super,   ///< the same with 5 bits each (ggml's Q5_K)
+  kInt6Super    ///< 6 bits each, sixteen scales of 8 bits, one of binary16 (ggml's Q6_K)
 };
 
-constexpr LlmFormat kLlmFormats[] = {LlmFormat::kBf16, LlmFormat::kInt8, LlmFormat::kInt8Blocks,
-                                     LlmFormat::kInt4Blocks};
+constexpr LlmFormat kLlmFormats[] = {LlmFormat::kBf16,       LlmFormat::kInt8,      LlmFormat::kInt8Blocks,
+                                     LlmFormat::kInt4Blocks, LlmFormat::kInt4Super, LlmFormat::kInt5Super,
+                                     LlmFormat::kInt6Super};
 
-/// "bf16", "int8", "int8_g32", "int4": the dtypes of kernels.
+/// "bf16", "int8", "int8_g32", "int4", "q4_k", "q5_k", "q6_k": the dtypes of kernels.
 const char* name_of(LlmFormat format);
 /// Throws std::invalid_argument for any other name.
 LlmFormat llm_format(std::string_view dtype);
-/// Columns that a row must be a multiple of.
-constexpr std::size_t kLlmBlock = 32;
+/// Numbers of a block, which a row is a multiple of, and its bytes; 1 where each number stands by itself.
+constexpr std::size_t block_columns(LlmFormat format) {
+  if (format >= LlmFormat::kInt4Super) return 256;
+  return format >= LlmFormat::kInt8Blocks ? 32 : 1;
+}
+std::size_t block_bytes(LlmFormat format);
 constexpr bool is_blocked(LlmFormat format) {
-  return format == LlmFormat::kInt8Blocks || format == LlmFormat::kInt4Blocks;
+  return block_columns(format) > 1;
 }
 /// Bytes of `columns` numbers of a row, scales of rows not counted.
 std::size_t row_bytes(LlmFormat format, std::size_t columns);

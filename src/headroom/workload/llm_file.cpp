@@ -115,8 +115,20 @@ LlmFormat format_of(std::initializer_list<const StoredTensor*> together) {
   for (const StoredTensor* tensor : together) {
     if (tensor->type != type) return LlmFormat::kBf16;
   }
-  if (type == StoredType::kQ8Block) return LlmFormat::kInt8Blocks;
-  return type == StoredType::kQ4Block ? LlmFormat::kInt4Blocks : LlmFormat::kBf16;
+  switch (type) {
+    case StoredType::kQ8Block:
+      return LlmFormat::kInt8Blocks;
+    case StoredType::kQ4Block:
+      return LlmFormat::kInt4Blocks;
+    case StoredType::kQ4Super:
+      return LlmFormat::kInt4Super;
+    case StoredType::kQ5Super:
+      return LlmFormat::kInt5Super;
+    case StoredType::kQ6Super:
+      return LlmFormat::kInt6Super;
+    default:
+      return LlmFormat::kBf16;
+  }
 }
 
 /// Looks at every tensor that will be read, and says in the config how their numbers will lie in memory.

@@ -34,7 +34,7 @@ struct LlmFile {
 /// the tensor's name and its byte, or what of the model is not known here.
 LlmFile open_llm_file(const std::filesystem::path& path);
 
-/// The first `layers` of its layers. Q8_0 and Q4_0 stay as they are, bf16 too; all else is made bf16. So are
+/// The first `layers` of its layers. Blocks and bf16 stay as they are; all else is made bf16. So are
 /// matrices that are multiplied together (queries, keys and values; gate and up) where their types differ.
 LlmWeights load_llm_weights(const LlmFile& file, std::size_t layers, const Team& team);
 

@@ -12,6 +12,7 @@
 #include "headroom/experiment/random.h"
 #include "headroom/workload/input_copies.h"
 #include "headroom/workload/slice.h"
+#include "headroom/workload/stored_tensor.h"
 
 namespace headroom {
 namespace {
@@ -117,23 +118,73 @@ std::uint64_t balanced(std::uint64_t bits, LlmFormat format) {
   return bits ^ (~differs & kTops);
 }
 
-/// Blocks of random numbers, with scales of 0.9 to 1.1 times `scale`, normal numbers of binary16.
+/// binary16, cut: ten bits behind the point, and an exponent that is 112 less; below 2^-14 of fewer bits.
+std::uint16_t half_of(float positive) {
+  if (positive < 0x1p-14F) return static_cast<std::uint16_t>(positive * 0x1p24F);
+  return static_cast<std::uint16_t>((std::bit_cast<std::uint32_t>(positive) >> 13U) - (112U << 10U));
+}
+
+/// A block of 256 whose scale is `scale`: everything random but what keeps its mean at 0. Of 4 and 5 bits the
+/// factors are 32 to 63, and each minimum is its factor times the mean number; of 6 bits any.
+void fill_super_block(std::byte* block, std::size_t bytes, LlmFormat format, std::uint64_t seed,
+                      float scale) {
+  for (std::size_t i = 0; i < bytes; i += sizeof seed) {
+    const std::uint64_t word = random_bits(seed, i);
+    std::memcpy(block + i, &word, std::min(sizeof word, bytes - i));
+  }
+  if (format == LlmFormat::kInt6Super) {
+    const std::uint16_t half = half_of(scale);
+    std::memcpy(block + bytes - sizeof half, &half, sizeof half);
+    return;
+  }
+  const float middle = format == LlmFormat::kInt4Super ? 7.5F : 15.5F;
+  const std::uint16_t factor = half_of(scale);
+  const std::uint16_t halves[] = {factor, half_of(float_of_half(factor) * middle)};
+  std::memcpy(block, halves, sizeof halves);
+  std::byte* const packed = block + sizeof halves;  // as scale_and_minimum of stored_tensor.cpp reads them
+  for (std::size_t i = 0; i < 4; ++i) {
+    packed[i] = (packed[i] & std::byte{0x5f}) | std::byte{0xa0};
+    packed[4 + i] = packed[i];
+    const auto low = std::to_integer<unsigned>(packed[8 + i]) & 15U;
+    packed[8 + i] = static_cast<std::byte>(low * 17);
+  }
+}
+
+/// Blocks of random numbers, with scales of 0.9 to 1.1 times `scale`.
 void fill_blocks(const LlmMatrix& matrix, std::uint64_t seed, Slice rows, float scale) {
-  const std::size_t block_bytes = row_bytes(matrix.format, kLlmBlock),
-                    words = block_bytes / sizeof(std::uint64_t);
-  const std::size_t blocks_of_row = matrix.columns / kLlmBlock;
+  const std::size_t bytes = block_bytes(matrix.format), words = bytes / sizeof(std::uint64_t);
+  const std::size_t blocks_of_row = matrix.columns / block_columns(matrix.format);
   for (std::size_t block = rows.begin * blocks_of_row; block < rows.end * blocks_of_row; ++block) {
-    std::byte* const at = matrix.weights + block * block_bytes;
+    std::byte* const at = matrix.weights + block * bytes;
     const auto part = static_cast<float>(random_bits(seed, block * (words + 1)) >> 40U) * 0x1p-24F;
-    // binary16 has ten bits behind the point, and its exponent is 112 less.
-    const auto bits = std::bit_cast<std::uint32_t>(scale * (0.9F + 0.2F * part));
-    const auto half = static_cast<std::uint16_t>((bits >> 13U) - (112U << 10U));
+    const float factor = scale * (0.9F + 0.2F * part);
+    if (block_columns(matrix.format) == 256) {
+      fill_super_block(at, bytes, matrix.format, random_bits(seed, block), factor);
+      continue;
+    }
+    const std::uint16_t half = half_of(factor);
     std::memcpy(at, &half, sizeof half);
     for (std::size_t word = 0; word < words; ++word) {
       const std::uint64_t numbers =
           balanced(random_bits(seed, block * (words + 1) + word + 1), matrix.format);
       std::memcpy(at + sizeof half + word * sizeof numbers, &numbers, sizeof numbers);
     }
+  }
+}
+
+/// The root mean square of a block's numbers whose scale is 1, over that of [-1, 1].
+float spread_of_blocks(LlmFormat format) {
+  switch (format) {
+    case LlmFormat::kInt8Blocks:
+      return 127.5F;  // of -127 to 127
+    case LlmFormat::kInt4Blocks:
+      return 7.25F;  // of -7 to 7 with one zero more
+    case LlmFormat::kInt4Super:
+      return 386.4F;  // of 32 to 63 times -7.5 to 7.5
+    case LlmFormat::kInt5Super:
+      return 773.9F;  // of 32 to 63 times -15.5 to 15.5
+    default:
+      return 2365.3F;  // of -128 to 127 times -32 to 31
   }
 }
 
@@ -161,8 +212,7 @@ class Filler {
     }
     const std::uint64_t seed = ++seed_;
     if (is_blocked(matrix.format)) {
-      // The root mean square of -127 to 127, and of -7 to 7 with one zero more, over that of [-1, 1].
-      const float most = matrix.format == LlmFormat::kInt8Blocks ? 127.5F : 7.25F;
+      const float most = spread_of_blocks(matrix.format);
       team_([&](int worker, int workers) {
         fill_blocks(matrix, seed, slice_of(matrix.rows, worker, workers), spread / most);
       });

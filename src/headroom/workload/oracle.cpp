@@ -3,12 +3,27 @@
 
 #include <cmath>
 #include <cstdint>
+#include <optional>
+#include <utility>
 
 #include "headroom/workload/slice.h"
 #include "headroom/workload/stored_tensor.h"
 
 namespace headroom {
 namespace {
+
+/// How the numbers of `dtype` lie in blocks; nothing where they do not.
+std::optional<StoredType> blocks_of(std::string_view dtype) {
+  constexpr std::pair<std::string_view, StoredType> kBlocks[] = {{"int8_g32", StoredType::kQ8Block},
+                                                                 {"int4", StoredType::kQ4Block},
+                                                                 {"q4_k", StoredType::kQ4Super},
+                                                                 {"q5_k", StoredType::kQ5Super},
+                                                                 {"q6_k", StoredType::kQ6Super}};
+  for (const auto& [name, type] : kBlocks) {
+    if (name == dtype) return type;
+  }
+  return std::nullopt;
+}
 
 double as_double(Bf16 value) {
   return to_float(value);
@@ -80,8 +95,8 @@ std::vector<double> exact_gemv(const Team& team, std::string_view dtype, const s
     const Slice slice = slice_of(rows, worker, workers);
     if (dtype == "bf16") {
       gemv_rows(reinterpret_cast<const Bf16*>(weights), slice, x, y);
-    } else if (dtype == "int8_g32" || dtype == "int4") {
-      gemv_blocks(dtype == "int4" ? StoredType::kQ4Block : StoredType::kQ8Block, weights, slice, x, y);
+    } else if (const auto blocks = blocks_of(dtype)) {
+      gemv_blocks(*blocks, weights, slice, x, y);
     } else {
       gemv_rows(reinterpret_cast<const std::int8_t*>(weights), slice, x, y);
     }

@@ -21,12 +21,13 @@ struct TypeLine {
   const char* name;
   std::size_t size, bytes;
 };
-constexpr std::array<TypeLine, 7> kTypes{{{StoredType::kF32, "F32", 1, 4},
+constexpr std::array<TypeLine, 8> kTypes{{{StoredType::kF32, "F32", 1, 4},
                                           {StoredType::kF16, "F16", 1, 2},
                                           {StoredType::kBf16, "BF16", 1, 2},
                                           {StoredType::kQ8Block, "Q8_0", kBlock, 34},
                                           {StoredType::kQ4Block, "Q4_0", kBlock, 18},
                                           {StoredType::kQ4Super, "Q4_K", kSuper, 144},
+                                          {StoredType::kQ5Super, "Q5_K", kSuper, 176},
                                           {StoredType::kQ6Super, "Q6_K", kSuper, 210}}};
 
 const TypeLine& line_of(StoredType type) {
@@ -79,6 +80,22 @@ void read_q4_super(const std::byte* block, float* values) {
     for (std::size_t i = 0; i < kBlock; ++i) {
       const unsigned two = byte_at(bits, part / 2 * kBlock + i);
       values[part * kBlock + i] = d * static_cast<float>(part % 2 == 0 ? two & 15U : two >> 4U) - m;
+    }
+  }
+}
+
+/// As Q4_K, and 32 bytes before the halves that have the fifth bits of all parts (dequantize_row_q5_K).
+void read_q5_super(const std::byte* block, float* values) {
+  const float scale = half_at(block), least = half_at(block + 2);
+  const std::byte *fifths = block + 16, *bits = block + 48;
+  for (std::size_t part = 0; part < 8; ++part) {
+    const auto [factor, minimum] = scale_and_minimum(block + 4, part);
+    const float d = scale * static_cast<float>(factor), m = least * static_cast<float>(minimum);
+    for (std::size_t i = 0; i < kBlock; ++i) {
+      const unsigned two = byte_at(bits, part / 2 * kBlock + i);
+      const unsigned four = part % 2 == 0 ? two & 15U : two >> 4U;
+      const unsigned fifth = (byte_at(fifths, i) >> part) & 1U;
+      values[part * kBlock + i] = d * static_cast<float>(four | fifth << 4U) - m;
     }
   }
 }
@@ -143,6 +160,9 @@ void dequantise(StoredType type, const std::byte* blocks, std::span<float> value
         break;
       case StoredType::kQ4Super:
         read_q4_super(blocks, to);
+        break;
+      case StoredType::kQ5Super:
+        read_q5_super(blocks, to);
         break;
       case StoredType::kQ6Super:
         read_q6_super(blocks, to);

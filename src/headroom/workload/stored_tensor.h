@@ -21,6 +21,7 @@ enum class StoredType {
   kQ8Block,  ///< Q8_0: 32 of int8, one scale of binary16
   kQ4Block,  ///< Q4_0: 32 of 4 bits (8 is zero), one scale of binary16
   kQ4Super,  ///< Q4_K: 256 of 4 bits, eight scales and minima of 6 bits
+  kQ5Super,  ///< Q5_K: the same with 5 bits
   kQ6Super   ///< Q6_K: 256 of 6 bits, sixteen scales of 8 bits
 };
 

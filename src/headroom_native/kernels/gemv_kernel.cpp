@@ -11,6 +11,7 @@
 #include "headroom_native/kernels/gemv_avx_vnni.h"
 #include "headroom_native/kernels/gemv_blocks.h"
 #include "headroom_native/kernels/gemv_neon.h"
+#include "headroom_native/kernels/gemv_super_blocks.h"
 #include "headroom_native/kernels/gemv_sve.h"
 #include "headroom_native/kernels/prefetch.h"
 #include "headroom_native/kernels/row_groups.h"
@@ -379,6 +380,7 @@ GemvKernel gemv_kernel(std::string_view dtype, Isa isa, GemvForm form) {
                            name_of(isa));
   }
   if (dtype == "int8_g32" || dtype == "int4") return gemv_blocks(dtype, isa);
+  if (dtype == "q4_k" || dtype == "q5_k" || dtype == "q6_k") return gemv_super_blocks(dtype, isa);
 #if defined(__x86_64__)
   if (form == GemvForm::kTable) return gemv_avx512_table();
   if (dtype == "int8" && isa == Isa::kAvxVnni && form == GemvForm::kBest) return gemv_avx_vnni();

@@ -87,8 +87,8 @@ constexpr std::size_t prepared_bytes(std::size_t columns) {
   return columns * sizeof(float) + columns / 8 + 1024;
 }
 
-/// `dtype` of the weights: "bf16", "int8", or "int8_g32" and "int4" (gemv_blocks.h). Throws std::logic_error
-/// for any other, and for kTable where there is none.
+/// `dtype` of the weights: "bf16", "int8", "int8_g32" and "int4" (gemv_blocks.h), or "q4_k", "q5_k" and
+/// "q6_k" (gemv_super_blocks.h). Throws std::logic_error for any other, and for kTable where there is none.
 GemvKernel gemv_kernel(std::string_view dtype, Isa isa, GemvForm form = GemvForm::kBest);
 
 /// Those of `dtype` that `isa` and this CPU have.

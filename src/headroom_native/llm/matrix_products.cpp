@@ -32,7 +32,9 @@ std::size_t columns_at_once(std::size_t columns, std::size_t vectors) {
 }  // namespace
 
 MatrixProducts::MatrixProducts(Isa isa, std::size_t columns)
-    : many_(gemm_kernel(isa)), unpacked_(many_.rows * columns * sizeof(Bf16)) {
+    : many_(gemm_kernel(isa)),
+      unpack_super_(unpack_super_blocks(isa)),
+      unpacked_(many_.rows * columns * sizeof(Bf16)) {
   for (std::size_t format = 0; format < kernels_.size(); ++format)
     kernels_[format] = gemv_kernel(name_of(static_cast<LlmFormat>(format)), isa);
   for (std::size_t i = 0; i < kMostFew; ++i) prepared_.emplace_back(prepared_bytes(columns));
@@ -94,7 +96,10 @@ void MatrixProducts::multiply_rows(const LlmMatrix& matrix, Slice rows, Slice co
     const std::size_t row = std::min(rows.begin + i, rows.end - 1);
     const std::byte* const from = matrix.weights + row * stride + start;
     Bf16* const to = unpacked_.as<Bf16>().data() + std::min(i, rows.size() - 1) * columns.size();
-    if (!is_plain && i < rows.size()) many_.unpack(matrix.dtype(), from, columns.size(), ahead, to);
+    if (!is_plain && i < rows.size()) {
+      const auto unpack = block_columns(matrix.format) == 256 ? unpack_super_ : many_.unpack;
+      unpack(matrix.dtype(), from, columns.size(), ahead, to);
+    }
     lines[i] = is_plain ? reinterpret_cast<const Bf16*>(from) : to;
   }
   for (std::size_t i = 0; i < products.size(); ++i) sums_[i] = products[i].sums + rows.begin;

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstddef>
+#include <iterator>
 #include <span>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "headroom/workload/slice.h"
 #include "headroom_native/kernels/gemm_kernel.h"
 #include "headroom_native/kernels/gemv_kernel.h"
+#include "headroom_native/kernels/gemv_super_blocks.h"
 
 namespace headroom::native {
 
@@ -39,8 +41,9 @@ class MatrixProducts {
   void multiply_rows(const LlmMatrix& matrix, Slice rows, Slice columns,
                      std::span<const LlmProduct> products);
 
-  std::array<GemvKernel, 4> kernels_;  ///< by LlmFormat
+  std::array<GemvKernel, std::size(kLlmFormats)> kernels_;  ///< by LlmFormat
   GemmKernel many_;
+  UnpackSuperBlocks unpack_super_;
   std::vector<Buffer> prepared_;  ///< of each of few vectors
   Buffer unpacked_;               ///< [many_.rows, columns] of bf16
   std::vector<const Bf16*> vectors_;

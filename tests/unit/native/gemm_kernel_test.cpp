@@ -17,6 +17,7 @@
 #include "headroom_native/kernels/block_scale.h"
 #include "headroom_native/kernels/gemm_tiles.h"
 #include "headroom_native/kernels/gemv_kernel.h"
+#include "headroom_native/kernels/gemv_super_blocks.h"
 
 namespace headroom::native {
 namespace {
@@ -132,19 +133,22 @@ LlmConfig of_dtype(const char* dtype) {
   config.model = "small";
   config.dtype = dtype;
   config.layers = 1;
-  config.dim = 96;
+  const bool is_super = block_columns(llm_format(dtype)) == 256;
+  config.dim = is_super ? 256 : 96;
   config.heads = config.kv_heads = 2;
-  config.hidden = 160;
+  config.hidden = is_super ? 768 : 160;
   config.vocab = 7;
   return config;
 }
 
 TEST_P(GemmKernelTest, UnpacksWhatTheReferenceReads) {
-  for (const char* dtype : {"int8", "int8_g32", "int4"}) {
+  for (const char* dtype : {"int8", "int8_g32", "int4", "q4_k", "q5_k", "q6_k"}) {
     const LlmWeights weights(of_dtype(dtype), 3, fresh_threads(1));
-    const LlmMatrix& matrix = weights.layer(0).w2.front();  // [96, 160]
+    const LlmMatrix& matrix = weights.layer(0).w2.front();
     std::vector<Bf16> row(matrix.columns);
-    kernel_.unpack(dtype, matrix.weights, matrix.columns, 64, row.data());
+    const auto unpack =
+        block_columns(matrix.format) == 256 ? unpack_super_blocks(GetParam()) : kernel_.unpack;
+    unpack(dtype, matrix.weights, matrix.columns, 64, row.data());
     for (std::size_t column = 0; column < matrix.columns; ++column) {
       std::vector<double> one(matrix.columns);
       one[column] = 1;
@@ -156,7 +160,7 @@ TEST_P(GemmKernelTest, UnpacksWhatTheReferenceReads) {
 }
 
 TEST_P(GemmKernelTest, GemvOfBlocksIsTheReferences) {
-  for (const char* dtype : {"int8_g32", "int4"}) {
+  for (const char* dtype : {"int8_g32", "int4", "q4_k", "q5_k", "q6_k"}) {
     const LlmWeights weights(of_dtype(dtype), 5, fresh_threads(1));
     for (const LlmMatrix* matrix : {&weights.layer(0).qkv, &weights.layer(0).w2.front(), &weights.output()}) {
       std::vector<Bf16> x(matrix->columns);
@@ -178,8 +182,62 @@ TEST_P(GemmKernelTest, GemvOfBlocksIsTheReferences) {
   }
 }
 
+/// Every number by itself, as it is read from the definition of its format: x is 1 in one column.
+TEST_P(GemmKernelTest, EachNumberOfABlockIsTheReferences) {
+  for (const char* dtype : {"int8_g32", "int4", "q4_k", "q5_k", "q6_k"}) {
+    const LlmWeights weights(of_dtype(dtype), 6, fresh_threads(1));
+    const LlmMatrix& matrix = weights.layer(0).out;
+    const GemvKernel kernel = gemv_kernel(dtype, GetParam());
+    Buffer prepared(prepared_bytes(matrix.columns));
+    double largest = 0;
+    for (std::size_t column = 0; column < matrix.columns; ++column) {
+      std::vector<Bf16> x(matrix.columns, to_bf16(0));
+      x[column] = to_bf16(1);
+      const std::vector<double> right =
+          exact_gemv(fresh_threads(1), dtype, matrix.weights, 3, as_doubles(std::span<const Bf16>(x)));
+      std::vector<float> y(3);
+      kernel.prepare(x.data(), matrix.columns, prepared.data());
+      kernel.multiply(matrix.weights, 3, matrix.columns, prepared.data(), kernel.far_walk, y.data());
+      for (std::size_t row = 0; row < y.size(); ++row) {
+        largest = std::max(largest, std::fabs(right[row]));
+        // A number of a block with minima is the difference of two that may be twelve times as large.
+        EXPECT_NEAR(y[row], right[row], 2e-6 * std::max(largest, 0.1)) << dtype << " " << column;
+      }
+    }
+  }
+}
+
+/// Everything as large as it can be: sums of integers must hold it.
+TEST_P(GemmKernelTest, TheLargestNumbersOfSuperBlocksDoNotOverflow) {
+  for (const char* dtype : {"q4_k", "q5_k", "q6_k"}) {
+    const LlmFormat format = llm_format(dtype);
+    const std::size_t bytes = block_bytes(format);
+    const GemvKernel kernel = gemv_kernel(dtype, GetParam());
+    for (const unsigned fill : {0xffU, 0x00U, 0x80U}) {
+      std::vector<std::byte> row(2 * bytes, static_cast<std::byte>(fill));
+      for (std::size_t block = 0; block < 2; ++block) {
+        const std::uint16_t halves[] = {0x3c00, 0x3c00};  // 1, and 1
+        std::byte* const at = row.data() + block * bytes;
+        if (format == LlmFormat::kInt6Super) {
+          std::memcpy(at + bytes - 2, halves, 2);
+        } else {
+          std::memcpy(at, halves, 4);
+        }
+      }
+      const std::vector<Bf16> x(512, to_bf16(-3.5F));
+      Buffer prepared(prepared_bytes(512));
+      float y = 0;
+      kernel.prepare(x.data(), 512, prepared.data());
+      kernel.multiply(row.data(), 1, 512, prepared.data(), kernel.far_walk, &y);
+      const double right =
+          exact_gemv(fresh_threads(1), dtype, row.data(), 1, as_doubles(std::span<const Bf16>(x))).front();
+      EXPECT_NEAR(y, right, 1e-6 * std::fabs(right) + 1) << dtype << " " << fill;
+    }
+  }
+}
+
 TEST_P(GemmKernelTest, GemvOfBlocksKeepsWhatIsNoNumber) {
-  for (const char* dtype : {"int8_g32", "int4"}) {
+  for (const char* dtype : {"int8_g32", "int4", "q4_k", "q5_k", "q6_k"}) {
     const LlmWeights weights(of_dtype(dtype), 5, fresh_threads(1));
     const LlmMatrix& matrix = weights.layer(0).out;
     const GemvKernel kernel = gemv_kernel(dtype, GetParam());

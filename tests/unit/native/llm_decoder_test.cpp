@@ -38,7 +38,9 @@ constexpr DecoderShape kShapes[] = {
     {"odd_bf16", "bf16", 66, 3, 1, 77, 51, 1},           {"dense_int8", "int8", 64, 4, 2, 172, 321, 1},
     {"odd_int8", "int8", 66, 3, 3, 77, 51, 1},           {"experts_bf16", "bf16", 64, 4, 2, 90, 100, 5},
     {"experts_int8", "int8", 48, 4, 2, 130, 100, 8},     {"dense_int4", "int4", 64, 4, 2, 160, 321, 1},
-    {"dense_int8_g32", "int8_g32", 96, 6, 2, 96, 97, 1}, {"experts_int4", "int4", 64, 4, 2, 96, 100, 5}};
+    {"dense_int8_g32", "int8_g32", 96, 6, 2, 96, 97, 1}, {"experts_int4", "int4", 64, 4, 2, 96, 100, 5},
+    {"dense_q4_k", "q4_k", 256, 8, 2, 256, 321, 1},      {"dense_q5_k", "q5_k", 256, 8, 2, 256, 97, 1},
+    {"dense_q6_k", "q6_k", 256, 8, 2, 256, 97, 1}};
 
 class LlmDecoderTest : public ::testing::TestWithParam<std::tuple<Isa, int, DecoderShape>> {
  protected:

@@ -6,7 +6,9 @@
 
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <stdexcept>
+#include <string>
 
 #include "headroom/workload/llm_workload.h"
 #include "headroom/workload/stored_tensor.h"
@@ -118,24 +120,29 @@ TEST(LlmPrompt, RepeatsAndFitsTheVocabulary) {
 }
 
 TEST(LlmWeights, OfBlocksHaveMeanZeroAndTheVarianceOfTheOthers) {
-  for (const char* dtype : {"int4", "int8_g32"}) {
+  const std::map<std::string, StoredType> types{{"int4", StoredType::kQ4Block},
+                                                {"int8_g32", StoredType::kQ8Block},
+                                                {"q4_k", StoredType::kQ4Super},
+                                                {"q5_k", StoredType::kQ5Super},
+                                                {"q6_k", StoredType::kQ6Super}};
+  for (const auto& [dtype, type] : types) {
     LlmConfig config = small_weights(dtype);
-    config.dim = 192;
-    config.hidden = 320;
+    config.dim = 256;
+    config.heads = config.kv_heads = 4;
+    config.hidden = 512;
     const LlmWeights weights(config, 7, fresh_threads(2));
     const LlmMatrix& matrix = weights.layer(0).w2.front();
     std::vector<float> values(matrix.rows * matrix.columns);
-    dequantise(matrix.format == LlmFormat::kInt4Blocks ? StoredType::kQ4Block : StoredType::kQ8Block,
-               matrix.weights, values);
+    dequantise(type, matrix.weights, values);
     double sum = 0, squares = 0;
     for (const float value : values) {
       sum += value;
       squares += double{value} * value;
     }
     const auto count = static_cast<double>(values.size());
-    const double deviation = 1 / std::sqrt(320.0);
+    const double deviation = 1 / std::sqrt(512.0);
     EXPECT_NEAR(sum / count, 0, 5 * deviation / std::sqrt(count)) << dtype;
-    EXPECT_NEAR(squares / count * 320, 1, 0.03) << dtype;
+    EXPECT_NEAR(squares / count * 512, 1, 0.03) << dtype;
   }
 }
 
@@ -152,6 +159,10 @@ TEST(LlmBytes, OfBlocksAreThoseOfGgml) {
   const double parameters = llm_activated(llama2_7b("bf16")).parameters;
   EXPECT_EQ(llm_activated(llama).bytes, parameters / 32 * 18 + 65 * 4096 * 2);
   EXPECT_EQ(llm_activated(llama2_7b("int8_g32")).bytes, parameters / 32 * 34 + 65 * 4096 * 2);
+  EXPECT_EQ(llm_activated(llama2_7b("q6_k")).bytes, parameters / 256 * 210 + 65 * 4096 * 2);
+  EXPECT_EQ(llm_activated(llama2_7b("q5_k")).bytes, parameters / 256 * 176 + 65 * 4096 * 2);
+  EXPECT_EQ(llm_activated(llama2_7b("q4_k")).bytes, parameters / 256 * 144 + 65 * 4096 * 2);
+  EXPECT_THROW(require_sound(small_weights("q4_k")), std::invalid_argument);
   LlmConfig odd = small_weights("int4");  // rows of 48
   EXPECT_THROW(require_sound(odd), std::invalid_argument);
 }

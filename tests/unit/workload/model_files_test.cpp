@@ -124,8 +124,8 @@ TEST(Gguf, OtherFilesAreNamed) {
   EXPECT_THAT(message_of("PK\x03\x04 something"), HasSubstr("this is no GGUF file"));
   EXPECT_THAT(message_of(model_bytes::gguf({}, {}, 1)), HasSubstr("GGUF version 1 is not read"));
   EXPECT_THAT(message_of(model_bytes::gguf({}, {}, 0x03000000)), HasSubstr("big-endian"));
-  EXPECT_THAT(message_of(model_bytes::gguf({}, {{"t", {1}, 13, "x"}})),
-              AllOf(HasSubstr("tensor 't'"), HasSubstr("ggml's type 13, which is not read")));
+  EXPECT_THAT(message_of(model_bytes::gguf({}, {{"t", {1}, 11, "x"}})),
+              AllOf(HasSubstr("tensor 't'"), HasSubstr("ggml's type 11, which is not read")));
   EXPECT_THAT(message_of(model_bytes::gguf(
                   {}, {model_bytes::tensor("t", {1}, 0, 1), model_bytes::tensor("t", {1}, 0, 1)})),
               HasSubstr("tensor 't' is there twice"));
@@ -404,6 +404,14 @@ TEST(StoredTypes, NumbersAreThoseOfGgml) {
   EXPECT_EQ(values[3 * 32 + 5], 0.5F * 4 * 10 - 0.25F * 11);
   EXPECT_EQ(values[4 * 32 + 7], 0.5F * 5 * 7 - 0.25F * 12);
   EXPECT_EQ(values[7 * 32 + 16], 0.5F * (8 + 32) * 15 - 0.25F * (15 + 16));
+
+  // Q5_K: the same with the fifth bits of the second and the last part.
+  block.insert(16, 32, static_cast<char>(0x82));
+  dequantise(StoredType::kQ5Super, bytes_of(block).data(), values);
+  EXPECT_EQ(values[5], 0.5F * 1 * 5 - 0.25F * 8);
+  EXPECT_EQ(values[32 + 5], 0.5F * 2 * (16 + 10) - 0.25F * 9);
+  EXPECT_EQ(values[4 * 32 + 7], 0.5F * 5 * 7 - 0.25F * 12);
+  EXPECT_EQ(values[7 * 32 + 16], 0.5F * (8 + 32) * (16 + 15) - 0.25F * (15 + 16));
 
   // Q6_K: lower halves 0..15, upper bits of all 2 (so that 0 stands for 32 - 32), scales 1..16 times 0.5.
   block.clear();
