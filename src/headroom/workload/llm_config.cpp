@@ -81,7 +81,8 @@ void require_sound(const LlmConfig& config) {
   const std::size_t different = std::max<std::size_t>(config.formats.size(), 1);
   for (std::size_t layer = 0; layer < different; ++layer) {
     const LlmLayerFormats formats = config.formats_of(layer);
-    for (const LlmFormat format : {formats.qkv, formats.out, formats.up}) require_blocks(format, config.dim);
+    for (const LlmFormat format : {formats.qkv, formats.key, formats.value, formats.out, formats.up})
+      require_blocks(format, config.dim);
     require_blocks(formats.down, config.hidden);
   }
   require_blocks(config.output_format(), config.dim);

@@ -42,6 +42,9 @@ std::size_t row_bytes(LlmFormat format, std::size_t columns);
 /// Of the matrices of a layer.
 struct LlmLayerFormats {
   LlmFormat qkv, out, up, down;
+  LlmFormat key = qkv, value = qkv;  ///< where they are not those of the queries, all three lie by themselves
+
+  bool has_one_qkv() const { return key == qkv && value == qkv; }
 };
 
 /// Shapes of a decoder-only transformer with RMSNorm, rotary embeddings, grouped-query attention and SwiGLU,

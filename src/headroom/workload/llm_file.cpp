@@ -136,8 +136,9 @@ void settle_formats(LlmFile& file) {
   std::map<StoredType, std::size_t> bytes;
   for (std::size_t index = 0; index < file.config.layers; ++index) {
     const StoredLayer layer = layer_of(file, index);
-    file.config.formats.push_back({format_of({layer.query, layer.key, layer.value}), format_of({layer.out}),
-                                   format_of({layer.gate, layer.up}), format_of({layer.down})});
+    file.config.formats.push_back({format_of({layer.query}), format_of({layer.out}),
+                                   format_of({layer.gate, layer.up}), format_of({layer.down}),
+                                   format_of({layer.key}), format_of({layer.value})});
     for (const StoredTensor* one :
          {layer.query, layer.key, layer.value, layer.out, layer.gate, layer.up, layer.down})
       bytes[one->type] += one->bytes.size();
@@ -244,8 +245,9 @@ void load_layer(const LlmFile& file, const StoredLayer& from, const LlmLayer& to
   copy_vector(*from.attention_norm, to.attention_norm);
   copy_vector(*from.ffn_norm, to.ffn_norm);
   copy_rows(*from.query, to.qkv, 0, width, team);
-  copy_rows(*from.key, to.qkv, config.dim, width, team);
-  copy_rows(*from.value, to.qkv, config.dim + config.kv_dim(), 0, team);
+  const bool is_one = to.keys.rows == 0;
+  copy_rows(*from.key, is_one ? to.qkv : to.keys, is_one ? config.dim : 0, width, team);
+  copy_rows(*from.value, is_one ? to.qkv : to.values, is_one ? config.dim + config.kv_dim() : 0, 0, team);
   if (config.has_bias) {
     copy_bias(*from.query_bias, to.bias, width);
     copy_bias(*from.key_bias, to.bias + config.dim, width);

@@ -35,7 +35,7 @@ struct LlmFile {
 LlmFile open_llm_file(const std::filesystem::path& path);
 
 /// The first `layers` of its layers. Blocks and bf16 stay as they are; all else is made bf16. So are
-/// matrices that are multiplied together (queries, keys and values; gate and up) where their types differ.
+/// the gate and up where their types differ.
 LlmWeights load_llm_weights(const LlmFile& file, std::size_t layers, const Team& team);
 
 /// The config of its first `layers` layers. Throws Error where it has not as many.

@@ -99,7 +99,11 @@ class Reference {
   Vector attention(std::size_t index, const Vector& x) {
     const LlmLayer& layer = weights_.layer(index);
     const std::size_t width = config_.head_dim(), shared = config_.heads / config_.kv_heads;
-    Vector qkv = times(team_, layer.qkv, x);
+    Vector qkv;
+    for (const LlmMatrix* part : {&layer.qkv, &layer.keys, &layer.values}) {
+      const Vector some = part->rows > 0 ? times(team_, *part, x) : Vector();
+      qkv.insert(qkv.end(), some.begin(), some.end());
+    }
     for (std::size_t row = 0; layer.bias != nullptr && row < qkv.size(); ++row) qkv[row] += layer.bias[row];
     const std::span<double> all(qkv);
     for (std::size_t head = 0; head < config_.heads + config_.kv_heads; ++head)

@@ -50,7 +50,11 @@ LlmLayer place_layer(Arena& arena, const LlmConfig& config, std::size_t index) {
   const LlmLayerFormats formats = config.formats_of(index);
   LlmLayer layer;
   layer.attention_norm = arena.take<Bf16>(config.dim);
-  layer.qkv = arena.matrix(config.qkv_rows(), config.dim, formats.qkv);
+  layer.qkv = arena.matrix(formats.has_one_qkv() ? config.qkv_rows() : config.dim, config.dim, formats.qkv);
+  if (!formats.has_one_qkv()) {
+    layer.keys = arena.matrix(config.kv_dim(), config.dim, formats.key);
+    layer.values = arena.matrix(config.kv_dim(), config.dim, formats.value);
+  }
   if (config.has_bias) layer.bias = arena.take<float>(config.qkv_rows());
   layer.out = arena.matrix(config.dim, config.dim, formats.out);
   layer.ffn_norm = arena.take<Bf16>(config.dim);
@@ -228,6 +232,8 @@ class Filler {
   void fill(const LlmLayer& layer, std::size_t dim) {
     fill(layer.attention_norm, dim, 1, 0.1F);
     fill(layer.qkv);
+    if (layer.keys.rows > 0) fill(layer.keys);
+    if (layer.values.rows > 0) fill(layer.values);
     fill(layer.out);
     fill(layer.ffn_norm, dim, 1, 0.1F);
     if (layer.gate.rows > 0) fill(layer.gate);
@@ -313,7 +319,9 @@ LlmActivated llm_activated(const LlmConfig& config) {
   for (std::size_t index = 0; index < different; ++index) {
     const LlmLayerFormats formats = config.formats_of(index);
     const double experts = alike * static_cast<double>(config.chosen);
-    add(config.qkv_rows(), config.dim, formats.qkv, alike);
+    add(config.dim, config.dim, formats.qkv, alike);
+    add(config.kv_dim(), config.dim, formats.key, alike);
+    add(config.kv_dim(), config.dim, formats.value, alike);
     add(config.dim, config.dim, formats.out, alike);
     if (config.is_gated()) add(config.experts, config.dim, LlmFormat::kBf16, alike);
     add(2 * config.hidden, config.dim, formats.up, experts);

@@ -28,7 +28,8 @@ struct LlmMatrix {
 
 struct LlmLayer {
   Bf16* attention_norm = nullptr;  ///< [dim]
-  LlmMatrix qkv;                   ///< [dim + 2 kv_dim, dim]: queries, keys, values
+  LlmMatrix qkv;                   ///< [dim + 2 kv_dim, dim]: queries, keys, values; or queries [dim, dim]
+  LlmMatrix keys, values;          ///< [kv_dim, dim] where they are not in `qkv`; else no rows
   float* bias = nullptr;           ///< [dim + 2 kv_dim] of these, where there is one
   LlmMatrix out;                   ///< [dim, dim]
   Bf16* ffn_norm = nullptr;        ///< [dim]

@@ -135,13 +135,18 @@ void LlmDecoder::run_layer(std::size_t index, std::size_t rows) {
   pool_.run([&](int at, int workers) {
     Worker& worker = workers_[static_cast<std::size_t>(at)];
     const Bf16* x = normalise(layer.attention_norm, rows, at, workers);
-    const Slice slice = slice_of(config_.qkv_rows(), at, workers);
-    worker.list.clear();
-    for (std::size_t row = 0; row < rows; ++row)
-      worker.list.push_back({x + row * config_.dim, qkv_.data() + row * config_.qkv_rows()});
-    worker.products.multiply(layer.qkv, slice, worker.list);
-    for (std::size_t row = 0; layer.bias != nullptr && row < rows; ++row) {
-      for (std::size_t i = slice.begin; i < slice.end; ++i) worker.list[row].sums[i] += layer.bias[i];
+    std::size_t first = 0;
+    for (const LlmMatrix* part : {&layer.qkv, &layer.keys, &layer.values}) {
+      const Slice slice = slice_of(part->rows, at, workers);
+      worker.list.clear();
+      for (std::size_t row = 0; row < rows; ++row)
+        worker.list.push_back({x + row * config_.dim, qkv_.data() + row * config_.qkv_rows() + first});
+      worker.products.multiply(*part, slice, worker.list);
+      for (std::size_t row = 0; layer.bias != nullptr && row < rows; ++row) {
+        for (std::size_t i = slice.begin; i < slice.end; ++i)
+          worker.list[row].sums[i] += layer.bias[first + i];
+      }
+      first += part->rows;
     }
   });
   pool_.run([&](int at, int workers) { attend_rows(index, rows, at, workers); });

@@ -43,7 +43,9 @@ double integer_operations(const LlmConfig& config, const LlmShape& shape, Isa is
                                                          : together;
   for (std::size_t layer = 0; layer < different; ++layer) {
     const LlmLayerFormats formats = config.formats_of(layer);
-    add(formats.qkv, alike * static_cast<double>(config.qkv_rows()) * dim, rows, together);
+    add(formats.qkv, alike * dim * dim, rows, together);
+    for (const LlmFormat format : {formats.key, formats.value})
+      add(format, alike * static_cast<double>(config.kv_dim()) * dim, rows, together);
     add(formats.out, alike * dim * dim, rows, together);
     add(formats.up, alike * 2 * hidden * dim, chosen, of_expert);
     add(formats.down, alike * hidden * dim, chosen, of_expert);

@@ -146,6 +146,29 @@ INSTANTIATE_TEST_SUITE_P(Threads, LlmDecoderTest,
                                             ::testing::Values(kShapes[2], kShapes[6])),
                          name_of_decoding);
 
+/// As llama.cpp's mixtures of types have it: values of 6 bits, and the output too.
+TEST(LlmDecoder, MatricesOfSeveralFormatsAgreeWithFloat64) {
+  ThreadPool pool(2);
+  LlmConfig config = config_of({"mixed", "q4_k", 256, 8, 2, 512, 97, 1});
+  config.output_dtype = "q6_k";
+  LlmLayerFormats mixed = config.formats_of(0);
+  mixed.value = mixed.down = LlmFormat::kInt6Super;
+  config.formats = {mixed, config.formats_of(0), mixed};
+  const LlmWeights weights(config, 4, fresh_threads(1));
+  for (const Isa isa : available_isas()) {
+    LlmDecoder model(weights, pool, isa, 9, TopKSampler(20, 0.8F, 1, isa));
+    std::vector<std::int32_t> tokens = llm_prompt(9, config.vocab);
+    model.forward(std::span(tokens).first(7));
+    model.forward(std::span(tokens).subspan(7, 1));
+    const std::span<const float> found = model.forward(std::span(tokens).last(1));
+    const std::vector<double> right = exact_logits(fresh_threads(1), weights, tokens).logits;
+    double squares = 0;
+    for (const double value : right) squares += value * value / static_cast<double>(right.size());
+    for (std::size_t i = 0; i < right.size(); ++i)
+      EXPECT_NEAR(found[i], right[i], 0.04 * std::sqrt(squares)) << name_of(isa) << " " << i;
+  }
+}
+
 TEST(LlmDecoder, StartsAfreshAfterRewind) {
   ThreadPool pool(2);
   const LlmConfig config = config_of(kShapes[0]);

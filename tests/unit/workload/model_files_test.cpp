@@ -241,16 +241,36 @@ TEST_F(ModelFiles, BlocksStayAsTheyAre) {
   }
 }
 
-TEST_F(ModelFiles, MatricesOfSeveralTypesBecomeBf16WhereTheyAreOne) {
+TEST_F(ModelFiles, QueriesKeysAndValuesOfSeveralTypesLieByThemselves) {
   std::vector<model_bytes::Tensor> tensors = model_bytes::llama_tensors(sizes_, 8, true);
   for (model_bytes::Tensor& one : tensors) {
     if (one.name == "blk.0.attn_v.weight") one = model_bytes::tensor(one.name, one.shape, 2, 1);
   }
   const LlmFile file =
       open_llm_file(write("a.gguf", model_bytes::gguf(model_bytes::llama_metadata(sizes_), tensors)));
-  EXPECT_EQ(file.config.formats_of(0).qkv, LlmFormat::kBf16);
-  EXPECT_EQ(file.config.formats_of(1).qkv, LlmFormat::kInt8Blocks);
+  EXPECT_EQ(file.config.formats_of(0).qkv, LlmFormat::kInt8Blocks);
+  EXPECT_EQ(file.config.formats_of(0).value, LlmFormat::kInt4Blocks);
+  EXPECT_TRUE(file.config.formats_of(1).has_one_qkv());
   EXPECT_EQ(file.stored, "Q8_0");
+  const LlmWeights weights = load_llm_weights(file, 2, fresh_threads(1));
+  const LlmLayer& layer = weights.layer(0);
+  EXPECT_EQ(layer.qkv.rows, 64U);
+  EXPECT_EQ(layer.keys.rows, 32U);
+  for (const auto& [name, matrix] : {std::pair{"blk.0.attn_q.weight", &layer.qkv},
+                                     {"blk.0.attn_k.weight", &layer.keys},
+                                     {"blk.0.attn_v.weight", &layer.values}}) {
+    const StoredTensor* stored = file.model.find(name);
+    EXPECT_EQ(std::memcmp(matrix->weights, stored->bytes.data(), stored->bytes.size()), 0) << name;
+  }
+  EXPECT_EQ(weights.layer(1).qkv.rows, 128U);
+  EXPECT_EQ(weights.layer(1).keys.rows, 0U);
+  // What is read is what the file has: all but the embedding, norms of bf16.
+  double bytes = (5.0 * 64) * 2;
+  for (const auto& [name, stored] : file.model.tensors) {
+    if (stored.shape.size() == 2 && name != "token_embd.weight")
+      bytes += static_cast<double>(stored.bytes.size());
+  }
+  EXPECT_EQ(llm_activated(file.config).bytes, bytes);
 }
 
 TEST_F(ModelFiles, WithoutAnOutputTheEmbeddingIsTheOutput) {
