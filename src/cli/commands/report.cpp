@@ -21,6 +21,7 @@
 #include "headroom/compare/diff_table.h"
 #include "headroom/history/store.h"
 #include "headroom/page/diff_section.h"
+#include "headroom/page/instrument_section.h"
 #include "headroom/page/page.h"
 #include "headroom/page/run_section.h"
 
@@ -71,6 +72,13 @@ void require_page_path(const ReportOptions& options) {
   require_writable(options.out);
 }
 
+PageSection section_of(const InstrumentRecords& part, const std::string& title) {
+  const std::vector<std::string> answers = part.sheet.answers();
+  const bool is_run = std::string_view(part.kind) == "run";
+  return is_run ? run_section(title, part.records, answers)
+                : instrument_section(part.kind, title, part.records, answers);
+}
+
 /// The first of them against each of the others.
 PageSection comparison_of(const ReportOptions& options) {
   if (options.operands.size() < 2)
@@ -115,9 +123,10 @@ Page page_of(const ReportOptions& options) {
     (is_of_traces(operand) ? traces : results).push_back(operand);
   if (!traces.empty()) page.sections.push_back(traces_section(traces, options.reading));
   for (const std::string& operand : results) {
-    const OperandRecords found = records_of_operand(operand, options.store, options.reading.max_memory);
+    OperandRecords found = records_of_operand(operand, options.store, options.reading.max_memory);
     for (const std::string& warning : found.warnings) say_sentence(warning);
-    page.sections.push_back(run_section(operand, found.records, shown_records(found.records).answers()));
+    for (const InstrumentRecords& part : by_instrument(std::move(found.records)))
+      page.sections.push_back(section_of(part, operand));
   }
   return page;
 }

@@ -92,23 +92,31 @@ bool is_collective(const Record& record) {
 
 /// An instrument: whether records are its own, and how it shows them.
 struct Instrument {
+  const char* kind;
   bool (*made)(const Record& record);
   Sheet (*shown)(const std::vector<Record>& records);
 };
 
 /// The first that made a record shows it.
 constexpr Instrument kInstruments[] = {
-    {[](const Record& record) { return record.model.type == "command" && !is_of_tool(record); },
+    {"run", [](const Record& record) { return record.model.type == "command" && !is_of_tool(record); },
      shown_commands},
-    {[](const Record& record) { return record.model.type == "compile cache"; }, shown_cache},
-    {[](const Record& record) { return record.model.type == "operator dispatch"; }, shown_dispatch},
-    {is_ddp, shown_ddp},
-    {is_collective, shown_collectives},
-    {[](const Record&) { return true; }, run_sheet},
+    {"cache", [](const Record& record) { return record.model.type == "compile cache"; }, shown_cache},
+    {"dispatch", [](const Record& record) { return record.model.type == "operator dispatch"; },
+     shown_dispatch},
+    {"ddp", is_ddp, shown_ddp},
+    {"collectives", is_collective, shown_collectives},
+    {"run", [](const Record&) { return true; }, run_sheet},
 };
 
 const Instrument& instrument_of(const Record& record) {
   return *std::ranges::find_if(kInstruments, [&](const Instrument& one) { return one.made(record); });
+}
+
+/// A sweep of data-parallel training times collectives, too, and shows them itself.
+bool is_sweep(const std::vector<Record>& records) {
+  return std::ranges::any_of(records, is_ddp) &&
+         std::ranges::all_of(records, [](const Record& one) { return is_ddp(one) || is_collective(one); });
 }
 
 }  // namespace
@@ -127,10 +135,7 @@ Sheet shown_commands(const std::vector<Record>& records) {
 }
 
 Sheet shown_records(const std::vector<Record>& records) {
-  // A sweep of data-parallel training times collectives, too, and shows them itself.
-  if (std::ranges::any_of(records, is_ddp) &&
-      std::ranges::all_of(records, [](const Record& one) { return is_ddp(one) || is_collective(one); }))
-    return shown_ddp(records);
+  if (is_sweep(records)) return shown_ddp(records);
   std::vector<const Instrument*> order;
   for (const Record& record : records) {
     const Instrument& made = instrument_of(record);
@@ -146,6 +151,26 @@ Sheet shown_records(const std::vector<Record>& records) {
     sheet.append(one->shown(own));
   }
   return sheet;
+}
+
+std::vector<InstrumentRecords> by_instrument(std::vector<Record> records) {
+  if (is_sweep(records)) {
+    Sheet sheet = shown_ddp(records);
+    return {{"ddp", std::move(records), std::move(sheet)}};
+  }
+  std::vector<const Instrument*> order;
+  std::vector<InstrumentRecords> parts;
+  for (Record& record : records) {
+    const Instrument& made = instrument_of(record);
+    const auto place = std::ranges::find(order, &made) - order.begin();
+    if (place == std::ssize(order)) {
+      order.push_back(&made);
+      parts.push_back({made.kind, {}, {}});
+    }
+    parts[static_cast<std::size_t>(place)].records.push_back(std::move(record));
+  }
+  for (std::size_t i = 0; i < parts.size(); ++i) parts[i].sheet = order[i]->shown(parts[i].records);
+  return parts;
 }
 
 }  // namespace headroom::cli

@@ -2,7 +2,10 @@
 #include "headroom/page/environment_facts.h"
 
 #include <algorithm>
+#include <set>
 #include <string>
+
+#include "headroom/base/text.h"
 
 namespace headroom {
 namespace {
@@ -49,7 +52,10 @@ Json environment_facts(const Environment& environment) {
   facts.add("git repository", environment.git_repo);
   facts.add("git branch", environment.git_branch);
   facts.add("git revision", environment.git_sha);
-  for (const auto& [key, value] : environment.extra_info) facts.add(key, value);
+  for (const auto& [key, value] : environment.extra_info) {
+    // What a cache held is shown by its own section.
+    if (key != "cache_run") facts.add(key, value);
+  }
   return std::move(facts).json();
 }
 
@@ -60,6 +66,25 @@ std::vector<const Environment*> environments_of(const std::vector<Record>& recor
     if (is_new) all.push_back(record.environment.get());
   }
   return all;
+}
+
+Json run_json(const std::vector<Record>& records) {
+  std::set<std::string> machines;
+  const Environment* first = nullptr;
+  for (const Record& record : records) {
+    if (!record.environment) continue;
+    if (first == nullptr) first = record.environment.get();
+    machines.insert(record.environment->fingerprint);
+  }
+  if (first == nullptr) return {{"machines", 0}};
+  const std::string processor = first->machines.empty() ? "" : first->machines.front().cpu_info;
+  return {{"when", first->timestamp > 0 ? Json(first->timestamp) : Json(nullptr)},
+          {"machine", first->fingerprint},
+          {"processor", processor},
+          {"command", join(first->command, " ")},
+          {"revision", first->git_sha},
+          {"version", first->headroom_version},
+          {"machines", machines.size()}};
 }
 
 }  // namespace headroom

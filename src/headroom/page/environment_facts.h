@@ -15,4 +15,8 @@ Json environment_facts(const Environment& environment);
 /// Those of the records, in the order in which they come, each once.
 std::vector<const Environment*> environments_of(const std::vector<Record>& records);
 
+/// {"when": seconds since 1970 or null, "machine", "processor", "command", "revision", "version": texts of
+/// the first environment, empty where it does not say, "machines": how many}.
+Json run_json(const std::vector<Record>& records);
+
 }  // namespace headroom

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom/page/run_section.h"
 
-#include <set>
 #include <utility>
 
 #include "headroom/base/text.h"
@@ -14,25 +13,6 @@
 
 namespace headroom {
 namespace {
-
-Json run_json(const std::vector<Record>& records) {
-  std::set<std::string> machines;
-  const Environment* first = nullptr;
-  for (const Record& record : records) {
-    if (!record.environment) continue;
-    if (first == nullptr) first = record.environment.get();
-    machines.insert(record.environment->fingerprint);
-  }
-  if (first == nullptr) return {{"machines", 0}};
-  const std::string processor = first->machines.empty() ? "" : first->machines.front().cpu_info;
-  return {{"when", first->timestamp > 0 ? Json(first->timestamp) : Json(nullptr)},
-          {"machine", first->fingerprint},
-          {"processor", processor},
-          {"command", join(first->command, " ")},
-          {"revision", first->git_sha},
-          {"version", first->headroom_version},
-          {"machines", machines.size()}};
-}
 
 Json marks_json(const std::vector<CaseRow>& rows) {
   std::string marks;

@@ -12,8 +12,7 @@ namespace headroom {
 /// What a page shows of the records of a run (assets/sections/run.js):
 ///
 ///     {"answers": [sentence],
-///      "run": {"when": seconds since 1970 or null, "machine", "processor", "command", "revision",
-///              "version": texts, empty where the records do not say, "machines": how many},
+///      "run": run_json of page/environment_facts.h,
 ///      "count": cases, "cases": as page/case_columns.h has it, "texts": [text],
 ///      "environments": [as page/environment_facts.h has it],
 ///      "marks": [line], "roofline": as report/roofline_json.h has it, or null}

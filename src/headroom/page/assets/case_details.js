@@ -47,6 +47,16 @@
   headroom.case_details = ({ row, rows, table, texts, palette }) =>
     element("div", {}, samples(row, palette), facts(row, texts), peers(row, rows, table));
 
+  // When, where and by which command.
+  headroom.facts = function (run) {
+    const when = run.when ? new Date(run.when * 1000).toISOString().replace("T", " ").slice(0, 16) + " UTC" : "";
+    const machines = run.machines > 1 ? `${run.machines} machines` : [run.processor, run.machine].filter(Boolean).join(", ");
+    const revision = run.revision ? "revision " + run.revision.slice(0, 12) : "";
+    const version = run.version ? "headroom " + run.version : "";
+    return element("p", { class: "facts" }, [when, machines, revision, version].filter(Boolean).join(" \u00b7 "),
+      run.command && element("code", {}, run.command));
+  };
+
   // Environments, {name: value} each: what several have alike is told of all.
   headroom.environments = function (environments) {
     if (environments.length === 0) return null;

@@ -49,7 +49,7 @@
   headroom.answers = function (sentences) {
     const lines = sentences.flatMap((sentence) => sentence.split("\n")).filter((line) => line.trim() !== "");
     return headroom.element("div", { class: "answers" }, lines.map((line, i) =>
-      headroom.element("p", { class: i === 0 ? "lead" : null }, line)));
+      headroom.element("p", { class: i > 0 ? null : line.length > 90 ? "lead long" : "lead" }, line)));
   };
 
   // The rows of a table that comes by columns: {"case": ["a", "b"], "n": [3, 4]} as [{case: "a", n: 3}, ...].

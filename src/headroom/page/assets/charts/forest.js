@@ -3,15 +3,12 @@
 // {rows: [{name, ratio, low, high, margin, verdict}], left_out: how many are not shown}.
 (function () {
   "use strict";
-  const { ratios } = headroom;
+  const { axes, ratios } = headroom;
   const kRow = 19, kBottom = 38, kTop = 6;
 
   const is_narrow = (width) => width < 620;
   const row_height = (width) => kRow + (is_narrow(width) ? 13 : 0);
   const sentence = (row) => `${row.name}: ${ratios.text(row.ratio)} (${ratios.interval(row)}), ${row.verdict}`;
-
-  // As many characters as there is room for; the whole name is in what the mark says.
-  const fitted = (name, width) => name.length * 6.1 <= width ? name : name.slice(0, Math.max(4, Math.floor(width / 6.1) - 1)) + "\u2026";
 
   function draw_row(svg, row, y, x, width, left) {
     const tone = ratios.tone(row.verdict), middle = y + (is_narrow(width) ? 13 : 0) + kRow / 2;
@@ -19,7 +16,7 @@
     svg.append("rect").attr("class", "margin").attr("x", x.within(1 - margin)).attr("width", Math.max(1, x.within(1 + margin) - x.within(1 - margin)))
       .attr("y", middle - kRow / 2).attr("height", kRow);
     const name_at = is_narrow(width) ? { x: 0, y: y + 12, room: width } : { x: 0, y: middle + 4, room: left - 14 };
-    svg.append("text").attr("x", name_at.x).attr("y", name_at.y).text(fitted(row.name, name_at.room));
+    svg.append("text").attr("x", name_at.x).attr("y", name_at.y).text(axes.fitted(row.name, name_at.room));
     const group = svg.append("g").attr("class", "mark" + (ratios.is_hollow(row.verdict) ? " hollow" : "")).attr("role", "img").attr("aria-label", sentence(row));
     group.append("rect").attr("class", "reach").attr("x", left).attr("width", width - left).attr("y", middle - kRow / 2).attr("height", kRow);
     if (typeof row.low === "number") {

@@ -3,7 +3,7 @@
 // Source: Williams, Waterman, Patterson, "Roofline", CACM 52(4), 2009.
 (function () {
   "use strict";
-  const { numbers } = headroom;
+  const { axes, numbers } = headroom;
   const kMargin = { top: 14, right: 14, bottom: 40, left: 52 };
 
   const units = (data) => Array.from(new Set(data.cases.map((one) => one.unit || "GFLOP/s"))).join(", ");
@@ -26,20 +26,10 @@
     return { x: [x_low, x_high], y: [y_low / 1.5, 1.5 * Math.max(y_high, peak || fastest * x_high)], peak, fastest };
   }
 
-  // Powers of ten have their number; where there is room 2 and 5 do, too.
-  function log_ticks(axis, scale) {
-    const [low, high] = scale.domain(), [from, to] = scale.range();
-    const has_room = Math.abs(to - from) / Math.log10(high / low) > 110;
-    return axis.ticks(20).tickFormat((value) => {
-      const digit = Math.round(value / Math.pow(10, Math.floor(Math.log10(value) + 1e-9)));
-      return digit === 1 || (has_room && (digit === 2 || digit === 5)) ? String(Number(value.toPrecision(1))) : "";
-    }).tickSizeOuter(0);
-  }
-
   function draw_axes(svg, data, x, y, size) {
     svg.append("g").attr("class", "axis").attr("transform", `translate(0,${size.height - kMargin.bottom})`)
-      .call(log_ticks(d3.axisBottom(x), x));
-    svg.append("g").attr("class", "axis").attr("transform", `translate(${kMargin.left},0)`).call(log_ticks(d3.axisLeft(y), y));
+      .call(axes.log_ticks(d3.axisBottom(x), x));
+    svg.append("g").attr("class", "axis").attr("transform", `translate(${kMargin.left},0)`).call(axes.log_ticks(d3.axisLeft(y), y));
     svg.append("text").attr("class", "axis-title").attr("x", size.width - kMargin.right).attr("y", size.height - 6)
       .attr("text-anchor", "end").text("operations for each byte (FLOP/byte)");
     svg.append("text").attr("class", "axis-title").attr("x", kMargin.left + 6).attr("y", kMargin.top - 3).text(units(data));

@@ -6,15 +6,6 @@
   const kMiddot = " · ";
   const kVerdicts = { ok: "good", missed: "bad", unclear: "" };
 
-  function facts(run) {
-    const when = run.when ? new Date(run.when * 1000).toISOString().replace("T", " ").slice(0, 16) + " UTC" : "";
-    const machines = run.machines > 1 ? `${run.machines} machines` : [run.processor, run.machine].filter(Boolean).join(", ");
-    const revision = run.revision ? "revision " + run.revision.slice(0, 12) : "";
-    const version = run.version ? "headroom " + run.version : "";
-    return element("p", { class: "facts" }, [when, machines, revision, version].filter(Boolean).join(kMiddot),
-      run.command && element("code", {}, run.command));
-  }
-
   const share_scale = (rows) => {
     const most = d3.max(rows, (row) => Math.min(row.share_high || row.share || 0, 2));
     return d3.scaleLinear().domain([0, Math.max(1, most || 0)]).range([1, 119]);
@@ -109,7 +100,7 @@
     const palette = headroom.palette(rows.map((row) => row.backend));
     const { columns, told } = shown_columns(rows, palette);
     for (const row of rows) row.faint = row.outcome === "skipped";
-    headroom.append(box, [headroom.answers(data.answers), facts(data.run),
+    headroom.append(box, [headroom.answers(data.answers), headroom.facts(data.run),
       told.length > 0 && element("p", { class: "told" }, told.join(kMiddot)),
       headroom.table({ label: "cases", columns, rows, text: (row) => [row.case, row.backend, row.dtype, row.outcome, row.verdict]
         .filter(Boolean).join(" "), facets: facets_of(rows),

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// What charts share of axes, and of names beside what they name.
+(function () {
+  "use strict";
+  const { numbers } = headroom;
+  const axes = {};
+
+  // Powers of ten have their number; where there is room 2 and 5 do, too.
+  axes.log_ticks = function (axis, scale, unit) {
+    const [low, high] = scale.domain(), [from, to] = scale.range();
+    const has_room = Math.abs(to - from) / Math.log10(high / low) > 110;
+    return axis.ticks(20).tickFormat((value) => {
+      const digit = Math.round(value / Math.pow(10, Math.floor(Math.log10(value) + 1e-9)));
+      if (digit !== 1 && !(has_room && (digit === 2 || digit === 5))) return "";
+      return unit ? axes.text(value, unit).replace(/\.0+ /, " ") : String(Number(value.toPrecision(1)));
+    }).tickSizeOuter(0);
+  };
+
+  // Of very many values on an axis those that are `apart` pixels apart, the first and the last among them.
+  axes.spaced = function (values, scale, apart) {
+    const kept = [];
+    const last = values[values.length - 1];
+    for (const value of values) {
+      const is_free = kept.length === 0 || Math.abs(scale(value) - scale(kept[kept.length - 1])) >= apart;
+      if (value === last || (is_free && Math.abs(scale(value) - scale(last)) >= apart)) kept.push(value);
+    }
+    return kept;
+  };
+
+  // As many characters as there is room for; the whole name is in what a mark says.
+  axes.fitted = (name, width) => name.length * 6.1 <= width ? name : name.slice(0, Math.max(4, Math.floor(width / 6.1) - 1)) + "\u2026";
+
+  // Where rows have their names: left of what they show, above it where there is little room.
+  axes.rows = function (names, width) {
+    const is_narrow = width < 620;
+    const left = is_narrow ? 10 : Math.min(d3.max(names, (name) => name.length) * 6.1 + 14, width * 0.42);
+    return { is_narrow, left, height: is_narrow ? 34 : 20, bar: 14,
+      // Writes the name of the row that begins at `y`; where its middle is.
+      name(svg, name, y) {
+        svg.append("text").attr("x", 0).attr("y", is_narrow ? y + 12 : y + 14).text(axes.fitted(name, is_narrow ? width : left - 14));
+        return y + (is_narrow ? 24 : 10);
+      } };
+  };
+
+  // Places moved apart until each has `apart` pixels: [{y, ...}].
+  axes.dodged = function (places, apart) {
+    const sorted = [...places].sort((a, b) => a.y - b.y);
+    for (let i = 1; i < sorted.length; ++i) sorted[i].y = Math.max(sorted[i].y, sorted[i - 1].y + apart);
+    return sorted;
+  };
+
+  axes.bytes = function (bytes) {
+    const names = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let i = 0;
+    while (i + 1 < names.length && Math.abs(bytes) >= 1024) {
+      bytes /= 1024;
+      ++i;
+    }
+    return (Number.isInteger(bytes) ? String(bytes) : numbers.number(bytes)) + " " + names[i];
+  };
+  // A value of a unit, bytes among them; counts are whole.
+  axes.text = function (value, unit) {
+    if (value === 0 || (!unit && Number.isInteger(value))) return String(value);
+    return unit === "B" ? axes.bytes(value) : numbers.value(value, unit);
+  };
+
+  // An axis from 0 on, in round numbers; of bytes these are powers of two.
+  axes.from_zero = function (axis, scale, unit, count) {
+    axis.tickSizeOuter(0).tickFormat((value) => axes.text(value, unit).replace(/\.0+ /, " "));
+    if (unit !== "B") return axis.ticks(Math.max(2, count));
+    const most = scale.domain()[1], step = Math.pow(2, Math.ceil(Math.log2(most / Math.max(2, count))));
+    return axis.tickValues(d3.range(0, most + step / 1000, step));
+  };
+
+  headroom.axes = axes;
+})();

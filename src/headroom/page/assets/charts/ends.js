@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The same measured in two or three ways, a row each, with intervals: data is
+// {rows: [{name, ends: [{name, value, low, high}]}], unit}.
+(function () {
+  "use strict";
+  const { axes } = headroom;
+  const kTop = 24, kBottom = 34;
+
+  const names = (data) => Array.from(new Set(data.rows.flatMap((row) => row.ends.map((end) => end.name))));
+  const values = (data) => data.rows.flatMap((row) => row.ends.map((end) => end.value)).filter((value) => value > 0);
+  const layout = (data, width) => axes.rows(data.rows.map((row) => row.name), width);
+  const sentence = (data, row, end) => `${row.name}, ${end.name}: ${axes.text(end.value, data.unit)}` +
+    (typeof end.low === "number" ? ` (${axes.text(end.low, data.unit)} to ${axes.text(end.high, data.unit)})` : "");
+
+  function draw_row(svg, data, row, middle, x, palette) {
+    const [low, high] = x.domain(), within = (value) => x(Math.max(low, Math.min(high, value)));
+    const [first, last] = d3.extent(row.ends, (end) => end.value);
+    svg.append("line").attr("class", "guide").attr("x1", within(first)).attr("x2", within(last)).attr("y1", middle).attr("y2", middle);
+    for (const end of row.ends) {
+      const tone = palette.tone(end.name);
+      const group = svg.append("g").attr("class", "mark").attr("role", "img").attr("aria-label", sentence(data, row, end));
+      if (typeof end.low === "number") {
+        group.append("line").attr("class", "whisker " + tone).attr("x1", within(end.low)).attr("x2", within(end.high)).attr("y1", middle).attr("y2", middle);
+      }
+      group.append("path").attr("class", "fill " + tone).attr("transform", `translate(${within(end.value)},${middle})`).attr("d", palette.shape(end.name, 56));
+    }
+  }
+
+  headroom.charts.ends = {
+    hint: "",
+    label: (data) => `${names(data).join(" and ")} of ${data.rows.length} rows`,
+    height: (width, data) => kTop + data.rows.length * layout(data, width).height + kBottom,
+    draw(svg, data, size) {
+      const palette = headroom.palette(names(data)), places = layout(data, size.width);
+      const [low, high] = d3.extent(values(data)), is_log = high > 4 * low;
+      const x = (is_log ? d3.scaleLog().domain([low / 1.3, high * 1.3]) : d3.scaleLinear().domain([0, high * 1.1])).range([places.left + 6, size.width - 12]);
+      let at = places.left;
+      for (const name of names(data)) {
+        svg.append("path").attr("class", "fill " + palette.tone(name)).attr("transform", `translate(${at + 6},8)`).attr("d", palette.shape(name, 56));
+        svg.append("text").attr("x", at + 15).attr("y", 12).text(name);
+        at += name.length * 6.1 + 30;
+      }
+      data.rows.forEach((row, i) => draw_row(svg, data, row, places.name(svg, row.name, kTop + i * places.height), x, palette));
+      const axis = d3.axisBottom(x);
+      if (is_log) axes.log_ticks(axis, x, data.unit);
+      else axes.from_zero(axis, x, data.unit, size.width / 140);
+      svg.append("g").attr("class", "axis").attr("transform", `translate(0,${kTop + data.rows.length * places.height})`).call(axis);
+    },
+    table: (data) => ({ columns: ["", "", `(${data.unit})`, "from", "to"],
+      rows: data.rows.flatMap((row) => row.ends.map((end) => [row.name, end.name, end.value, end.low, end.high])) }),
+  };
+})();

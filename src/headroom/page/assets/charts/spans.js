@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// What happened from when to when: data is {rows: [{name, from, to, detail}], unit, title: of the axis}.
+(function () {
+  "use strict";
+  const { axes } = headroom;
+  const kTop = 6, kBottom = 38;
+
+  const layout = (data, width) => axes.rows(data.rows.map((row) => row.name), width);
+  const sentence = (data, row) => `${row.name}: from ${axes.text(row.from, data.unit)} to ${axes.text(row.to, data.unit)}, ` +
+    `${axes.text(row.to - row.from, data.unit)}${row.detail ? "; " + row.detail : ""}`;
+
+  headroom.charts.spans = {
+    hint: "",
+    label: (data) => `${data.rows.length} spans over time: ${data.title}`,
+    height: (width, data) => kTop + data.rows.length * layout(data, width).height + kBottom,
+    draw(svg, data, size) {
+      const places = layout(data, size.width), bottom = kTop + data.rows.length * places.height;
+      const x = d3.scaleLinear().domain([Math.min(0, d3.min(data.rows, (row) => row.from)), d3.max(data.rows, (row) => row.to)])
+        .range([places.left, size.width - 24]);
+      data.rows.forEach((row, i) => {
+        const middle = places.name(svg, row.name, kTop + i * places.height);
+        const group = svg.append("g").attr("class", "mark").attr("role", "img").attr("aria-label", sentence(data, row));
+        group.append("rect").attr("class", "fill mark-0").attr("x", x(row.from)).attr("width", Math.max(1, x(row.to) - x(row.from)))
+          .attr("y", middle - places.bar / 2).attr("height", places.bar);
+      });
+      svg.append("g").attr("class", "axis").attr("transform", `translate(0,${bottom})`)
+        .call(axes.from_zero(d3.axisBottom(x), x, data.unit, size.width / 140));
+      svg.append("text").attr("class", "axis-title").attr("x", size.width - 24).attr("y", bottom + 33).attr("text-anchor", "end").text(data.title);
+    },
+    table: (data) => ({ columns: ["", `from (${data.unit})`, `to (${data.unit})`, "takes", ""],
+      rows: data.rows.map((row) => [row.name, row.from, row.to, row.to - row.from, row.detail]) }),
+  };
+})();
