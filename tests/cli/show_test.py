@@ -53,6 +53,19 @@ class ShowTest(CommandLineTest):
         measured = faulty("fine", "--markdown", "--store", self.store)
         self.assertEqual(headroom("show", "@1", "--markdown", "--store", self.store).stdout, measured.stdout)
 
+    def test_a_page_is_what_report_writes(self):
+        self.assert_exit(faulty("fine", "--store", self.store), 0)
+        file = self.folder / "page.html"
+        self.assert_exit(headroom("report", "@1", "--store", self.store, "-o", file), 0)
+        shown = headroom("show", "@1", "--html", "--store", self.store)
+        self.assert_exit(shown, 0)
+        self.assertEqual(shown.stdout, file.read_text())
+        trace = write_trace(self.folder / "run.json")
+        self.assert_exit(headroom("report", trace, "-o", file, "--force"), 0)
+        shown = headroom("show", trace, "--html")
+        self.assert_exit(shown, 0)
+        self.assertEqual(shown.stdout, file.read_text())
+
     def test_of_traces_that_are_gone_the_history_keeps_the_numbers(self):
         trace = write_trace(self.folder / "run.json")
         self.assert_exit(headroom("trace", "utilization", trace, "--store", self.store), 0)

@@ -13,17 +13,15 @@
 #include "cli/shared/diff_operand.h"
 #include "cli/shared/interrupt.h"
 #include "cli/shared/option_table.h"
+#include "cli/shared/page_sections.h"
 #include "cli/shared/say.h"
-#include "cli/shared/shown_records.h"
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
 #include "headroom/base/text.h"
 #include "headroom/compare/diff_table.h"
 #include "headroom/history/store.h"
 #include "headroom/page/diff_section.h"
-#include "headroom/page/instrument_section.h"
 #include "headroom/page/page.h"
-#include "headroom/page/run_section.h"
 
 namespace headroom::cli {
 namespace {
@@ -72,13 +70,6 @@ void require_page_path(const ReportOptions& options) {
   require_writable(options.out);
 }
 
-PageSection section_of(const InstrumentRecords& part, const std::string& title) {
-  const std::vector<std::string> answers = part.sheet.answers();
-  const bool is_run = std::string_view(part.kind) == "run";
-  return is_run ? run_section(title, part.records, answers)
-                : instrument_section(part.kind, title, part.records, answers);
-}
-
 /// The first of them against each of the others.
 PageSection comparison_of(const ReportOptions& options) {
   if (options.operands.size() < 2)
@@ -125,8 +116,8 @@ Page page_of(const ReportOptions& options) {
   for (const std::string& operand : results) {
     OperandRecords found = records_of_operand(operand, options.store, options.reading.max_memory);
     for (const std::string& warning : found.warnings) say_sentence(warning);
-    for (const InstrumentRecords& part : by_instrument(std::move(found.records)))
-      page.sections.push_back(section_of(part, operand));
+    for (PageSection& section : page_sections(std::move(found.records), operand))
+      page.sections.push_back(std::move(section));
   }
   return page;
 }

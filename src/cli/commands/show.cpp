@@ -11,19 +11,24 @@
 #include <optional>
 #include <utility>
 
+#include "cli/commands/report.h"
 #include "cli/commands/trace.h"
 #include "cli/commands/trace_files.h"
 #include "cli/shared/diff_operand.h"
 #include "cli/shared/max_memory.h"
 #include "cli/shared/option_table.h"
+#include "cli/shared/page_sections.h"
 #include "cli/shared/print_table.h"
 #include "cli/shared/record_files.h"
 #include "cli/shared/record_options.h"
 #include "cli/shared/say.h"
 #include "cli/shared/shown_records.h"
 #include "headroom/base/error.h"
+#include "headroom/base/files.h"
 #include "headroom/base/text.h"
 #include "headroom/history/store.h"
+#include "headroom/page/page.h"
+#include "headroom/record/formats.h"
 #include "headroom/report/value_text.h"
 
 namespace headroom::cli {
@@ -40,20 +45,35 @@ constexpr const char* kShowFooter =
     "  headroom show result.json             the tables of a run that was kept\n"
     "  headroom show @20                     a run of the history\n"
     "  headroom show @last --markdown        the last run, for a report\n"
+    "  headroom show @last --html > last.html    the same as a page for a browser\n"
     "  headroom show trace.json.gz           what a profiler recorded\n"
     "  headroom show pytest.json --json -    another tool's results as headroom's records, with samples";
+
+/// What is to be shown.
+struct Shown {
+  const std::vector<std::string>& operands;
+  const std::vector<Record>& records;
+  const Sheet& sheet;
+};
 
 /// A form in which results are shown in place of text for a terminal.
 struct ShownForm {
   const char* option;
   const char* help;
-  void (*print)(const Sheet& sheet, std::FILE* out);
+  bool is_of_trace_command;  ///< headroom trace has it, too; else headroom report shows traces
+  void (*print)(const Shown& shown);
 };
 
 /// To add a form: its line.
 constexpr std::array kForms{
-    ShownForm{"--markdown", "the tables in Markdown",
-              [](const Sheet& sheet, std::FILE* out) { print_sheet(sheet, out, true); }},
+    ShownForm{"--markdown", "the tables in Markdown", true,
+              [](const Shown& shown) { print_sheet(shown.sheet, stdout, true); }},
+    ShownForm{
+        "--html", "a page for a browser (headroom report writes one into a file)", false,
+        [](const Shown& shown) {
+          const std::string title = join(shown.operands, ", ");
+          write_file_atomically("/dev/stdout", page_html({title, {}, page_sections(shown.records, title)}));
+        }},
 };
 
 struct ShowOptions {
@@ -72,12 +92,17 @@ bool is_trace(const Record& record) {
   return record.model.type == "trace";
 }
 
-/// What `headroom trace` is to be told to show it.
-Arguments trace_arguments(Arguments arguments, const ShowOptions& options) {
-  arguments.emplace_back("--no-store");
-  if (options.form() != nullptr) arguments.emplace_back(options.form()->option);
+/// A trace as `headroom trace ARGUMENTS` shows it, or as a page; the last of the arguments is its file.
+ExitCode show_trace(Arguments arguments, const ShowOptions& options) {
+  const ShownForm* form = options.form();
+  const bool is_page = form != nullptr && !form->is_of_trace_command;
+  if (is_page) arguments = {arguments.back(), "-o", "-"};
   if (!options.max_memory.empty()) arguments.insert(arguments.end(), {"--max-memory", options.max_memory});
-  return arguments;
+  if (is_page) return report(arguments);
+  if (form != nullptr) arguments.emplace_back(form->option);
+  arguments.emplace_back("--no-store");
+  if (!options.json.empty()) arguments.insert(arguments.end(), {"--json", options.json});
+  return trace(arguments);
 }
 
 /// The traces of a run of the history, read again: the history keeps the numbers that sum them up alone.
@@ -90,7 +115,7 @@ std::optional<ExitCode> show_traces_again(const std::vector<Record>& records, co
   std::error_code ignored;
   if (!std::filesystem::exists(arguments.back(), ignored)) return std::nullopt;
   if (std::ranges::find(arguments, "--overlay") != arguments.end()) return std::nullopt;
-  return trace(trace_arguments(arguments, options));
+  return show_trace(arguments, options);
 }
 
 /// The numbers that sum an analysis up, which are all that records hold of it.
@@ -125,10 +150,8 @@ ExitCode show_all(const ShowOptions& options) {
   const bool is_one = options.operands.size() == 1;
   const bool writes = !options.json.empty() || !options.oss.empty();
   if (is_one && is_trace_file(options.operands.front())) {
-    Arguments arguments = trace_arguments({"summary", options.operands.front()}, options);
-    if (!options.json.empty()) arguments.insert(arguments.end(), {"--json", options.json});
     if (!options.oss.empty()) throw Error("--oss is of results: " + options.operands.front() + " is a trace");
-    return trace(arguments);
+    return show_trace({"summary", options.operands.front()}, options);
   }
   const std::vector<Record> records = records_of(options);
   const bool are_traces = std::ranges::all_of(records, is_trace);
@@ -138,7 +161,7 @@ ExitCode show_all(const ShowOptions& options) {
   if (!files.uses_stdout()) {
     const Sheet sheet = are_traces ? headlines_sheet(records) : shown_records(records);
     if (options.form() != nullptr) {
-      options.form()->print(sheet, stdout);
+      options.form()->print({options.operands, records, sheet});
     } else {
       print_sheet(sheet, stdout);
     }
