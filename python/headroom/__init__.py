@@ -10,10 +10,11 @@ from ._program import CommandFailed
 from .caching import Cached, cache
 from .distributed import Measured, ddp, dispatch
 from .experiments import experiment, main
+from .pages import Report, report
 from .reading import Analysis, History, Records, Trace, history, read, trace
 from .state import Column, State
 from .table import Table
 from .timing import Comparison, Measurement, compare, time
 
-__all__ = ["Analysis", "Cached", "Column", "CommandFailed", "Comparison", "History", "Measured", "Measurement", "Records", "State", "Table", "Trace", "__version__",
-           "cache", "compare", "ddp", "dispatch", "experiment", "history", "main", "random", "read", "time", "trace"]
+__all__ = ["Analysis", "Cached", "Column", "CommandFailed", "Comparison", "History", "Measured", "Measurement", "Records", "Report", "State", "Table", "Trace", "__version__",
+           "cache", "compare", "ddp", "dispatch", "experiment", "history", "main", "random", "read", "report", "time", "trace"]

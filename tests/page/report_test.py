@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """headroom report in a browser: what it says is what was measured, and anybody can read and operate it."""
 import json
+import pathlib
 
 from page_test_case import PageTest, headroom, made_run, main
 
@@ -165,6 +166,17 @@ class ReportTest(PageTest):
         self.assertIn("1 failed", page.value("document.querySelector('.controls').textContent"))
         page.value("document.querySelectorAll('.row-key')[1].click()")
         self.assertIn("3 instead of 4", page.value("document.querySelector('tr.opened').textContent"))
+
+    def test_results_of_other_tools_are_pages_too(self):
+        files = sorted((pathlib.Path(__file__).parent.parent / "data" / "readers").glob("*.*"))
+        read = [file for file in files if headroom("show", file).returncode == 0]
+        self.assertGreater(len(read), 5)
+        page = self.open(self.report(*read))
+        self.assertEqual(page.value("document.querySelectorAll('section').length"), len(read))
+        self.assertEqual(page.value("Array.from(document.querySelectorAll('section'), (one) => one.querySelector('.lead') === null)"),
+                         [False] * len(read))
+        page.value("document.querySelectorAll('.row-key').forEach((key) => key.click())")
+        self.assert_fits(page, "other-tools")
 
     def test_several_runs_are_sections_of_one_page(self):
         one = self.write(made_run(cases=2), "one.json")

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Results, the history and traces as tables."""
+import html
 import json
 import os
+import re
 import subprocess
 import unittest
 
@@ -36,6 +38,25 @@ class Reading(ScratchTest):
                                                              "system": 0, "min": .9, "max": 1.1, "times": [.9, 1.0, 1.1]}]}))
         table = hr.read(path)
         self.assertEqual(table.samples["value"], [.9, 1.0, 1.1])
+
+    def test_a_page_of_results_shows_itself_in_a_notebook(self):
+        path = self.measured()
+        page = hr.report(path, title='a "title"')
+        self.assertTrue(page.html.startswith("<!DOCTYPE html>"))
+        self.assertIn("a &quot;title&quot;", page.html)
+        shown = page._repr_html_()
+        frame = re.fullmatch(r'<iframe sandbox="allow-scripts" title="a &quot;title&quot;" srcdoc="([^"]*)" style="[^"]*"></iframe>', shown)
+        self.assertEqual(html.unescape(frame[1]), page.html)
+        page.save(self.folder / "page.html")
+        self.assertEqual((self.folder / "page.html").read_text(encoding="utf-8"), page.html)
+        compared = hr.report(path, baseline=path)
+        self.assertIn('data-kind="diff"', compared.html)
+        self.assertIn("save(path) writes it", repr(compared))
+        self.assertEqual(hr.report("@last", store=self.folder / "h.sqlite").title, "@last")
+        with self.assertRaisesRegex(hr.CommandFailed, "absent.json"):
+            hr.report(self.folder / "absent.json")
+        with self.assertRaisesRegex(ValueError, "nothing to show"):
+            hr.report()
 
     def test_what_cannot_be_read(self):
         with self.assertRaisesRegex(hr.CommandFailed, "absent.json") as caught:
