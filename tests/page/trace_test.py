@@ -153,6 +153,30 @@ class TraceTest(PageTest):
         page.settle()
         self.assertEqual(page.value(PIXELS + "([0, 114, 178])"), blue)
 
+    def test_a_flame_graph_shows_what_was_called_within_what(self):
+        page = self.trace_page(loading_events() + [
+            {"ph": "X", "cat": "python_function", "name": "nn.Module: Net_0", "pid": 900, "tid": 900, "ts": 1_060_050, "dur": 35_000}])
+        labels = "Array.from(document.querySelectorAll('.flame .mark'), (mark) => mark.getAttribute('aria-label'))"
+        said = page.value(labels)
+        self.assertIn("ProfilerStep: host 400 ms, devices 120 ms, 100 % of all, 4 calls", said)
+        self.assertIn("nn.Module: Net_0: host 35.0 ms, devices 30.0 ms, 8.75 % of all, 1 call", said)
+        mark = "Array.from(document.querySelectorAll('.flame .mark')).find((mark) => mark.getAttribute('aria-label').startsWith('nn.Module'))"
+        width = f"{mark}.querySelector('rect').getBBox().width"
+        narrow = page.value(width)
+        page.value(f"{mark}.focus()")
+        page.key("Enter", "\r")
+        self.assertGreater(page.value(width), 5 * narrow)
+        self.assertTrue(page.value("document.activeElement.getAttribute('aria-label')").startswith("nn.Module"))
+        page.key("Enter", "\r")
+        self.assertLess(page.value(width), 5 * narrow)
+        pick = "Array.from(document.querySelectorAll('.flames .chip')).find((chip) => chip.textContent === '%s').click()"
+        page.value(pick % "by module")
+        page.settle()
+        self.assertEqual(page.value(labels)[1:], ["Net_0: host 35.0 ms, devices 30.0 ms, 100 % of all, 1 call"])
+        page.value(pick % "time of the devices")
+        page.settle()
+        self.assertIn("90.0 ms of the devices was launched elsewhere", page.value("document.querySelector('.flames .note').textContent"))
+
     def test_ranks_stand_under_each_other_and_close(self):
         for rank in (0, 1):
             write_trace(self.folder / "job" / f"rank{rank}.json", loading_events(2), rank=rank)

@@ -22,6 +22,21 @@ TEST(PageTest, DataEndsNoElementAndIsTheSameWhenItIsRead) {
   EXPECT_EQ(dump_json(parse_json(text, "page")), dump_json(data));
 }
 
+TEST(PageTest, JsonThatIsTextAlreadyBecomesAMemberOfTheData) {
+  PageSection section{"trace", "a title", {{"answer", "yes"}}, {{"timeline", "[\"</script>\",1]"}}};
+  const auto data_of = [](const PageSection& one) {
+    const std::string html = page_html({"page", {}, {one}});
+    const std::string begin = "data-kind=\"trace\">";
+    const std::size_t from = html.find(begin) + begin.size();
+    return dump_json(
+        *json_at(parse_json(html.substr(from, html.find("</script>", from) - from), "page"), "/data"));
+  };
+  EXPECT_EQ(data_of(section), R"({"answer":"yes","timeline":["</script>",1]})");
+  section.data = Json::object();
+  section.texts.emplace_back("more", "2");
+  EXPECT_EQ(data_of(section), R"({"timeline":["</script>",1],"more":2})");
+}
+
 TEST(PageTest, TextIsNoMarkup) {
   EXPECT_EQ(html_text("<a b=\"c\">&\x01\n"), "&lt;a b=&quot;c&quot;&gt;&amp;\xEF\xBF\xBD\n");
 }

@@ -266,6 +266,86 @@ TEST(Timeline, AnEmptyTraceHasNoTracks) {
   EXPECT_EQ(timeline.end_ns, 0);
 }
 
+/// "path host/device xcalls", a path with > between.
+std::vector<std::string> nodes_of(const FlameTree& tree) {
+  std::vector<std::string> paths, texts;
+  for (const FlameNode& node : tree.nodes) {
+    paths.push_back((node.parent == kNone ? "" : paths.at(node.parent) + " > ") + tree.names.at(node.name));
+    texts.push_back(paths.back() + " " + std::to_string(node.host_ns) + "/" + std::to_string(node.device_ns) +
+                    " x" + std::to_string(node.calls));
+  }
+  return texts;
+}
+
+TEST(FlameTree, CallsAreSummedByWhatTheyWereCalledFrom) {
+  TraceBuilder builder;
+  for (int step = 0; step < 2; ++step) {
+    const std::int64_t at = 1000 * step;
+    builder.step(step, at, 900);
+    builder.op("aten::linear", at + 100, 400);
+    builder.op("aten::addmm", at + 200, 250);
+    builder.runtime("cudaLaunchKernel", at + 300, 20, step + 1);
+    builder.op("aten::addmm", at + 600, 40);
+    builder.kernel("gemm", at + 500, 200, step + 1);
+  }
+  builder.event(Category::kPython, "<built-in method copy_ of Tensor object at 0x7fd0>", 0, 5, 0,
+                kNoCorrelation);
+  builder.trace.events.thread.back() = builder.thread("1000", "2");
+  builder.event(Category::kPython, "<built-in method copy_ of Tensor object at 0x8000>", 10, 7,
+                builder.thread("1000", "2"));
+  builder.event(Category::kOther, "PyTorch Profiler (0)", 0, 5000, builder.thread("1000", "1"));
+  builder.kernel("of an earlier launch", 0, 30);
+  const RankTimeline timeline = timeline_of(builder.trace);
+  EXPECT_THAT(nodes_of(timeline.stacks),
+              testing::UnorderedElementsAre(
+                  "ProfilerStep 1800/400 x2", "ProfilerStep > aten::linear 800/400 x2",
+                  "ProfilerStep > aten::linear > aten::addmm 500/400 x2",
+                  "ProfilerStep > aten::linear > aten::addmm > cudaLaunchKernel 40/400 x2",
+                  "ProfilerStep > aten::addmm 80/0 x2", "<built-in method copy_ of Tensor object> 12/0 x2"));
+  EXPECT_EQ(timeline.stacks.elsewhere_ns, 30);
+  EXPECT_EQ(timeline.stacks.left_out, 0U);
+  EXPECT_THAT(timeline.modules.nodes, IsEmpty());
+}
+
+TEST(FlameTree, ModulesHaveTheTimesOfTheAnalysis) {
+  TraceBuilder builder;
+  const std::uint32_t host = builder.thread(TraceBuilder::kHostPid, "1");
+  builder.event(Category::kPython, "train.py(3): main", 0, 1000, host);
+  builder.event(Category::kPython, "nn.Module: Net_0", 100, 500, host);
+  builder.event(Category::kPython, "nn.Module: Linear_0", 200, 100, host);
+  builder.op("aten::addmm", 210, 50);
+  builder.runtime("cudaLaunchKernel", 220, 20, 1);
+  builder.kernel("gemm", 300, 80, 1);
+  builder.kernel("of no launch", 500, 7);
+  const FlameTree modules = timeline_of(builder.trace).modules;
+  EXPECT_THAT(nodes_of(modules), ElementsAre("Net_0 500/80 x1", "Net_0 > Linear_0 100/80 x1"));
+  EXPECT_EQ(modules.elsewhere_ns, 7);
+}
+
+TEST(FlameTree, OfTooManyNodesThoseWithTheMostTimeStayInTheirPlaces) {
+  TraceBuilder builder;
+  std::int64_t at = 0;
+  for (int i = 0; i < 100; ++i) {
+    builder.op("outer" + std::to_string(i), at, 10 + i);
+    builder.op("inner", at, 9 + i);
+    at += 1000;
+  }
+  TimelineLimits limits;
+  limits.flame_nodes = 5;
+  const FlameTree tree = rank_timeline(builder.trace, {}, limits).stacks;
+  EXPECT_EQ(tree.left_out, 195U);
+  EXPECT_THAT(nodes_of(tree), ElementsAre("outer97 107/0 x1", "outer98 108/0 x1", "outer98 > inner 107/0 x1",
+                                          "outer99 109/0 x1", "outer99 > inner 108/0 x1"));
+}
+
+TEST(FlameTree, EndlessNestsEnd) {
+  TraceBuilder builder;
+  for (int depth = 0; depth < 5000; ++depth) builder.op("f", depth, 20'000 - 2 * depth);
+  TimelineLimits limits;
+  limits.flame_nodes = 10'000;
+  EXPECT_EQ(rank_timeline(builder.trace, {}, limits).stacks.nodes.size(), 1000U);
+}
+
 TEST(Counters, BucketsKeepTheLeastTheMostAndTheLast) {
   Counter counter;
   const std::vector<CounterPoint> points{{0, 4}, {20, 9}, {25, 1}, {29, 2}, {95, 7}};
@@ -396,6 +476,7 @@ TEST(TimelineJson, HasTheSlicesOfTheLanes) {
   EXPECT_THAT(text, HasSubstr("\"lanes\":[[[0,14,5],[11,100,5],[0,1,0],[0],[2],[10]]]"));
   EXPECT_THAT(text, HasSubstr("\"names\":[\"short\",\"<script>\\\"\"]"));
   EXPECT_THAT(text, HasSubstr("\"start_ns\":1000,\"length_ns\":135,"));
+  EXPECT_THAT(text, HasSubstr("\"flames\":[]"));
   EXPECT_THAT(text, HasSubstr("\"shortest_ns\":6,\"events\":4,\"slices\":3,"));
 }
 

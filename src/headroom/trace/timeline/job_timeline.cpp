@@ -25,6 +25,12 @@ std::string shortened(const std::string& name, std::size_t bytes) {
   return name.substr(0, head).append(kMiddle).append(name, tail);
 }
 
+/// Those of flames are as many as their nodes, and have the same bound each.
+void shorten_names(FlameTree& tree) {
+  constexpr std::size_t kMost = 500;
+  for (std::string& name : tree.names) name = shortened(name, kMost);
+}
+
 void shorten_names(std::vector<TimelineName>& names, std::size_t most_bytes) {
   constexpr std::size_t kMost = 1024, kLeast = 16;
   for (std::size_t length = kMost; length >= kLeast; length /= 2) {
@@ -118,7 +124,11 @@ JobTimeline job_timeline(std::vector<RankTimeline> ranks, const JobClocks& clock
   }
   place_ranks(job);
   NameTable names;
-  for (RankTimeline& rank : job.ranks) names.take(rank);
+  for (RankTimeline& rank : job.ranks) {
+    names.take(rank);
+    shorten_names(rank.stacks);
+    shorten_names(rank.modules);
+  }
   job.names = names.names();
   shorten_names(job.names, name_bytes);
   return job;

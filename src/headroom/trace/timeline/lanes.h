@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "headroom/trace/columns/trace.h"
 #include "headroom/trace/timeline/timeline.h"
 
 namespace headroom::trace {
@@ -12,6 +13,7 @@ namespace headroom::trace {
 struct LaneEvent {
   std::int64_t start_ns = 0, duration_ns = 0;
   std::uint32_t name = 0;
+  std::uint32_t row = kNone;  ///< of Trace::events; kNone: made of several, or of none
 };
 
 /// By start, what encloses before what it encloses.

@@ -10,6 +10,7 @@
 #include "headroom/trace/columns/rank_numbers.h"
 #include "headroom/trace/columns/steps.h"
 #include "headroom/trace/timeline/counters.h"
+#include "headroom/trace/timeline/flame_tree.h"
 #include "headroom/trace/timeline/lanes.h"
 #include "headroom/trace/timeline/slice_budget.h"
 #include "headroom/trace/timeline/track_drafts.h"
@@ -57,13 +58,14 @@ void number_names(const TrackDrafts& drafts, const Names& of_trace, RankTimeline
   }
 }
 
-void make_tracks(TrackDrafts drafts, const Names& of_trace, const TimelineLimits& limits,
+void make_tracks(TrackDrafts drafts, const Names& of_trace, const TimelineLimits& limits, StackSums& stacks,
                  RankTimeline& timeline) {
   leave_tracks_out(drafts.tracks, limits.tracks, timeline);
   std::vector<std::vector<std::vector<LaneEvent>>> lanes;
   std::vector<EventLane> all;
   for (TrackDraft& draft : drafts.tracks) {
     sort_lane_events(draft.events);
+    if (draft.track.kind == TrackKind::kThread) stacks.add_thread(draft.events);
     lanes.push_back(draft.nests() ? nested_lanes(draft.events) : side_by_side_lanes(draft.events));
     all.insert(all.end(), lanes.back().begin(), lanes.back().end());
     draft.events = {};
@@ -92,8 +94,12 @@ RankTimeline rank_timeline(const Trace& trace, std::span<const CollectiveCall> c
   const Extent extent = whole_extent(trace);
   timeline.start_ns = extent.start_ns;
   timeline.end_ns = extent.end_ns;
-  make_tracks(track_drafts(trace, calls), trace.names, limits, timeline);
-  timeline.counters = counters_of(trace, launches(trace), extent, limits.counter_points);
+  StackSums stacks(trace);
+  make_tracks(track_drafts(trace, calls), trace.names, limits, stacks, timeline);
+  const std::vector<std::uint32_t> launch = launches(trace);
+  timeline.counters = counters_of(trace, launch, extent, limits.counter_points);
+  timeline.stacks = stacks.take_tree(launch, limits.flame_nodes);
+  timeline.modules = module_tree(trace, limits.flame_nodes);
   return timeline;
 }
 

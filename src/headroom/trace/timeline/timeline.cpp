@@ -24,11 +24,12 @@ const char* to_string(CounterKind kind) {
 
 TimelineLimits limits_of_rank(const TimelineLimits& limits, std::size_t ranks) {
   // Of a job of very many ranks each still shows what it does, if little of it.
-  constexpr std::size_t kLeastSlices = 500, kLeastTracks = 8, kLeastPoints = 200;
+  constexpr std::size_t kLeastSlices = 500, kLeastTracks = 8, kLeastPoints = 200, kLeastNodes = 300;
   const std::size_t parts = std::max<std::size_t>(ranks, 1);
   if (parts == 1) return limits;
   return {std::max(limits.slices / parts, kLeastSlices), std::max(limits.tracks / parts, kLeastTracks),
-          std::max(limits.counter_points / parts, kLeastPoints)};
+          std::max(limits.counter_points / parts, kLeastPoints),
+          std::max(limits.flame_nodes / parts, kLeastNodes)};
 }
 
 }  // namespace headroom::trace

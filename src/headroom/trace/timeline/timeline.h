@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "headroom/trace/columns/trace.h"
+
 namespace headroom::trace {
 
 /// What a track shows. Tracks stand in this order.
@@ -78,6 +80,22 @@ struct Counter {
   std::vector<std::int64_t> least, most, last;  ///< launches, or bytes
 };
 
+/// A name within those that it was called by.
+struct FlameNode {
+  std::uint32_t parent = kNone;  ///< index of a node before it; kNone: nothing was around it
+  std::uint32_t name = 0;        ///< index of FlameTree::names
+  NameKind kind = NameKind::kOther;
+  std::int64_t host_ns = 0, device_ns = 0;  ///< with all that is below it
+  std::int64_t calls = 0;
+};
+
+struct FlameTree {
+  std::vector<std::string> names;
+  std::vector<FlameNode> nodes;
+  std::int64_t elsewhere_ns = 0;  ///< of the devices, below none of the nodes
+  std::uint64_t left_out = 0;     ///< nodes with less time; it is still in those around them
+};
+
 /// The timeline of one rank. Times are of its own clock.
 struct RankTimeline {
   std::string source;
@@ -91,6 +109,7 @@ struct RankTimeline {
   std::vector<TimelineName> names;  ///< those that slices have, the most frequent first
   std::vector<Track> tracks;
   std::vector<Counter> counters;
+  FlameTree stacks, modules;  ///< of the host, by what was open at once, and by nn.Module
 };
 
 /// How much a timeline may hold.
@@ -98,6 +117,7 @@ struct TimelineLimits {
   std::size_t slices = 300'000;         ///< of all tracks; at least one a lane
   std::size_t tracks = 256;             ///< the busiest
   std::size_t counter_points = 60'000;  ///< buckets of all counters
+  std::size_t flame_nodes = 4000;       ///< of each tree
 };
 /// What each of that many ranks may hold, so that all of them keep to the limits.
 TimelineLimits limits_of_rank(const TimelineLimits& limits, std::size_t ranks);

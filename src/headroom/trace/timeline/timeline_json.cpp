@@ -8,6 +8,7 @@
 #include <span>
 
 #include "headroom/base/json.h"
+#include "headroom/trace/columns/trace.h"
 #include "headroom/trace/tables/duration_stats.h"
 
 namespace headroom::trace {
@@ -67,7 +68,28 @@ class Writer {
     list(rank.tracks, [&](const Track& one) { track(one); });
     text_ += ",\"counters\":";
     list(rank.counters, [&](const Counter& one) { counter(one); });
-    text_ += '}';
+    text_ += ",\"flames\":[";
+    flame("stack", rank.stacks);
+    flame("module", rank.modules);
+    text_ += "]}";
+  }
+
+  void flame(const char* by, const FlameTree& tree) {
+    if (tree.nodes.empty()) return;
+    text_ += fmt::format("{}{{\"by\":\"{}\",\"names\":", text_.back() == '[' ? "" : ",", by);
+    list(tree.names, [&](const std::string& name) { append_json_string(text_, name); });
+    const auto column = [&](const char* key, auto value_of) {
+      text_ += fmt::format(",\"{}\":", key);
+      list(tree.nodes, [&](const FlameNode& node) { number(value_of(node)); });
+    };
+    column("parent",
+           [](const FlameNode& node) { return node.parent == kNone ? -1 : std::int64_t{node.parent}; });
+    column("name", [](const FlameNode& node) { return std::int64_t{node.name}; });
+    column("kind", [](const FlameNode& node) { return static_cast<std::int64_t>(node.kind); });
+    column("host", [](const FlameNode& node) { return node.host_ns; });
+    column("device", [](const FlameNode& node) { return node.device_ns; });
+    column("calls", [](const FlameNode& node) { return node.calls; });
+    text_ += fmt::format(",\"elsewhere\":{},\"left_out\":{}}}", tree.elsewhere_ns, tree.left_out);
   }
 
   void track(const Track& track) {

@@ -16,32 +16,6 @@
 namespace headroom::trace {
 namespace {
 
-NameKind kind_of(Category category) {
-  switch (category) {
-    case Category::kKernel:
-      return NameKind::kCompute;
-    case Category::kGpuMemcpy:
-    case Category::kGpuMemset:
-      return NameKind::kMemory;
-    case Category::kGpuAnnotation:
-    case Category::kUserAnnotation:
-      return NameKind::kAnnotation;
-    case Category::kGpuSync:
-      return NameKind::kWait;
-    case Category::kRuntime:
-    case Category::kDriver:
-      return NameKind::kCall;
-    case Category::kCpuOp:
-      return NameKind::kOperator;
-    case Category::kPython:
-      return NameKind::kPython;
-    case Category::kOverhead:
-    case Category::kOther:
-      return NameKind::kOther;
-  }
-  return NameKind::kOther;
-}
-
 NameKind kind_of(KernelType type) {
   if (type == KernelType::kCommunication) return NameKind::kCommunication;
   return type == KernelType::kMemory ? NameKind::kMemory : NameKind::kCompute;
@@ -92,7 +66,7 @@ class Drafting {
     drafts_.kinds.resize(trace_.names.size(), NameKind::kOther);
     for (std::size_t i = 0; i < events.size(); ++i) {
       NameKind& kind = drafts_.kinds[events.name[i]];
-      if (kind == NameKind::kOther) kind = kind_of(events.category[i]);
+      if (kind == NameKind::kOther) kind = name_kind(events.category[i]);
     }
     const std::vector<KernelType> types = kernel_types(trace_);
     for (std::size_t row = 0; row < types.size(); ++row)
@@ -186,7 +160,8 @@ class Drafting {
       if (counts[track] > 0) drafts_.tracks[track].events.reserve(counts[track]);
     }
     for (std::size_t i = 0; i < events.size(); ++i)
-      drafts_.tracks[tracks[i]].events.push_back({events.start_ns[i], events.duration_ns[i], events.name[i]});
+      drafts_.tracks[tracks[i]].events.push_back(
+          {events.start_ns[i], events.duration_ns[i], events.name[i], static_cast<std::uint32_t>(i)});
   }
 
   const Trace& trace_;
@@ -199,6 +174,32 @@ class Drafting {
 };
 
 }  // namespace
+
+NameKind name_kind(Category category) {
+  switch (category) {
+    case Category::kKernel:
+      return NameKind::kCompute;
+    case Category::kGpuMemcpy:
+    case Category::kGpuMemset:
+      return NameKind::kMemory;
+    case Category::kGpuAnnotation:
+    case Category::kUserAnnotation:
+      return NameKind::kAnnotation;
+    case Category::kGpuSync:
+      return NameKind::kWait;
+    case Category::kRuntime:
+    case Category::kDriver:
+      return NameKind::kCall;
+    case Category::kCpuOp:
+      return NameKind::kOperator;
+    case Category::kPython:
+      return NameKind::kPython;
+    case Category::kOverhead:
+    case Category::kOther:
+      return NameKind::kOther;
+  }
+  return NameKind::kOther;
+}
 
 TrackDrafts track_drafts(const Trace& trace, std::span<const CollectiveCall> calls) {
   return Drafting(trace, calls).take();

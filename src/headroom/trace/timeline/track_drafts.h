@@ -31,6 +31,9 @@ struct TrackDrafts {
   }
 };
 
+/// What events of a category are, of kernels as far as it tells.
+NameKind name_kind(Category category);
+
 /// Every event in its track, in the order of the file; tracks as they are drawn: the steps, the devices, the
 /// threads of the host with the busiest first.
 TrackDrafts track_drafts(const Trace& trace, std::span<const CollectiveCall> calls);

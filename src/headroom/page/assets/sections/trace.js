@@ -89,6 +89,41 @@
     return details;
   }
 
+  // A group of buttons of which one is pressed.
+  function choice(label, options, use) {
+    const buttons = options.map(([text, value]) => element("button", { type: "button", class: "chip", "aria-pressed": "false",
+      click: () => pick(value) }, text));
+    const pick = (value) => {
+      buttons.forEach((button, i) => button.setAttribute("aria-pressed", String(options[i][1] === value)));
+      use(value);
+    };
+    buttons[0].setAttribute("aria-pressed", "true");
+    return options.length > 1 && element("span", { class: "choice", role: "group", "aria-label": label }, buttons);
+  }
+
+  // The host's calls within each other, of one rank, by stack or by module, by the time of the host or of the devices.
+  function flames(model) {
+    const ranks = model.ranks.filter((rank) => rank.flames.length > 0);
+    if (ranks.length === 0) return null;
+    const box = element("div", { class: "flame-box" }), all = ranks.flatMap((rank) => rank.flames);
+    const chosen = { rank: ranks[0], by: "stack", measure: "host" };
+    const show = () => {
+      const flame = chosen.rank.flames.find((one) => one.by === chosen.by) || chosen.rank.flames[0];
+      const told = [];
+      if (flame.left_out > 0) told.push(`${flame.left_out.toLocaleString("en")} smaller places are in those around them`);
+      if (flame.elsewhere > 0 && chosen.measure === "device") told.push(`${numbers.time_ns(flame.elsewhere)} of the devices was launched elsewhere`);
+      box.replaceChildren(headroom.figure("flame", { ...flame, kinds: model.kinds, measure: chosen.measure }, { note: told.join("; ") || null }));
+    };
+    const set = (key) => (value) => { chosen[key] = value; show(); };
+    const has = (by) => all.some((flame) => flame.by === by), has_device = all.some((flame) => flame.device.some((time) => time > 0));
+    const controls = element("div", { class: "controls" },
+      choice("rank", ranks.map((rank) => [`rank ${rank.rank}`, rank]), set("rank")),
+      choice("by", [has("stack") && ["by call", "stack"], has("module") && ["by module", "module"]].filter(Boolean), set("by")),
+      choice("time", [["time of the host", "host"], has_device && ["time of the devices", "device"]].filter(Boolean), set("measure")));
+    show();
+    return element("div", { class: "flames" }, element("h3", {}, "Where the time is spent"), controls, box);
+  }
+
   // What is not drawn as it is in the file.
   function told_of(model) {
     return model.ranks.flatMap((rank) => {
@@ -113,7 +148,7 @@
     headroom.append(box, [
       data.findings.length > 0 ? findings_list(data.findings, (mark) => timeline.go_to(mark))
         : element("div", { class: "answers" }, data.answer.map((line, i) => element("p", { class: i === 0 ? "lead" : null }, line))),
-      timeline.node, longest_table(timeline), data.tables.map(data_table),
+      timeline.node, longest_table(timeline), flames(timeline.model), data.tables.map(data_table),
       lines.length > 0 && element("ul", { class: "legend" }, lines.map((line) => element("li", {}, line)))]);
   };
 })();

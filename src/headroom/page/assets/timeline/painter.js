@@ -36,6 +36,7 @@
       this.canvas = canvas;
       this.context = canvas.getContext("2d");
       this.model = model;
+      this.widths = new Map();
       this.theme = null; // known once the canvas is in the page
     }
 
@@ -147,10 +148,15 @@
       context.fillText(this.cut(text, end - x - 6), x + 3, y + height / 2 + 0.5);
     }
 
-    // The letters are of about one width: measuring each text would cost more than drawing it.
+    // What of a text there is room for. Each text is measured once.
     cut(text, room) {
-      const most = Math.floor(room / 5.8);
-      return text.length <= most ? text : text.slice(0, Math.max(most - 1, 1)) + "…";
+      let width = this.widths.get(text);
+      if (width === undefined) {
+        width = this.context.measureText(text.slice(0, 300)).width * Math.max(text.length / 300, 1);
+        if (this.widths.size > 20000) this.widths.clear();
+        this.widths.set(text, width);
+      }
+      return width <= room ? text : text.slice(0, Math.max(Math.floor(text.length * room / width) - 2, 1)) + "…";
     }
 
     draw_pixel(lane, from, to, x, y, height) {

@@ -12,11 +12,23 @@
   const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
   const events_text = (count) => `${count.toLocaleString("en")} event${count === 1 ? "" : "s"}`;
 
+  // Without what the profiler says of itself, which is often much longer than what it saw.
+  function core_of({ ranks, kinds, name_kinds, length }) {
+    let from = Infinity, to = -Infinity;
+    const is_other = (name) => kinds[name_kinds[name]] === "other";
+    for (const { lanes } of ranks.flatMap((rank) => rank.tracks)) {
+      if (lanes.every((lane) => lane.name.every(is_other))) continue;
+      from = Math.min(from, ...lanes.map((lane) => lane.start[0]));
+      to = Math.max(to, ...lanes.map((lane) => lane.reach[lane.size - 1]));
+    }
+    return from < to ? [from, to] : [0, length];
+  }
+
   class Timeline {
     // marks: [{time, text}], findings by their places.
     constructor(data, marks) {
       this.model = headroom.decode_timeline(data);
-      this.view = new headroom.TimeView(this.model.length);
+      this.view = new headroom.TimeView(this.model.length, core_of(this.model));
       this.rows = headroom.timeline_rows(this.model);
       this.marks = marks;
       this.selected = null;

@@ -5,14 +5,16 @@
   const kShortest = 20; // ns across the whole width
 
   headroom.TimeView = class {
-    constructor(length) {
+    // `core`: the part that is all of it for who looks at it first.
+    constructor(length, core) {
       this.length = Math.max(length, 1);
+      this.core = core;
       this.whole();
     }
 
     get span() { return this.to - this.from; }
 
-    whole() { this.set(0, this.length); }
+    whole() { this.set(this.core[0], this.core[1]); }
 
     // Held to the trace and a little beside it, and to spans that can be drawn.
     set(from, to) {
