@@ -307,6 +307,22 @@ TEST(FlameTree, CallsAreSummedByWhatTheyWereCalledFrom) {
   EXPECT_THAT(timeline.modules.nodes, IsEmpty());
 }
 
+TEST(FlameTree, WhatGoesOnAfterAFunctionIsNotInIt) {
+  TraceBuilder builder;
+  const std::uint32_t host = builder.thread(TraceBuilder::kHostPid, "1");
+  builder.event(Category::kPython, "main", 0, 1000, host);
+  builder.event(Category::kPython, "profiler.step", 100, 20, host);
+  builder.step(1, 110, 800);  // begins in the function, and outlives it
+  builder.op("aten::mm", 200, 50);
+  builder.runtime("cudaLaunchKernel", 220, 35, 1);  // ends after its operator, by another clock
+  builder.kernel("gemm", 300, 80, 1);
+  EXPECT_THAT(nodes_of(timeline_of(builder.trace).stacks),
+              testing::UnorderedElementsAre("main 1000/80 x1", "main > profiler.step 20/0 x1",
+                                            "main > ProfilerStep 800/80 x1",
+                                            "main > ProfilerStep > aten::mm 50/80 x1",
+                                            "main > ProfilerStep > aten::mm > cudaLaunchKernel 35/80 x1"));
+}
+
 TEST(FlameTree, ModulesHaveTheTimesOfTheAnalysis) {
   TraceBuilder builder;
   const std::uint32_t host = builder.thread(TraceBuilder::kHostPid, "1");

@@ -74,6 +74,23 @@ FlameTree bounded(FlameTree whole, std::size_t most) {
   return tree;
 }
 
+/// A call that has not ended.
+struct OpenCall {
+  std::int64_t end_ns;
+  std::uint32_t node;
+};
+
+/// What an event is in: the innermost that most of it lies in. A step begins within the function that begins
+/// it, and goes on long after that has returned; a launch may end a little after its operator, by another
+/// clock.
+std::uint32_t node_around(const std::vector<OpenCall>& open, const LaneEvent& event) {
+  const std::int64_t middle = saturating_add(event.start_ns, event.duration_ns / 2);
+  for (std::size_t i = open.size(); i-- > 0;) {
+    if (open[i].end_ns >= middle) return open[i].node;
+  }
+  return kNone;
+}
+
 }  // namespace
 
 StackSums::StackSums(const Trace& trace)
@@ -122,21 +139,18 @@ std::uint32_t StackSums::child(std::uint32_t parent, std::uint32_t event) {
 }
 
 void StackSums::add_thread(std::span<const LaneEvent> events) {
-  struct Open {
-    std::int64_t end_ns;
-    std::uint32_t node;
-  };
-  std::vector<Open> open;
+  // Deeper than any stack of Python, and than what a page could show.
+  constexpr std::size_t kMostDeep = 1000;
+  std::vector<OpenCall> open;
   for (const LaneEvent& event : events) {
     if (event.row == kNone || (mask_of(trace_.events.category[event.row]) & kOnCpu) == 0) continue;
     while (!open.empty() && open.back().end_ns <= event.start_ns) open.pop_back();
-    // Deeper than any stack of Python, and than what a page could show.
-    constexpr std::size_t kMostDeep = 1000;
-    const std::uint32_t parent = open.empty() ? kNone : open.back().node;
-    const std::uint32_t node = open.size() < kMostDeep ? child(parent, event.row) : parent;
-    tree_.nodes[node].calls += open.size() < kMostDeep ? 1 : 0;
-    if (open.size() < kMostDeep)
-      tree_.nodes[node].host_ns = saturating_add(tree_.nodes[node].host_ns, event.duration_ns);
+    const std::uint32_t parent = node_around(open, event);
+    node_of_event_[event.row] = parent;
+    if (open.size() >= kMostDeep) continue;
+    const std::uint32_t node = child(parent, event.row);
+    ++tree_.nodes[node].calls;
+    tree_.nodes[node].host_ns = saturating_add(tree_.nodes[node].host_ns, event.duration_ns);
     node_of_event_[event.row] = node;
     open.push_back({saturating_add(event.start_ns, event.duration_ns), node});
   }
