@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <future>
 #include <utility>
 
 #include "cli/commands/trace_files.h"
@@ -30,16 +31,22 @@ struct ReadTraces {
   explicit ReadTraces(std::size_t files) : results(files), clocks(files), timelines(files) {}
 };
 
+bool is_large(const std::filesystem::path& file, std::uint64_t bytes) {
+  return trace::text_bytes(file, bytes) > trace::kLargeTrace;
+}
+
 ReadTraces read_traces(const std::vector<std::filesystem::path>& files, const trace::Analysis& analysis,
                        const TraceReading& reading) {
   ReadTraces read(files.size());
   trace::Needs needs = analysis.needs | trace::kTimelineNeeds;
   if (files.size() > 1) needs = needs | trace::kClockNeeds;
+  const trace::NeedsOfFile needs_of = [needs](const std::filesystem::path& file, std::uint64_t bytes) {
+    return is_large(file, bytes) ? needs : needs | trace::kModuleNeeds;
+  };
   const trace::TimelineLimits limits = trace::limits_of_rank({}, files.size());
   TraceProgress terminal;
   const std::vector<std::string> errors = trace::read_files(
-      files, [needs](const auto&, auto) { return needs; }, files_options(reading, terminal),
-      [&](std::size_t i, const trace::Trace& trace) {
+      files, needs_of, files_options(reading, terminal), [&](std::size_t i, const trace::Trace& trace) {
         read.results[i] = analysis.analyze(trace, {});
         read.clocks[i] = trace::rank_clock(trace);
         read.clocks[i].file = files[i];
@@ -68,6 +75,19 @@ TraceReport report_of(ReadTraces& read, const trace::Analysis& analysis) {
   return report;
 }
 
+/// Of a job of several ranks all is read that is read of small files: their clocks want it.
+void note_large(const TraceReport& report, trace::JobTimeline& timeline) {
+  const bool has_modules = std::ranges::any_of(
+      timeline.ranks, [](const trace::RankTimeline& rank) { return !rank.modules.nodes.empty(); });
+  if (report.files.size() > 1 || !is_large(report.files.front().source, report.files.front().file_bytes))
+    return;
+  if (has_modules)
+    timeline.notes.emplace_back(
+        "the identities of operators are not read of a file as large as this: no module has the device time "
+        "of its "
+        "backward pass (`headroom trace modules` tells it)");
+}
+
 PageSection section_of(const std::vector<std::string>& operands, const TraceReading& reading) {
   const TraceFiles files = trace_files(operands);
   for (const std::string& note : files.notes) say_sentence(note);
@@ -75,8 +95,9 @@ PageSection section_of(const std::vector<std::string>& operands, const TraceRead
   ReadTraces read = read_traces(files.paths, analysis, reading);
   const TraceReport report = report_of(read, analysis);
   warn_of_problems(report.files);
-  const trace::JobTimeline timeline =
+  trace::JobTimeline timeline =
       trace::job_timeline(std::move(read.timelines), trace::job_clocks(std::move(read.clocks)));
+  note_large(report, timeline);
   return trace_section(trace_name(files.paths), report, timeline);
 }
 

@@ -145,16 +145,11 @@ std::vector<std::string> read_files(std::span<const fs::path> files, const Needs
   return queue.errors();
 }
 
-namespace {
-
-/// A guess at how much text is in a file: packed traces unpack to ten to twenty times their size.
 std::uint64_t text_bytes(const fs::path& file, std::uint64_t bytes) {
   constexpr std::uint64_t kPacked = 16;
   const std::string end = file.extension().string();
   return end == ".gz" || end == ".zst" || end == ".zip" ? kPacked * bytes : bytes;
 }
-
-}  // namespace
 
 std::vector<FileAnalysis> analyze_files(std::span<const fs::path> files, const Analysis& analysis,
                                         const AnalysisOptions& options, const FilesOptions& how) {

@@ -37,6 +37,10 @@ struct FilesOptions {
 /// What is read of a file of that size, as it is stored.
 using NeedsOfFile = std::function<Needs(const std::filesystem::path& file, std::uint64_t bytes)>;
 
+/// A guess at how much text is in a file of that size, as it is stored: packed traces unpack to ten to twenty
+/// times their size. For who compares it with kLargeTrace.
+std::uint64_t text_bytes(const std::filesystem::path& file, std::uint64_t bytes);
+
 /// Reads each file and hands it on, by the thread that read it: `use(i, trace)` of files[i], which is gone
 /// afterwards. Several are worked on side by side, by one thread each; no more traces than threads are in
 /// memory at any time. Returns why each file could not be read or used, empty where it could; a file of

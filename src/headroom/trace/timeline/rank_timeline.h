@@ -10,10 +10,12 @@
 
 namespace headroom::trace {
 
-/// What a trace is read with for all of its timeline, and of the modules of its operators. What was left out
-/// is not drawn.
-inline constexpr Needs kTimelineNeeds = Needs::kLaunches | Needs::kOps | Needs::kOpArguments |
-                                        Needs::kPython | Needs::kSyncs | Needs::kMemory | Needs::kOthers;
+/// What a trace is read with for all of its timeline. What was left out is not drawn.
+inline constexpr Needs kTimelineNeeds =
+    Needs::kLaunches | Needs::kOpEvents | Needs::kPython | Needs::kSyncs | Needs::kMemory | Needs::kOthers;
+/// What its modules want beside: without it those are not known of traces that have call stacks, and what
+/// autograd launches is in none. It takes as much time and memory as all the rest.
+inline constexpr Needs kModuleNeeds = Needs::kOps | Needs::kOpArguments;
 
 /// The timeline of one rank: every event with a duration is in a slice of one track, the steps and the
 /// collectives once more in tracks of their own. `calls` is collective_calls(trace). O(n log n).
