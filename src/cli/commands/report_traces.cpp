@@ -77,15 +77,11 @@ TraceReport report_of(ReadTraces& read, const trace::Analysis& analysis) {
 
 /// Of a job of several ranks all is read that is read of small files: their clocks want it.
 void note_large(const TraceReport& report, trace::JobTimeline& timeline) {
-  const bool has_modules = std::ranges::any_of(
-      timeline.ranks, [](const trace::RankTimeline& rank) { return !rank.modules.nodes.empty(); });
   if (report.files.size() > 1 || !is_large(report.files.front().source, report.files.front().file_bytes))
     return;
-  if (has_modules)
-    timeline.notes.emplace_back(
-        "the identities of operators are not read of a file as large as this: no module has the device time "
-        "of its "
-        "backward pass (`headroom trace modules` tells it)");
+  timeline.notes.emplace_back(
+      "of a file as large as this the arguments of operators are not read: `headroom trace findings` finds "
+      "more with them, `headroom trace modules` tells what is of the backward pass");
 }
 
 PageSection section_of(const std::vector<std::string>& operands, const TraceReading& reading) {

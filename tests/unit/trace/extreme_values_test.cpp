@@ -5,8 +5,14 @@
 
 #include <cmath>
 #include <limits>
+#include <numeric>
 
+#include "headroom/base/json.h"
+#include "headroom/trace/merge/rank_clocks.h"
 #include "headroom/trace/report/trace_diff.h"
+#include "headroom/trace/timeline/job_timeline.h"
+#include "headroom/trace/timeline/rank_timeline.h"
+#include "headroom/trace/timeline/timeline_json.h"
 #include "result_view.h"
 #include "trace_builder.h"
 
@@ -73,6 +79,29 @@ TEST(ExtremeValues, NoOtherAnalysisFails) {
   add(profile, profile_of(trace));
   EXPECT_EQ(profile.kernels.at("gemm").total_ns, kMost);
   EXPECT_FALSE(diff(profile, {}).tables.empty());
+}
+
+TEST(ExtremeValues, ATimelineIsDrawnOfThem) {
+  const Trace trace = extreme_trace();
+  for (const std::size_t slices : {1U, 20U, 10'000U}) {
+    TimelineLimits limits;
+    limits.slices = slices;
+    std::vector<RankClock> clocks;
+    std::vector<RankTimeline> ranks;
+    for (int rank = 0; rank < 2; ++rank) {
+      clocks.push_back(rank_clock(trace));
+      ranks.push_back(rank_timeline(trace, clocks.back().calls, limits));
+      EXPECT_EQ(ranks.back().events_left_out, 0U);
+    }
+    const JobTimeline job = job_timeline(std::move(ranks), job_clocks(std::move(clocks)));
+    std::uint64_t events = 0;
+    for (const Track& track : job.ranks.front().tracks) {
+      for (const Lane& lane : track.lanes)
+        events = std::accumulate(lane.count.begin(), lane.count.end(), events);
+    }
+    EXPECT_EQ(events, job.ranks.front().events);
+    EXPECT_TRUE(is_json(timeline_json(job)));
+  }
 }
 
 TEST(ExtremeValues, OptionsBeyondAllTimes) {

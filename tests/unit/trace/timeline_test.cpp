@@ -452,6 +452,18 @@ TEST(JobTimeline, RanksStandUnderEachOtherOnOneClock) {
   EXPECT_EQ(ends[0], 2000);
 }
 
+TEST(JobTimeline, ManyRanksKeepToTheLimitsTogether) {
+  const TimelineLimits all;
+  EXPECT_EQ(limits_of_rank(all, 1).slices, all.slices);
+  for (const std::size_t ranks : {2U, 7U, 32U}) {
+    const TimelineLimits each = limits_of_rank(all, ranks);
+    EXPECT_LE(each.slices * ranks, all.slices);
+    EXPECT_LE(each.tracks * ranks, all.tracks);
+    EXPECT_LE(each.counter_points * ranks, all.counter_points);
+  }
+  EXPECT_EQ(limits_of_rank(all, 100'000).slices, 500U);  // each still shows something
+}
+
 TEST(JobTimeline, RanksOfOtherTimesAreDrawnFromTheirStarts) {
   std::vector<Trace> traces;
   for (int rank = 0; rank < 2; ++rank) {
