@@ -56,7 +56,7 @@ headroom::runner makes a program of benchmarks that headroom run measures;
 headroom::headroom is the whole library: it needs the recommended packages.")
 set(CPACK_DEBIAN_HEADROOM_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_HEADROOM_PACKAGE_DEPENDS ${headroom_loaded_packages})
-set(CPACK_DEBIAN_HEADROOM_PACKAGE_SUGGESTS "headroom-torch, headroom-dev, libpq5")
+set(CPACK_DEBIAN_HEADROOM_PACKAGE_SUGGESTS "headroom-torch, headroom-dev, libmicrohttpd12, libpq5")
 set(CPACK_DEBIAN_TORCH_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_TORCH_PACKAGE_DEPENDS "headroom (= ${PROJECT_VERSION}-${HEADROOM_DEBIAN_RELEASE})")
 set(CPACK_DEBIAN_PYTHON_PACKAGE_SHLIBDEPS ON)

@@ -89,6 +89,8 @@ if(HEADROOM_PROGRAMS)
   endif()
   pkg_check_modules(hwy QUIET IMPORTED_TARGET libhwy)
   headroom_require(libhwy-dev hwy_FOUND)
+  pkg_check_modules(libmicrohttpd QUIET libmicrohttpd)
+  headroom_require(libmicrohttpd-dev libmicrohttpd_FOUND)
   headroom_say_missing(FATAL_ERROR)
   # headroom-trace-mpi is built where there is one; packages/mpi.txt.
   find_package(MPI QUIET COMPONENTS CXX)

@@ -10,6 +10,7 @@
 #include "cli/commands/report.h"
 #include "cli/commands/roofline.h"
 #include "cli/commands/run.h"
+#include "cli/commands/serve.h"
 #include "cli/commands/show.h"
 #include "cli/commands/time.h"
 #include "cli/commands/trace.h"
@@ -34,7 +35,9 @@ constexpr Command kCommands[] = {
      ddp_words},
     {"history", "what was measured before: runs, series over time, and where they changed", history,
      history_words},
-    {"report", "results as a page for a browser: one file, with charts and tables to search and sort", report},
+    {"report", "results as a page for a browser: one file, with charts and tables to search and sort",
+     report},
+    {"serve", "the history in a browser of this machine, as it is now, and what is being measured", serve},
     {"roofline", "plot the cases of a run under this machine's roofs, for a terminal or as SVG", roofline},
     {"machine", "show this machine: topology, caches, bandwidth by working set, peaks", machine},
     {"completion", "the script that completes commands, options and values in bash, zsh and fish", completion,

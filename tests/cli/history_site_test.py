@@ -161,7 +161,9 @@ class HistorySiteTest(CommandLineTest):
         self.assert_refused(self.make(), "no site of headroom", "left as it was")
         self.assertEqual(set(self.stamps()), {"index.html", ".headroom-7-0.tmp"})
         (self.site / "index.html").unlink()
+        (self.site / ".git").write_text("gitdir: elsewhere")  # a branch without files yet
         self.made(written=2)
+        self.assertEqual((self.site / ".git").read_text(), "gitdir: elsewhere")
         for name in ("CNAME", "series/mine.html", "series/3.html"):
             (self.site / name).write_text("mine")
         self.made(written=0)

@@ -98,15 +98,6 @@ class Replay {
   CommandGroup commands_;
 };
 
-UnfinishedRun read_unfinished(const fs::path& path) {
-  const JournalLines lines = read_journal(path);
-  Replay replay(path);
-  for (const std::string& line : lines.lines) replay.take(parse_json(line, path.string()));
-  UnfinishedRun run = replay.result();
-  run.damaged = lines.damaged;
-  return run;
-}
-
 std::size_t most_samples(const std::vector<Record>& records) {
   std::size_t most = 0;
   for (const Record& record : records) {
@@ -197,11 +188,24 @@ std::string UnfinishedRun::sentence() const {
   return text;
 }
 
+UnfinishedRun read_run_journal(const fs::path& path) {
+  const JournalLines lines = read_journal(path);
+  Replay replay(path);
+  for (const std::string& line : lines.lines) replay.take(parse_json(line, path.string()));
+  UnfinishedRun run = replay.result();
+  run.damaged = lines.damaged;
+  return run;
+}
+
+std::vector<fs::path> journals_of_running() {
+  return running_journals(folder_of_journals());
+}
+
 UnfinishedRun newest_unfinished(const std::string& command) {
   const fs::path folder = folder_of_journals();
   const std::vector<fs::path> paths = unfinished_journals(folder);
   for (auto path = paths.rbegin(); path != paths.rend(); ++path) {
-    UnfinishedRun run = read_unfinished(*path);
+    UnfinishedRun run = read_run_journal(*path);
     const std::vector<std::string>& words = run.environment.command;
     if (command.empty() || (words.size() > 1 && words[1] == command)) return run;
   }

@@ -74,6 +74,13 @@ struct UnfinishedRun {
   std::string sentence() const;
 };
 
+/// The journals of commands that measure now, the oldest first. Throws Error where the user has no folder for
+/// state.
+std::vector<std::filesystem::path> journals_of_running();
+
+/// What a journal says so far. Throws Error where it cannot be read.
+UnfinishedRun read_run_journal(const std::filesystem::path& path);
+
 /// The newest, of `headroom COMMAND` where one is named. Throws Error where there is none, or it cannot be
 /// read.
 UnfinishedRun newest_unfinished(const std::string& command = "");

@@ -46,6 +46,25 @@ bool is_being_written(const fs::path& path) {
   return is_locked;
 }
 
+/// Those that are being written, or the others.
+std::vector<fs::path> journals_in(const fs::path& folder, bool are_written) {
+  std::vector<fs::path> found;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    const fs::path& path = entry->path();
+    if (path.extension() == kEnding && is_being_written(path) == are_written) found.push_back(path);
+  }
+  std::ranges::sort(found);
+  return found;
+}
+
+/// Who asks whether a journal is being written holds its lock for a moment.
+void lock_as_writer(int file) {
+  constexpr int kTries = 200;
+  for (int i = 0; i < kTries && ::flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK; ++i)
+    ::usleep(500);
+}
+
 }  // namespace
 
 Journal::Journal(const fs::path& folder) : path_(folder / file_name()) {
@@ -57,7 +76,7 @@ Journal::Journal(const fs::path& folder) : path_(folder / file_name()) {
   if (error) cannot(error.message());
   file_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (file_ < 0) cannot(std::strerror(errno));
-  ::flock(file_, LOCK_EX | LOCK_NB);
+  lock_as_writer(file_);
 }
 
 Journal::~Journal() {
@@ -107,14 +126,11 @@ JournalLines read_journal(const fs::path& path) {
 }
 
 std::vector<fs::path> unfinished_journals(const fs::path& folder) {
-  std::vector<fs::path> found;
-  std::error_code error;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-    const fs::path& path = entry->path();
-    if (path.extension() == kEnding && !is_being_written(path)) found.push_back(path);
-  }
-  std::ranges::sort(found);
-  return found;
+  return journals_in(folder, false);
+}
+
+std::vector<fs::path> running_journals(const fs::path& folder) {
+  return journals_in(folder, true);
 }
 
 }  // namespace headroom

@@ -48,5 +48,7 @@ JournalLines read_journal(const std::filesystem::path& path);
 
 /// The journals in `folder` whose writer is gone, the oldest first.
 std::vector<std::filesystem::path> unfinished_journals(const std::filesystem::path& folder);
+/// Those whose writer lives, the oldest first.
+std::vector<std::filesystem::path> running_journals(const std::filesystem::path& folder);
 
 }  // namespace headroom

@@ -103,10 +103,11 @@ std::optional<SiteState> read_site_state(const std::filesystem::path& folder) {
   const std::filesystem::path file = folder / kStateFile;
   std::error_code error;
   if (!std::filesystem::exists(file, error)) {
-    // One that was killed while it wrote the first state left a part of it (write_file_atomically).
+    // One that was killed while it wrote the first state left a part of it (write_file_atomically); a branch
+    // that pages are published from begins with .git alone.
     for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
       const std::string name = entry.path().filename().string();
-      if (name.starts_with(".headroom-") && name.ends_with(".tmp")) continue;
+      if (name == ".git" || (name.starts_with(".headroom-") && name.ends_with(".tmp"))) continue;
       throw Error(in_quotes(folder.string()) +
                   " is not empty and no site of headroom; it was left as it was: name a new or empty folder");
     }

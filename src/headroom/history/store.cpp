@@ -164,6 +164,16 @@ std::vector<StoredSamples> Store::samples(std::int64_t series, const StoredValue
   return found;
 }
 
+std::string Store::stamp() {
+  std::string stamp;
+  database_->execute(
+      "SELECT COUNT(*), COALESCE(MAX(id), 0), CAST(COALESCE(SUM(records), 0) AS BIGINT) FROM runs", {},
+      [&stamp](const SqlRow& row) {
+        stamp = fmt::format("{} {} {}", integer(row[0]), integer(row[1]), integer(row[2]));
+      });
+  return stamp;
+}
+
 void Store::at_one_moment(const std::function<void()>& body) {
   const TransactionScope moment(*database_, Database::Transaction::kRead);
   body();

@@ -117,6 +117,8 @@ class Store {
   std::vector<SeriesMark> marks();
   /// Of the values of a series from `first` to `last`, in the order of values().
   std::vector<StoredSamples> samples(std::int64_t series, const StoredValue& first, const StoredValue& last);
+  /// Another one after runs were added, shortened or removed: cheap to ask for often.
+  std::string stamp();
   /// What `body` reads is of one moment.
   void at_one_moment(const std::function<void()>& body);
 

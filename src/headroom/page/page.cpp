@@ -52,7 +52,7 @@ std::string head(const Page& page, const std::string& policy, const std::string&
       kGenerator, HEADROOM_VERSION, policy, html_text(page.title), feed, style);
 }
 
-std::string body(const Page& page, const std::string& script) {
+std::string body(const Page& page, const std::string& script, const std::string& up) {
   std::string html = fmt::format(
       "<body>\n<noscript><h1>{}</h1><p>This page is drawn by a script that comes with it: open it in a "
       "browser that runs scripts.</p></noscript>\n",
@@ -61,7 +61,7 @@ std::string body(const Page& page, const std::string& script) {
       {"title", page.title}, {"note", page.note}, {"version", HEADROOM_VERSION}, {"links", Json::array()}};
   for (const PageLink& link : page.links)
     about["links"].push_back({{"text", link.text}, {"href", link.href}});
-  if (page.is_live) about["live"] = true;
+  if (!page.live.empty()) about["live"] = {{"tag", page.live}, {"href", up + "live.json"}};
   html += data_element("page", script_json(about));
   for (const PageSection& section : page.sections) html += data_element(section.kind, section_json(section));
   return html + script + "\n</body>\n</html>\n";
@@ -131,7 +131,8 @@ std::string page_html(const Page& page) {
   std::string style = "<style>", script = "<script>";
   style.append(assets.style).append("</style>\n");
   script.append(assets.script).append("</script>");
-  return head(page, policy(assets.script_hash, assets.style_hash, page.is_live), style) + body(page, script);
+  return head(page, policy(assets.script_hash, assets.style_hash, !page.live.empty()), style) +
+         body(page, script, "");
 }
 
 std::vector<PageFile> page_files() {
@@ -142,9 +143,9 @@ std::vector<PageFile> page_files() {
 
 std::string linked_page_html(const Page& page, const std::string& up) {
   const std::vector<PageFile> files = page_files();
-  return head(page, policy("self", "self", page.is_live),
+  return head(page, policy("self", "self", !page.live.empty()),
               fmt::format("<link rel=\"stylesheet\" href=\"{}{}\">\n", up, files.front().name)) +
-         body(page, fmt::format("<script src=\"{}{}\"></script>", up, files.back().name));
+         body(page, fmt::format("<script src=\"{}{}\"></script>", up, files.back().name), up);
 }
 
 bool is_page_html(std::string_view text) {

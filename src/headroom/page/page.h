@@ -30,7 +30,8 @@ struct Page {
   std::vector<PageSection> sections;
   std::vector<PageLink> links{};  ///< to other pages, beside those to the sections
   std::string feed{};             ///< where its Atom feed is; empty: none
-  bool is_live = false;           ///< asks the server that it came from for what is new (assets/live.js)
+  /// What its server calls what the page shows (assets/live.js asks for what is new); empty: no server.
+  std::string live{};
 };
 
 /// The page as one file of HTML that loads nothing else and may run no other script than ours. Texts may hold

@@ -39,8 +39,9 @@
     return box;
   }
 
-  const parts = Array.from(document.querySelectorAll('script[type="application/json"]'), (script) => ({
-    kind: script.dataset.kind, ...JSON.parse(script.textContent) }));
+  const parts_of = (page) => Array.from(page.querySelectorAll('script[type="application/json"]'), (script) => ({
+    kind: script.dataset.kind, text: script.textContent, ...JSON.parse(script.textContent) }));
+  const parts = parts_of(document);
   const page = parts.find((part) => part.kind === "page");
   const sections = parts.filter((part) => part.kind !== "page");
   const main = element("main", {});
@@ -48,9 +49,10 @@
     element("header", {}, element("h1", {}, page.title), theme_switch(), page.note && element("p", { class: "note" }, page.note),
       (page.links.length > 0 || sections.length > 1) && element("nav", { "aria-label": "pages and sections" },
         page.links.map((link) => element("a", { href: link.href }, link.text)),
-        sections.length > 1 && sections.map((part, i) => element("a", { href: `#section-${i + 1}` }, part.title)))),
+        sections.length > 1 && sections.map((part, i) => part.kind !== "running" && element("a", { href: `#section-${i + 1}` }, part.title)))),
     main,
     element("footer", {}, `Made by headroom ${page.version}.`),
   ]);
   sections.forEach((part, i) => main.append(section_of(part, i)));
+  if (page.live) headroom.live(page.live, { sections, parts_of, redraw: (i) => main.children[i].replaceWith(section_of(sections[i], i)), main });
 })();
