@@ -15,9 +15,12 @@ import subprocess
 import threading
 import time
 import unittest
+import urllib.error
+import urllib.request
 
 from command_line import HEADROOM, CommandLineTest, headroom
 from history_crowd import check_crowd
+from served import Served
 from site_history import fill
 
 URL = os.environ["HEADROOM_TEST_POSTGRESQL"]
@@ -182,6 +185,42 @@ class HistoryServerTest(CommandLineTest):
             self.assertNotIn("hunter", (folder / ".headroom-site.json").read_text())
         self.assertEqual(len(site[URL]), 2)
         self.assertEqual(*site.values())
+
+    def test_pages_outlive_a_server_that_is_locked_or_silent(self):
+        (self.folder / "runs").mkdir()
+        fill(self.folder / "runs", URL, fingerprint="of a server")
+        proxy = self.silent_after(1 << 40)
+        with Served(proxy.url, env=self.environment) as served:
+            def get(path):
+                start = time.monotonic()
+                try:
+                    with urllib.request.urlopen(served.url + path, timeout=20) as answer:
+                        return answer.status, answer.read().decode(), time.monotonic() - start
+                except urllib.error.HTTPError as error:
+                    return error.code, error.read().decode(), time.monotonic() - start
+
+            def wait_for_problem(words):
+                end = time.monotonic() + 20
+                while words not in (told := json.loads(get("live.json")[1])["problem"]) or bool(words) != bool(told):
+                    self.assertLess(time.monotonic(), end, told)
+                    time.sleep(0.2)
+
+            page = re.search('series/[0-9]+.html', get("")[1]).group()
+            self.assertEqual(get(page)[0], 200)
+            with Lock():
+                wait_for_problem("did not answer within 1 s")
+                status, text, seconds = get("")
+                self.assertEqual(status, 200)
+                self.assertIn("of a server", text)
+                self.assertLess(seconds, 10)
+                self.assertEqual(get(page)[0], 503)
+            wait_for_problem("")
+            proxy.left = 0
+            wait_for_problem("did not answer within 1 s")
+            proxy.left = 1 << 40
+            wait_for_problem("")
+            self.assertEqual(get(page)[0], 200)
+            self.assertEqual(served.interrupt()[0], 0)
 
     def test_its_password_is_nowhere(self):
         path = self.folder / "records.json"

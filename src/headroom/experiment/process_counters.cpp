@@ -38,8 +38,7 @@ bool is_forbidden(int error) {
 std::string controller_absence(int error) {
   if (!is_forbidden(error)) return perf_event_absence(error);
   return "not permitted, for they count all programs; lower /proc/sys/kernel/perf_event_paranoid to 0 or "
-         "less, "
-         "or give the program CAP_PERFMON";
+         "less, or give the program CAP_PERFMON";
 }
 
 CounterRequest request_of(const CounterEvent& event, int thread, int leader, bool user_space) {
@@ -62,16 +61,18 @@ class Sum {
     share_ = std::min(share_, share);
     if (reading.running_ns > 0) value_ += factor * static_cast<double>(reading.count) / share;
   }
-  /// Nothing where a counter never had its turn.
+  /// One of them could not be read: the others' sum is not what was asked for.
+  void lack() { lacks_ = true; }
+  /// Nothing where a counter never had its turn, too.
   std::optional<double> value() const {
-    if (!any_ || !(share_ > 0)) return std::nullopt;
+    if (!any_ || lacks_ || !(share_ > 0)) return std::nullopt;
     return value_;
   }
   double share() const { return any_ ? share_ : 1; }
 
  private:
   double value_ = 0, share_ = 1;
-  bool any_ = false;
+  bool any_ = false, lacks_ = false;
 };
 
 /// Nothing where the later one could not be read.
@@ -124,7 +125,11 @@ class ProcessCounters::Opened {
   Sum of_event(std::size_t event) const {
     Sum sum;
     for (const int counter : of_events_[event]) {
-      if (const auto reading = from_.kernel_->read(counter)) sum.add(*reading);
+      if (const auto reading = from_.kernel_->read(counter)) {
+        sum.add(*reading);
+      } else {
+        sum.lack();
+      }
     }
     return sum;
   }

@@ -6,10 +6,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "headroom/base/error.h"
 #include "headroom/base/files.h"
@@ -47,6 +50,25 @@ TEST_F(JournalTest, IsReadableByItsUserAlone) {
   struct stat info {};
   ASSERT_EQ(::stat(journal.path().c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0600U);
+}
+
+TEST_F(JournalTest, IsKnownToRunWhoeverLooksMeanwhile) {
+  std::atomic<bool> is_over = false;
+  std::vector<std::thread> lookers;
+  for (int i = 0; i < 3; ++i) {
+    lookers.emplace_back([&] {
+      while (!is_over) unfinished_journals(folder_);
+    });
+  }
+  std::size_t lost = 0;
+  for (int i = 0; i < 200; ++i) {
+    Journal journal(folder_);
+    if (running_journals(folder_).empty()) ++lost;
+    journal.remove();
+  }
+  is_over = true;
+  for (std::thread& looker : lookers) looker.join();
+  EXPECT_EQ(lost, 0U);
 }
 
 TEST_F(JournalTest, EveryCutLeavesTheLinesBeforeIt) {
@@ -93,8 +115,10 @@ TEST_F(JournalTest, IsUnfinishedOnceItsWriterIsGone) {
     const Journal journal(folder_);
     path = journal.path();
     EXPECT_THAT(unfinished_journals(folder_), IsEmpty());
+    EXPECT_THAT(running_journals(folder_), ElementsAre(path));
   }
   EXPECT_THAT(unfinished_journals(folder_), ElementsAre(path));
+  EXPECT_THAT(running_journals(folder_), IsEmpty());
   EXPECT_THAT(unfinished_journals(folder_ / "none"), IsEmpty());
   Journal done(folder_);
   done.remove();

@@ -37,6 +37,7 @@ class FakeKernel final : public CounterKernel {
   };
 
   std::function<int(const CounterRequest&)> error{};  ///< errno of opening; 0: it opens
+  std::function<bool(const CounterRequest&)> unreadable{};
   std::size_t largest_group = 8;
   std::vector<int> thread_numbers{11, 12};
   std::map<int, Counter> counters;
@@ -60,7 +61,11 @@ class FakeKernel final : public CounterKernel {
       reading = {reading.count + background, 2 * reading.enabled_ns, 2 * reading.running_ns};
   }
   void stop(int counter) override { set(counter, false); }
-  std::optional<CounterReading> read(int counter) override { return counters.at(counter).reading; }
+  std::optional<CounterReading> read(int counter) override {
+    const Counter& one = counters.at(counter);
+    if (unreadable && unreadable(one.request)) return std::nullopt;
+    return one.reading;
+  }
   void close(int counter) override { counters.erase(counter); }
   std::vector<int> threads() override { return thread_numbers; }
 
@@ -145,6 +150,20 @@ TEST(ProcessCounters, ThatTakeTurnsAreScaledToTheWholeTime) {
   EXPECT_EQ(counts.instructions, 45);
   EXPECT_FALSE(counts.cache_misses);
   EXPECT_EQ(counts.share, 0.25);
+}
+
+TEST(ProcessCounters, OfWhichOneCannotBeReadAreNoSum) {
+  FakeKernel kernel;
+  const ProcessCounters counters(kernel, work_events(),
+                                 {controller(Traffic::kRead), controller(Traffic::kWrite)});
+  kernel.unreadable = [](const CounterRequest& request) {
+    if (request.cpu >= 0) return request.config[0] == 4;
+    return request.thread == 12 && request.config[0] == PERF_COUNT_HW_CPU_CYCLES;
+  };
+  const WorkCounts counts = counters.count([&] { kernel.happen(plain); });
+  EXPECT_EQ(counts.instructions, 220);
+  EXPECT_FALSE(counts.cycles);
+  EXPECT_FALSE(counts.memory_bytes);
 }
 
 TEST(ProcessCounters, HoldWhatFills64Bits) {

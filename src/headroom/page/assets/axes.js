@@ -64,6 +64,20 @@
     return unit === "B" ? axes.bytes(value) : numbers.value(value, unit);
   };
 
+  // An axis of values that lie close to each other: in one unit, with as many digits as tell them apart. Times have their unit
+  // beside them; any other stands above the axis.
+  axes.close = function (axis, scale, unit, count) {
+    const ticks = scale.ticks(count), step = ticks.length > 1 ? ticks[1] - ticks[0] : 1;
+    const most = Math.max(...scale.domain().map(Math.abs));
+    const names = ["ns", "µs", "ms", "s"];
+    let place = 0;
+    while (numbers.is_time(unit) && place < 3 && numbers.in_ns(most, unit) >= Math.pow(1000, place + 1)) ++place;
+    const factor = numbers.is_time(unit) ? numbers.in_ns(1, unit) / Math.pow(1000, place) : 1;
+    const digits = Math.min(9, Math.max(0, Math.ceil(-Math.log10(step * factor) - 1e-6)));
+    return axis.ticks(count).tickSizeOuter(0).tickFormat((value) =>
+      (value * factor).toFixed(digits) + (numbers.is_time(unit) ? " " + names[place] : ""));
+  };
+
   // An axis from 0 on, in round numbers; of bytes these are powers of two.
   axes.from_zero = function (axis, scale, unit, count) {
     axis.tickSizeOuter(0).tickFormat((value) => axes.text(value, unit).replace(/\.0+ /, " "));

@@ -3,8 +3,8 @@
 // {samples: as page/sample_summary.h writes it, unit, value, low, high, limit, target, modes: [[median, share]], tone}.
 (function () {
   "use strict";
-  const { numbers } = headroom;
-  const kMargin = { top: 10, right: 8, bottom: 36, left: 64 };
+  const { axes, numbers } = headroom;
+  const kMargin = { top: 16, right: 8, bottom: 36, left: 64 };
   const kHeld = { stolen: "the hypervisor gave time to others", preempted: "the kernel took the CPU away", throttled: "the device was throttled" };
 
   const is_number = (value) => typeof value === "number";
@@ -133,7 +133,8 @@
       const y = d3.scaleLinear().domain(range_of(data, marks)).range([box.bottom, kMargin.top]);
       const x = d3.scaleLinear().domain([ranges[0][0], ranges[ranges.length - 1][1]]).range([kMargin.left + 8, box.right]);
       svg.append("g").attr("class", "axis").attr("transform", `translate(${kMargin.left},0)`)
-        .call(d3.axisLeft(y).ticks(5).tickFormat((value) => text(data, value)).tickSizeOuter(0));
+        .call(axes.close(d3.axisLeft(y), y, data.unit, 5));
+      if (!numbers.is_time(data.unit)) svg.append("text").attr("class", "axis-title").attr("x", 0).attr("y", 9).text(data.unit === "1" ? "" : data.unit);
       draw_processes(svg, ranges, x, box);
       draw_interval(svg, data, y, box);
       marks.forEach((mark) => draw_mark(svg, data, mark, x, y, tone));
