@@ -3,12 +3,13 @@
 
 Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md, version 3.
 """
+import math
 import os
 import struct
 
 ALIGNMENT = 32
 UINT32, FLOAT32, STRING = 4, 6, 8  # types of metadata
-F32, Q4_0, Q8_0, Q4_K, Q6_K, BF16 = 0, 2, 8, 12, 14, 30  # types of tensors
+F32, Q4_0, Q8_0, Q4_K, Q5_K, Q6_K, BF16 = 0, 2, 8, 12, 13, 14, 30  # types of tensors
 LLAMA2_7B = {"dim": 4096, "heads": 32, "kv_heads": 32, "hidden": 11008, "vocab": 32000}
 BLOCK = 1 << 20  # values made at once, and repeated: nothing depends on what they are
 
@@ -46,6 +47,15 @@ def random_q4_k(count):
     return bytes(values)
 
 
+def random_q5_k(count):
+    """As Q4_K, with 32 bytes of fifth bits before the halves."""
+    blocks = count // 256
+    values, ends = bytearray(os.urandom(176 * blocks)), struct.pack("<ee", 0.0001, 0.0015)
+    for at in range(4):
+        values[at::176] = ends[at:at + 1] * blocks
+    return bytes(values)
+
+
 def random_q6_k(count):
     """Blocks of 256 values of 6 bits, sixteen scales of 8 bits, and a scale of binary16."""
     blocks = count // 256
@@ -59,7 +69,7 @@ def ones(count):
 
 
 MAKERS = {F32: (ones, 4), BF16: (random_bf16, 2), Q8_0: (random_q8_0, 34 / 32), Q4_0: (random_q4_0, 18 / 32),
-          Q4_K: (random_q4_k, 144 / 256), Q6_K: (random_q6_k, 210 / 256)}
+          Q4_K: (random_q4_k, 144 / 256), Q5_K: (random_q5_k, 176 / 256), Q6_K: (random_q6_k, 210 / 256)}
 
 
 def tensors_of(config, layers, dtype, family="llama"):
@@ -94,7 +104,31 @@ def text(value):
     return struct.pack("<Q", len(value)) + value.encode()
 
 
-def metadata(config, layers, family="llama"):
+def llama3_factors(config):
+    """What each frequency is divided by in Llama 3.1 (base 10000): 8 for long waves, nothing for short ones. Source:
+    llama.cpp's convert_hf_to_gguf.py, which writes them as the tensor rope_freqs.weight."""
+    head, original = config["dim"] // config["heads"], 8192
+    factors = []
+    for pair in range(head // 2):
+        wave = 2 * math.pi * 10000 ** (2 * pair / head)
+        smooth = (original / wave - 1) / (4 - 1)
+        factors.append(1 if wave < original / 4 else 8 if wave > original else 1 / ((1 - smooth) / 8 + smooth))
+    return factors
+
+
+# How rotations may be scaled: entries of the metadata behind the family's name.
+SCALINGS = {"linear": {"rope.scaling.type": "linear", "rope.scaling.factor": 4.0},
+            "yarn": {"rope.scaling.type": "yarn", "rope.scaling.factor": 4.0, "rope.scaling.original_context_length": 256},
+            "llama3": {}}
+
+
+def entry(key, value):
+    if isinstance(value, str):
+        return text(key) + struct.pack("<I", STRING) + text(value)
+    return text(key) + (struct.pack("<If", FLOAT32, value) if isinstance(value, float) else struct.pack("<II", UINT32, value))
+
+
+def metadata(config, layers, family="llama", scaling=None):
     head = config["dim"] // config["heads"]
     numbers = {"context_length": 4096, "embedding_length": config["dim"], "block_count": layers,
                "feed_forward_length": config["hidden"], "rope.dimension_count": head, "vocab_size": config["vocab"],
@@ -103,16 +137,20 @@ def metadata(config, layers, family="llama"):
                for key, value in (("general.architecture", family), ("tokenizer.ggml.model", "no_vocab"))]
     entries += [text(f"{family}.{key}") + struct.pack("<II", UINT32, value) for key, value in numbers.items()]
     entries.append(text(f"{family}.attention.layer_norm_rms_epsilon") + struct.pack("<If", FLOAT32, 1e-5))
-    return entries
+    return entries + [entry(f"{family}.{key}", value) for key, value in SCALINGS.get(scaling, {}).items()]
 
 
 def padded(size):
     return (size + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
 
 
-def write_model(path, config, layers, dtype, family="llama"):
-    """Writes a model of `layers` layers with matrices of `dtype` (a key of MAKERS) and norms of F32."""
-    tensors, entries = tensors_of(config, layers, dtype, family), metadata(config, layers, family)
+def write_model(path, config, layers, dtype, family="llama", scaling=None):
+    """Writes a model of `layers` layers with matrices of `dtype` (a key of MAKERS) and norms of F32, whose rotation is
+    scaled as one of SCALINGS."""
+    tensors, entries = tensors_of(config, layers, dtype, family), metadata(config, layers, family, scaling)
+    factors = llama3_factors(config) if scaling == "llama3" else []
+    if factors:
+        tensors.append(("rope_freqs.weight", (len(factors),), F32))
     header = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(entries)) + b"".join(entries)
     offset = 0
     for name, shape, kind in tensors:
@@ -121,7 +159,10 @@ def write_model(path, config, layers, dtype, family="llama"):
     blocks = {kind: make(BLOCK) for kind, (make, _) in MAKERS.items()}
     with open(path, "wb") as file:
         file.write(header + bytes(padded(len(header)) - len(header)))
-        for _, shape, kind in tensors:
+        for name, shape, kind in tensors:
+            if name == "rope_freqs.weight":
+                file.write(struct.pack(f"<{len(factors)}f", *factors).ljust(padded(4 * len(factors)), bytes(1)))
+                continue
             left = bytes_of(shape, kind)
             end = padded(left) - left
             block = blocks[kind]
@@ -131,3 +172,19 @@ def write_model(path, config, layers, dtype, family="llama"):
                 file.write(block[:left])
                 left -= len(block)
             file.write(bytes(end))
+
+
+def forget_scaling(path, scaling):
+    """Makes the model that write_model wrote one whose rotation is not scaled: factors of 1 in place."""
+    content = bytearray(path.read_bytes())
+    if scaling == "llama3":
+        start = content.index(text("rope_freqs.weight")) + len(text("rope_freqs.weight"))
+        dimensions, count, _, offset = struct.unpack_from("<IQIQ", content, start)
+        assert dimensions == 1
+        end = start + struct.calcsize("<IQIQ")  # it is the last tensor
+        struct.pack_into(f"<{count}f", content, padded(end) + offset, *[1.0] * count)
+    else:
+        written = entry("llama.rope.scaling.factor", SCALINGS[scaling]["rope.scaling.factor"])
+        at = content.index(written)
+        content[at:at + len(written)] = entry("llama.rope.scaling.factor", 1.0)
+    path.write_bytes(content)

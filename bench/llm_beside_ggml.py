@@ -2,16 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """headroom run llm --model beside ggml on the same GGUF files: logits of small models, tokens/s of a large one.
 
-  bench/llm_beside_ggml.py build/release/bin [--layers 4] [--rounds 5] [--types BF16,Q8_0,Q4_0,Q4_K,Q6_K] [--threads 2]
-                           [--context 64] [--prompt-len 128] [--scratch DIR] [--large]
+  bench/llm_beside_ggml.py build/release/bin LLAMA_PASSES [--layers 4] [--rounds 5] [--threads 2] [--context 64]
+                           [--types BF16,Q8_0,Q4_0,Q4_K,Q5_K,Q6_K] [--scalings yarn,linear,llama3] [--prompt-len 128]
+                           [--scratch DIR] [--large]
 
-Needs llama-cpp-python, built for this CPU, in the Python that runs it: pip install llama-cpp-python (it compiles
-llama.cpp, some minutes).
+LLAMA_PASSES is what `bench/peers/build.py OUT --llama DIR` builds of a llama.cpp in DIR.
 
-Logits: for each type a small Llama and a small Qwen2 with random weights, and a prompt of 12 tokens; headroom names the
-eight likeliest tokens and their logits, which are held against ggml's for the same ids, as a share of the root mean
-square of all of ggml's logits. ggml rounds what it multiplies blocks with to 8 bits, headroom to 16 or to bf16: the
-difference is that, mostly.
+Logits: for each type a small Llama and a small Qwen2 with random weights, and a prompt of 12 tokens; for each scaling of
+the rotation the Llama in BF16 with a prompt of 300 (yarn and linear are entries of the metadata, llama3 a tensor of
+factors). headroom names the eight likeliest tokens and their logits, which are held against ggml's for the same ids, as a
+share of the root mean square of all of ggml's logits. ggml rounds what it multiplies blocks with to 8 bits, headroom to 16
+or to bf16: the difference is that, mostly. That a scaling is computed at all shows by how far ggml's own logits without it
+are off.
 
 Tokens/s (with --large): --layers layers of Llama 2 7B's shapes, written to DIR (1.6 GiB of BF16 for four layers; all
 32 of Q8_0 take 7 GiB) and removed afterwards. Both decode behind --context tokens and take a prompt of --prompt-len, in
@@ -27,14 +29,14 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 
 import gguf_file
 
 SMALL = {"dim": 256, "heads": 8, "kv_heads": 4, "hidden": 512, "vocab": 1000}
 PROMPT = [1, 15, 27, 299, 7, 500, 77, 3, 640, 12, 901, 44]
+LONG_PROMPT = [(i * 37) % 999 + 1 for i in range(300)]
 TYPES = {"BF16": gguf_file.BF16, "Q8_0": gguf_file.Q8_0, "Q4_0": gguf_file.Q4_0, "Q4_K": gguf_file.Q4_K,
-         "Q6_K": gguf_file.Q6_K}
+         "Q5_K": gguf_file.Q5_K, "Q6_K": gguf_file.Q6_K}
 
 
 def of_headroom(arguments, experiment, model, *options):
@@ -49,43 +51,41 @@ def of_headroom(arguments, experiment, model, *options):
         return {record["metric"]["name"]: record for record in json.load(open(file.name, encoding="utf-8"))["records"]}
 
 
-class Ggml:
-    """One model in llama.cpp, as the Python package has it."""
-
-    def __init__(self, arguments, model, positions, logits_all=False):
-        import llama_cpp  # noqa: PLC0415 (the help is there without it)
-        self.model = llama_cpp.Llama(str(model), n_ctx=positions, n_threads=arguments.threads,
-                                     n_threads_batch=arguments.threads, n_batch=512, use_mmap=False,
-                                     logits_all=logits_all, verbose=False)
-
-    def logits(self, ids):
-        self.model.reset()
-        self.model.eval(ids)
-        return [float(value) for value in self.model.scores[len(ids) - 1]]
-
-    def seconds(self, context, ids):
-        """That `ids` take behind `context` tokens."""
-        self.model.reset()
-        if context:
-            self.model.eval(context)
-        start = time.perf_counter()
-        self.model.eval(ids)
-        return time.perf_counter() - start
+def of_ggml(arguments, model, *words):
+    """The numbers that llama_passes prints."""
+    command = [arguments.llama_passes, str(model), str(arguments.threads), *map(str, words)]
+    finished = subprocess.run(command, capture_output=True, text=True, check=False)
+    if finished.returncode != 0:
+        sys.exit(f"{' '.join(command)}: ended with {finished.returncode}\n{finished.stderr}")
+    return [float(line) for line in finished.stdout.split()]
 
 
-def compare_logits(arguments, name, folder, family):
-    model = folder / "small.gguf"
-    gguf_file.write_model(model, SMALL, 3, TYPES[name], family)
-    tokens = ",".join(map(str, PROMPT))
-    record = of_headroom(arguments, "llm.prefill", model, "--tokens", tokens, "--num-samples", 2)["token_per_sec"]
-    found = [pair.split(":") for pair in record["model"]["extra_info"]["likeliest"].split()]
-    right = Ggml(arguments, model, 64, logits_all=True).logits(PROMPT)
+def ids_of(tokens):
+    return ",".join(map(str, tokens))
+
+
+def off_by(found, right):
+    """The largest difference of (id, logit) from ggml's, as a share of the rms of all of those."""
     rms = math.sqrt(sum(value * value for value in right) / len(right))
+    return max(abs(logit - right[token]) / rms for token, logit in found)
+
+
+def compare_logits(arguments, name, folder, family, scaling=None):
+    model, prompt = folder / "small.gguf", LONG_PROMPT if scaling else PROMPT
+    gguf_file.write_model(model, SMALL, 3, TYPES[name], family, scaling)
+    record = of_headroom(arguments, "llm.prefill", model, "--tokens", ids_of(prompt), "--num-samples", 2)["token_per_sec"]
+    pairs = [pair.split(":") for pair in record["model"]["extra_info"]["likeliest"].split()]
+    found = [(int(token), float(logit)) for token, logit in pairs]
+    right = of_ggml(arguments, model, "logits", ids_of(prompt))
     order = sorted(range(len(right)), key=right.__getitem__, reverse=True)
-    off = max(abs(float(logit) - right[int(token)]) / rms for token, logit in found)
-    same = len({int(token) for token, _ in found} & set(order[:len(found)]))
-    print(f"{family} {name}: logits of the {len(found)} likeliest off by up to {off:.4f} of the rms of ggml's, {same} of "
-          f"them ggml's likeliest; first {found[0][0]} and {order[0]}; off float64 by {record['max_error']:.4f}", flush=True)
+    same = len({token for token, _ in found} & set(order[:len(found)]))
+    line = (f"{family} {name}{f' {scaling}' if scaling else ''}: logits of the {len(found)} likeliest off by up to "
+            f"{off_by(found, right):.4f} of the rms of ggml's, {same} of them ggml's likeliest; first {found[0][0]} and "
+            f"{order[0]}; off float64 by {record['max_error']:.4f}")
+    if scaling:
+        gguf_file.forget_scaling(model, scaling)
+        line += f"; ggml's without the scaling are off by {off_by(found, of_ggml(arguments, model, 'logits', ids_of(prompt))):.2f}"
+    print(line, flush=True)
 
 
 def spread(values):
@@ -96,7 +96,6 @@ def spread(values):
 def compare_speed(arguments, name, folder):
     model = folder / "large.gguf"
     gguf_file.write_model(model, gguf_file.LLAMA2_7B, arguments.layers, TYPES[name])
-    context = [(i * 7) % 31999 + 1 for i in range(arguments.context)]
     prompt = [(i * 11) % 31999 + 1 for i in range(arguments.prompt_len)]
     rates = {"decode": ([], []), "prefill": ([], [])}
     for _ in range(arguments.rounds):
@@ -104,11 +103,9 @@ def compare_speed(arguments, name, folder):
         rates["decode"][0].append(ours["token_per_sec"]["metric"]["value"])
         ours = of_headroom(arguments, "llm.prefill", model, "--prompt-len", arguments.prompt_len, "--max-time", "3s")
         rates["prefill"][0].append(ours["token_per_sec"]["metric"]["value"])
-        ggml = Ggml(arguments, model, arguments.context + arguments.prompt_len + 64)
-        ggml.seconds([], prompt)  # the first touches everything
-        rates["decode"][1].append(1 / statistics.median(ggml.seconds(context, [5]) for _ in range(9)))
-        rates["prefill"][1].append(len(prompt) / statistics.median(ggml.seconds([], prompt) for _ in range(3)))
-        del ggml
+        decode, prefill = of_ggml(arguments, model, "seconds", arguments.context, ids_of(prompt))
+        rates["decode"][1].append(1 / decode)
+        rates["prefill"][1].append(len(prompt) / prefill)
     model.unlink()
     for what, (ours, theirs) in rates.items():
         ratios = [a / b for a, b in zip(ours, theirs)]
@@ -119,9 +116,11 @@ def compare_speed(arguments, name, folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", help="that has headroom and headroom-native")
+    parser.add_argument("llama_passes", help="of bench/peers/build.py --llama")
     parser.add_argument("--layers", type=int, default=4)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--types", default=",".join(TYPES))
+    parser.add_argument("--scalings", default=",".join(gguf_file.SCALINGS))
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--context", type=int, default=64)
     parser.add_argument("--prompt-len", type=int, default=128)
@@ -129,7 +128,9 @@ def main():
     parser.add_argument("--large", action="store_true")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=arguments.scratch) as folder:
-        for name in arguments.types.split(","):
+        for scaling in filter(None, arguments.scalings.split(",")):
+            compare_logits(arguments, "BF16", pathlib.Path(folder), "llama", scaling)
+        for name in filter(None, arguments.types.split(",")):
             for family in ("llama", "qwen2"):
                 compare_logits(arguments, name, pathlib.Path(folder), family)
             if arguments.large:

@@ -1,18 +1,23 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Decoding with Llama 2 7B in headroom's kernels beside llama.cpp's, in turns.
+"""Llama 2 7B, whole, in headroom beside llama.cpp: decoding and prompts on the same GGUF file, in turns.
 
-  bench/llm_llama_cpp.py build/release/bin LLAMA_BENCH [--layers 4] [--rounds 5] [--tokens 50] [--threads 2]
-                         [--dtypes bf16,int8] [--scratch DIR]
+  bench/llm_llama_cpp.py build/release/bin LLAMA_BENCH [--types Q4_0,Q8_0] [--layers 32] [--rounds 5] [--tokens 32]
+                         [--context 512] [--prompt-len 512] [--threads 2] [--max-time 20s] [--scratch DIR] [--dim 4096]
 
-LLAMA_BENCH is llama.cpp's program of that name, built for this CPU. It gets a model of the same shapes with random
-weights (written to DIR, which needs room for it): BF16 beside headroom's bf16, Q8_0 (a scale for 32 weights, 6 % more
-bytes) beside headroom's int8 (a scale for each row). Both decode --tokens tokens with a batch of 1; the prompt of
-headroom's is part of its first token. llama.cpp runs as it does best: weights read into memory
-of its own, threads pinned one to a CPU.
+LLAMA_BENCH is llama.cpp's program of that name, built for this CPU. The file has the shapes of Llama 2 7B and random
+weights; it is written to DIR (3.8 GB of Q4_0, 7.2 GB of Q8_0, 13.5 GB of BF16), whose cache is warm for both then, and
+removed afterwards; both copy it into memory of their own, so that two times as much must be free. --dim (a multiple of
+256) makes all widths smaller in proportion, to try the command.
 
-Prints for each round's halves, one after the other: tokens/s and GB/s of weights, median [quartiles] over the
-rounds; and the ratio of tokens/s and of GB/s, round by round.
+Each round has two halves, the first of which is now headroom's, now llama.cpp's: `headroom run llm.decode llm.prefill`
+(--tokens samples or --max-time each, the shares of the limit from the same rounds), and llama-bench, which decodes
+--tokens tokens behind --context others and takes a prompt of --prompt-len, three times each. llama.cpp runs as it does
+best: weights read into memory of its own, threads pinned one to a CPU.
+
+Prints tokens/s of both, GB/s of weights for decoding, headroom's share of its limit, and llama.cpp's share of the same
+(its tokens/s over headroom's, times headroom's share), median [quartiles] over the rounds; and the ratio of tokens/s,
+round by round.
 """
 import argparse
 import json
@@ -25,79 +30,118 @@ import tempfile
 
 import gguf_file
 
-MODELS = {"bf16": ("llama2_7b_bf16", gguf_file.BF16), "int8": ("llama2_7b_int8", gguf_file.Q8_0)}
+TYPES = {"BF16": gguf_file.BF16, "Q8_0": gguf_file.Q8_0, "Q4_0": gguf_file.Q4_0, "Q4_K": gguf_file.Q4_K,
+         "Q5_K": gguf_file.Q5_K, "Q6_K": gguf_file.Q6_K}
 
 
 def run(command):
-    finished = subprocess.run(command, capture_output=True, text=True, check=False)
+    finished = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
     if finished.returncode not in (0, 1):
         sys.exit(f"{' '.join(map(str, command))}: ended with {finished.returncode}\n{finished.stderr}")
     return finished.stdout
 
 
+def shapes(arguments):
+    """Those of Llama 2 7B, or as many times smaller as --dim is."""
+    config = dict(gguf_file.LLAMA2_7B)
+    if arguments.dim != config["dim"]:
+        times = arguments.dim / config["dim"]
+        config.update(dim=arguments.dim, heads=int(32 * times), kv_heads=int(32 * times),
+                      hidden=int(config["hidden"] * times) // 256 * 256)
+    return config
+
+
 def of_headroom(arguments, model, file):
-    """tokens/s, GB/s, and the share of the read limit in the same rounds."""
-    run([f"{arguments.folder}/headroom", "run", model, "--layers", str(arguments.layers), "--max-new-tokens",
-         str(arguments.tokens), "--num-samples", str(arguments.tokens), "--processes", "1", "--threads",
-         str(arguments.threads), "--timeout", "10min", "--no-store", "--json", str(file)])
-    records = {record["metric"]["name"]: record for record in json.loads(file.read_text())["records"]}
-    rate = records["token_per_sec"]
-    if rate["outcome"]["kind"] != "measured":
-        sys.exit(f"{model}: {rate['outcome']['reason']}")
-    return rate["metric"]["value"], records["memory_bandwidth(GB/s)"]["metric"]["value"], rate["limit"]["fraction"]
+    """{experiment: (tokens/s, share of the limit)}."""
+    output = run([f"{arguments.folder}/headroom", "run", "llm.decode", "llm.prefill", "--model", model, "--layers",
+                  arguments.layers, "--context", arguments.context, "--prompt-len", arguments.prompt_len, "--max-time",
+                  arguments.max_time, "--num-samples", arguments.tokens, "--processes", "1", "--threads", arguments.threads,
+                  "--timeout", "30min", "--no-store", "--json", file])
+    found = {}
+    for record in json.loads(file.read_text())["records"]:
+        if record["metric"]["name"] != "token_per_sec":
+            continue
+        if record["outcome"]["kind"] != "measured":
+            sys.exit(f"{record['model']['name']}: {record['outcome']['reason']}\n{output}")
+        found[record["model"]["name"]] = record["metric"]["value"], record["limit"]["fraction"]
+    return found["llm.decode"], found["llm.prefill"]
 
 
-def of_llama_cpp(arguments, model, activated):
+def of_llama_cpp(arguments, model):
+    """tokens/s of decoding and of the prompt."""
     mask = hex((1 << arguments.threads) - 1)
     # Newer builds name it so; older ones have -mmp.
     no_mapping = ["-lm", "none"] if "--load-mode" in run([arguments.llama_bench, "--help"]) else ["-mmp", "0"]
-    output = run([arguments.llama_bench, "-m", str(model), "-p", "0", "-n", str(arguments.tokens), "-r", "1", *no_mapping,
-                  "-t", str(arguments.threads), "-C", mask, "--cpu-strict", "1", "-o", "json"])
-    rate = json.loads(output)[0]["avg_ts"]
-    return rate, rate * activated / 1e9
+
+    def rate(*options):
+        output = run([arguments.llama_bench, "-m", model, "-r", "3", *no_mapping, "-t", arguments.threads, "-C", mask,
+                      "--cpu-strict", "1", *options, "-o", "json"])
+        return json.loads(output)[0]["avg_ts"]
+
+    return (rate("-p", "0", "-n", arguments.tokens, "-d", arguments.context),
+            rate("-p", arguments.prompt_len, "-n", "0", "-ub", arguments.prompt_len))
 
 
-def spread(values, unit):
+def spread(values, unit=""):
     if len(values) < 3:
-        return f"{statistics.median(values):.3g} {unit}"
+        return f"{statistics.median(values):.3g}{unit}"
     low, middle, high = statistics.quantiles(values, n=4)
-    return f"{middle:.3g} {unit} [{low:.3g}, {high:.3g}]"
+    return f"{middle:.3g}{unit} [{low:.3g}, {high:.3g}]"
 
 
-def compare(arguments, dtype, scratch):
-    name, kind = MODELS[dtype]
-    model = scratch / f"llama2_7b_{dtype}_{arguments.layers}.gguf"
-    gguf_file.write_model(model, gguf_file.LLAMA2_7B, arguments.layers, kind)
-    activated = gguf_file.activated_bytes(gguf_file.LLAMA2_7B, arguments.layers, kind)
+def report(what, ours, theirs, activated):
+    rates, shares = [rate for rate, _ in ours], [share for _, share in ours]
+
+    def row(name, values, of_limit):
+        bandwidth = f", {spread([value * activated / 1e9 for value in values])} GB/s of weights" if activated else ""
+        print(f"  {name:9}  {spread(values)} tokens/s{bandwidth}, {spread([100 * one for one in of_limit])} % of the limit")
+
+    print(f" {what}")
+    row("headroom", rates, shares)
+    row("llama.cpp", theirs, [b / a * share for a, b, share in zip(rates, theirs, shares)])
+    print(f"  headroom / llama.cpp: {spread([a / b for a, b in zip(rates, theirs)])}, n = {len(rates)}", flush=True)
+
+
+def compare(arguments, name, scratch):
+    config, kind = shapes(arguments), TYPES[name]
+    model = scratch / f"llama2_7b_{name}_{arguments.layers}.gguf"
+    gguf_file.write_model(model, config, arguments.layers, kind)
     ours, theirs = [], []
     for index in range(arguments.rounds):
-        halves = [lambda: ours.append(of_headroom(arguments, name, scratch / "records.json")),
-                  lambda: theirs.append(of_llama_cpp(arguments, model, activated))]
+        halves = [lambda: ours.append(of_headroom(arguments, model, scratch / "records.json")),
+                  lambda: theirs.append(of_llama_cpp(arguments, model))]
         for half in halves if index % 2 == 0 else reversed(halves):
             half()
+        (decoded, _), (taken, _) = ours[-1]
+        print(f"{name}, round {index + 1}: decode {decoded:.3g} beside {theirs[-1][0]:.3g} tokens/s, prompt {taken:.3g} beside "
+              f"{theirs[-1][1]:.3g}", file=sys.stderr, flush=True)
+    size = model.stat().st_size
     model.unlink()
-    print(f"{name}, {arguments.layers} layers, {arguments.rounds} rounds of {arguments.tokens} tokens, {arguments.threads} threads")
-    print(f"  headroom   {spread([each[0] for each in ours], 'tokens/s')}, {spread([each[1] for each in ours], 'GB/s')}, "
-          f"{spread([100 * each[2] for each in ours], '% of the read limit')}")
-    print(f"  llama.cpp  {spread([each[0] for each in theirs], 'tokens/s')}, {spread([each[1] for each in theirs], 'GB/s')}")
-    print(f"  headroom / llama.cpp: {spread([a[0] / b[0] for a, b in zip(ours, theirs)], 'in tokens/s')}, "
-          f"{spread([a[1] / b[1] for a, b in zip(ours, theirs)], 'in GB/s')}", flush=True)
+    print(f"{name}, {size / 1e9:.3g} GB, {arguments.layers} layers of {config['dim']}, {arguments.rounds} rounds, "
+          f"{arguments.threads} threads")
+    report(f"decode {arguments.tokens} tokens behind {arguments.context}", [one[0] for one in ours],
+           [one[0] for one in theirs], gguf_file.activated_bytes(config, arguments.layers, kind))
+    report(f"a prompt of {arguments.prompt_len}", [one[1] for one in ours], [one[1] for one in theirs], 0)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder")
+    parser.add_argument("folder", help="that has headroom and headroom-native")
     parser.add_argument("llama_bench")
-    parser.add_argument("--layers", type=int, default=4)
+    parser.add_argument("--types", default="Q4_0,Q8_0")
+    parser.add_argument("--layers", type=int, default=32)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--tokens", type=int, default=50)
+    parser.add_argument("--tokens", type=int, default=32)
+    parser.add_argument("--context", type=int, default=512)
+    parser.add_argument("--prompt-len", type=int, default=512)
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument("--dtypes", default="bf16,int8")
+    parser.add_argument("--max-time", default="20s")
+    parser.add_argument("--dim", type=int, default=gguf_file.LLAMA2_7B["dim"])
     parser.add_argument("--scratch", help="folder for the models; default: a temporary one")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=arguments.scratch) as scratch:
-        for dtype in arguments.dtypes.split(","):
-            compare(arguments, dtype, pathlib.Path(scratch))
+        for name in arguments.types.split(","):
+            compare(arguments, name, pathlib.Path(scratch))
 
 
 if __name__ == "__main__":

@@ -2,13 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds adaptors for libraries that headroom does not link, and prints the options of `headroom run` that load them.
 
-  bench/peers/build.py OUT [--mkl DIR] [--onednn DIR] [--ggml DIR]
+  bench/peers/build.py OUT [--mkl DIR] [--onednn DIR] [--ggml DIR] [--llama DIR]
 
 DIR has the library's headers and the library anywhere below it, as it is after
 
   python3 -m venv DIR && DIR/bin/pip install --no-deps mkl mkl-include
   python3 -m venv DIR && DIR/bin/pip install onednn onednn-devel
   cmake -S llama.cpp -B llama.cpp/build -DBUILD_SHARED_LIBS=ON -DGGML_OPENMP=OFF && cmake --build llama.cpp/build --target ggml-cpu
+
+--llama builds OUT/llama_passes of a whole llama.cpp (the target llama beside ggml-cpu), which is no peer but a program for
+bench/llm_beside_ggml.py.
 
 (oneDNN of PyPI runs on SYCL with threads of its own: say threads=own, and OCL_ICD_FILENAMES=DIR/lib/libintelocl.so in the
 environment. ggml's and MKL's functions are called by headroom's threads.)
@@ -55,18 +58,33 @@ def build(folder, out, source, header, library, symbols):
         print(f"--peer {target}:{symbol}")
 
 
+def build_program(folder, out):
+    """llama_passes: headers of llama.cpp and of its ggml lie in different folders."""
+    includes = [f"-I{found(folder, name).parent}" for name in ("llama.h", "ggml.h")]
+    libraries = [found(folder, name) for name in ("libllama.so", "libggml.so", "libggml-base.so")]
+    paths = [f"-Wl,-rpath,{path}" for path in sorted({library.parent for library in libraries})]
+    command = ["gcc", "-O2", "-Wall", *includes, SOURCES / "llama_passes.c", *libraries, *paths, "-o", out / "llama_passes"]
+    finished = subprocess.run([str(word) for word in command], check=False)
+    if finished.returncode != 0:
+        sys.exit(f"{' '.join(map(str, command))}: ended with {finished.returncode}")
+    print(out / "llama_passes")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=pathlib.Path)
     for name in PEERS:
         parser.add_argument(f"--{name}", type=pathlib.Path, metavar="DIR", help=f"where {name} is")
+    parser.add_argument("--llama", type=pathlib.Path, metavar="DIR", help="where a whole llama.cpp is, built")
     arguments = parser.parse_args()
     chosen = [name for name in PEERS if getattr(arguments, name)]
-    if not chosen:
-        parser.error("nothing to build: name a folder with --mkl, --onednn or --ggml")
+    if not chosen and not arguments.llama:
+        parser.error("nothing to build: name a folder with --mkl, --onednn, --ggml or --llama")
     arguments.out.mkdir(parents=True, exist_ok=True)
     for name in chosen:
         build(getattr(arguments, name).resolve(), arguments.out.resolve(), *PEERS[name])
+    if arguments.llama:
+        build_program(arguments.llama.resolve(), arguments.out.resolve())
 
 
 if __name__ == "__main__":

@@ -84,6 +84,8 @@ void require_sound(const LlmConfig& config) {
     for (const LlmFormat format : {formats.qkv, formats.key, formats.value, formats.out, formats.up})
       require_blocks(format, config.dim);
     require_blocks(formats.down, config.hidden);
+    require_blocks(formats.shared_up, config.dim);
+    require_blocks(formats.shared_down, config.shared_hidden);
   }
   require_blocks(config.output_format(), config.dim);
 }

@@ -44,6 +44,8 @@ struct LlmLayerFormats {
   LlmFormat qkv, out, up, down;
   LlmFormat key = qkv, value = qkv;  ///< where they are not those of the queries, all three lie by themselves
 
+  LlmFormat shared_up = up, shared_down = down;  ///< of the expert that all tokens go through
+
   bool has_one_qkv() const { return key == qkv && value == qkv; }
 };
 
@@ -60,6 +62,10 @@ struct LlmConfig {
   std::size_t vocab = 0;
   std::size_t experts = 1;  ///< 1: a plain feed-forward layer without a gate
   std::size_t chosen = 1;   ///< experts for each token
+  /// Chosen experts have the shares of a softmax over all of them, which do not sum to 1.
+  bool has_shares_of_all = false;
+  /// Of an expert that all tokens go through beside, times the sigmoid of a score of its own; 0: none.
+  std::size_t shared_hidden = 0;
   double rope_base = 10000;
   float norm_epsilon = 1e-5F;
   bool has_bias = false;                   ///< queries, keys and values have one

@@ -16,14 +16,15 @@
 namespace headroom {
 namespace {
 
-constexpr std::array<std::string_view, 3> kFamilies{"llama", "mistral", "qwen2"};
+constexpr std::array<std::string_view, 6> kFamilies{"llama", "mistral",   "mixtral",
+                                                    "qwen2", "qwen2_moe", "qwen2moe"};
 /// No size of a model is larger; products of three such sizes stay numbers.
 constexpr std::uint64_t kMostSize = std::uint64_t{1} << 20;
 
 void require_family(const std::string& name, const std::string& source) {
   if (std::ranges::find(kFamilies, name) != kFamilies.end()) return;
   throw Error(source + ": the architecture is " + in_quotes(name) +
-              ", which is not read; llama, mistral and qwen2 are");
+              ", which is not read; llama, mistral, mixtral, qwen2 and qwen2_moe are");
 }
 
 std::size_t size_from(double value, const std::string& what) {
@@ -87,11 +88,24 @@ class Metadata {
 
 void refuse_what_is_not_computed(const Metadata& metadata, const LlmConfig& config,
                                  const std::string& source) {
-  if (metadata.number("expert_count").value_or(0) > 0)
-    throw Error(source + ": the model has experts, which are not read from files");
   const auto rotated = metadata.number("rope.dimension_count");
   if (rotated && *rotated != static_cast<double>(config.head_dim()))
     throw Error(source + ": only a part of each head is rotated, or heads do not divide the width");
+}
+
+/// Mixtral's are those of a llama; Qwen's have a width of their own, and beside them one for all tokens.
+void read_experts(const Metadata& metadata, const StoredModel& model, LlmConfig& config,
+                  const std::string& source) {
+  if (metadata.number("expert_count").value_or(0) == 0) return;
+  config.experts = metadata.size("expert_count");
+  config.chosen = metadata.size("expert_used_count");
+  if (config.experts == 1) throw Error(source + ": the model has one expert, which is not read");
+  if (metadata.architecture() != "qwen2moe") return;
+  config.hidden = metadata.size("expert_feed_forward_length");
+  config.has_shares_of_all = true;
+  const StoredTensor* shared = model.find("blk.0.ffn_up_shexp.weight");
+  if (shared == nullptr) throw Error(source + ": tensor 'blk.0.ffn_up_shexp.weight' is missing");
+  config.shared_hidden = shared->shape.front();
 }
 
 /// Without a kind a factor is that of a linear one, and 0 none, as llama.cpp has it.
@@ -173,6 +187,26 @@ RotaryScaling scaling_of(const Json& json, const std::string& source) {
   return scaling;
 }
 
+void read_experts(const Json& json, const std::string& family, LlmConfig& config, const std::string& source) {
+  if (family == "mixtral") {
+    config.experts = json_size(json, "num_local_experts", source);
+  } else if (family == "qwen2_moe") {
+    config.experts = json_size(json, "num_experts", source);
+    config.hidden = json_size(json, "moe_intermediate_size", source);
+    config.shared_hidden = json_size(json, "shared_expert_intermediate_size", source);
+    const Json* scaled = json_optional(json, "norm_topk_prob", source);
+    config.has_shares_of_all = scaled == nullptr || !scaled->is_boolean() || !scaled->get<bool>();
+    const Json* plain = json_optional(json, "mlp_only_layers", source);
+    if (json_number_or(json, "decoder_sparse_step", 1, source) != 1 ||
+        (plain != nullptr && !(plain->is_array() && plain->size() == 0)))
+      throw Error(source + ": some layers have no experts, which is not computed here");
+  } else {
+    return;
+  }
+  config.chosen = json_size(json, "num_experts_per_tok", source);
+  if (config.experts == 1) throw Error(source + ": the model has one expert, which is not read");
+}
+
 void refuse_what_is_not_computed(const Json& json, const LlmConfig& config, const std::string& source) {
   const auto refuse = [&](bool is_so, const std::string& what) {
     if (is_so) throw Error(source + ": " + what + ", which is not computed here");
@@ -207,6 +241,7 @@ LlmDescription describe_llm_gguf(const StoredModel& model, const std::string& so
   if (embedding == nullptr) throw Error(source + ": tensor 'token_embd.weight' is missing");
   config.vocab = embedding->shape.front();
   config.has_bias = model.find("blk.0.attn_q.bias") != nullptr;
+  read_experts(metadata, model, config, source);
   require_rope(config.rope_base, epsilon, source);
   require_shape(config, source);
   refuse_what_is_not_computed(metadata, config, source);
@@ -236,7 +271,9 @@ LlmDescription describe_llm_json(const std::string& text, const std::string& sou
     config.rope_base = json_number_or(*rope, "rope_theta", config.rope_base, source);
   const double epsilon = json_number_or(json, "rms_norm_eps", 1e-6, source);
   config.norm_epsilon = static_cast<float>(epsilon);
-  config.has_bias = json_string(json, "model_type", source) == "qwen2";
+  const std::string family = json_string(json, "model_type", source);
+  config.has_bias = family == "qwen2" || family == "qwen2_moe";
+  read_experts(json, family, config, source);
   require_rope(config.rope_base, epsilon, source);
   require_shape(config, source);
   refuse_what_is_not_computed(json, config, source);

@@ -26,10 +26,13 @@ namespace fs = std::filesystem;
 struct Spelling {
   const char *embedding, *norm, *output, *prefix;
   const char *attention_norm, *query, *key, *value, *out, *ffn_norm, *gate, *up, *down;
+  const char *router, *shared_gate, *shared_w1, *shared_w3, *shared_w2;
 };
-constexpr Spelling kGguf{"token_embd", "output_norm", "output",  "blk.",        "attn_norm",
-                         "attn_q",     "attn_k",      "attn_v",  "attn_output", "ffn_norm",
-                         "ffn_gate",   "ffn_up",      "ffn_down"};
+constexpr Spelling kGguf{
+    "token_embd",     "output_norm",  "output",        "blk.",         "attn_norm",
+    "attn_q",         "attn_k",       "attn_v",        "attn_output",  "ffn_norm",
+    "ffn_gate",       "ffn_up",       "ffn_down",      "ffn_gate_inp", "ffn_gate_inp_shexp",
+    "ffn_gate_shexp", "ffn_up_shexp", "ffn_down_shexp"};
 constexpr Spelling kHuggingFace{"model.embed_tokens",
                                 "model.norm",
                                 "lm_head",
@@ -42,7 +45,12 @@ constexpr Spelling kHuggingFace{"model.embed_tokens",
                                 "post_attention_layernorm",
                                 "mlp.gate_proj",
                                 "mlp.up_proj",
-                                "mlp.down_proj"};
+                                "mlp.down_proj",
+                                "mlp.gate",
+                                "mlp.shared_expert_gate",
+                                "mlp.shared_expert.gate_proj",
+                                "mlp.shared_expert.up_proj",
+                                "mlp.shared_expert.down_proj"};
 
 const Spelling& spelling_of(const LlmFile& file) {
   return file.is_gguf ? kGguf : kHuggingFace;
@@ -69,9 +77,44 @@ const StoredTensor& tensor_of(const LlmFile& file, const std::string& name,
 
 /// The tensors of a layer.
 struct StoredLayer {
-  const StoredTensor *attention_norm, *query, *key, *value, *out, *ffn_norm, *gate, *up, *down;
+  const StoredTensor *attention_norm, *query, *key, *value, *out, *ffn_norm;
+  std::vector<StoredTensor> gate, up, down;  ///< of each expert
+  const StoredTensor *router = nullptr, *shared_gate = nullptr, *shared_w1 = nullptr, *shared_w3 = nullptr,
+                     *shared_w2 = nullptr;
   const StoredTensor *query_bias = nullptr, *key_bias = nullptr, *value_bias = nullptr;
 };
+
+/// Only Mixtral's experts have no width of their own, and no expert for all tokens beside them.
+bool is_mixtral(const LlmFile& file) {
+  return !file.is_gguf && file.config.is_gated() && file.config.shared_hidden == 0;
+}
+
+/// The matrices [rows, columns] of each expert: one tensor of all in GGUF, one for each elsewhere.
+std::vector<StoredTensor> experts_of(const LlmFile& file, std::size_t layer, const char* part,
+                                     const char* of_mixtral, std::size_t rows, std::size_t columns) {
+  const std::size_t experts = file.config.experts;
+  if (!file.config.is_gated()) return {tensor_of(file, name_in_layer(file, layer, part), {rows, columns})};
+  std::vector<StoredTensor> found;
+  if (file.is_gguf) {
+    const std::string name = name_in_layer(file, layer, (std::string(part) + "_exps").c_str());
+    const StoredTensor& all = tensor_of(file, name, {experts, rows, columns});
+    const std::size_t bytes = all.bytes.size() / experts;
+    for (std::size_t expert = 0; expert < experts; ++expert)
+      found.push_back({name,
+                       all.type,
+                       {rows, columns},
+                       all.offset + expert * bytes,
+                       all.bytes.subspan(expert * bytes, bytes)});
+    return found;
+  }
+  for (std::size_t expert = 0; expert < experts; ++expert) {
+    const std::string name = is_mixtral(file)
+                                 ? fmt::format("block_sparse_moe.experts.{}.{}", expert, of_mixtral)
+                                 : fmt::format("mlp.experts.{}.{}", expert, std::string(part).substr(4));
+    found.push_back(tensor_of(file, name_in_layer(file, layer, name.c_str()), {rows, columns}));
+  }
+  return found;
+}
 
 StoredLayer layer_of(const LlmFile& file, std::size_t index) {
   const LlmConfig& config = file.config;
@@ -83,11 +126,24 @@ StoredLayer layer_of(const LlmFile& file, std::size_t index) {
     return &tensor_of(file, name_in_layer(file, index, part, ending), {size});
   };
   const std::size_t dim = config.dim, kv_dim = config.kv_dim(), hidden = config.hidden;
-  StoredLayer layer{vector(spelling.attention_norm, dim), matrix(spelling.query, dim, dim),
-                    matrix(spelling.key, kv_dim, dim),    matrix(spelling.value, kv_dim, dim),
-                    matrix(spelling.out, dim, dim),       vector(spelling.ffn_norm, dim),
-                    matrix(spelling.gate, hidden, dim),   matrix(spelling.up, hidden, dim),
-                    matrix(spelling.down, dim, hidden)};
+  StoredLayer layer{vector(spelling.attention_norm, dim),
+                    matrix(spelling.query, dim, dim),
+                    matrix(spelling.key, kv_dim, dim),
+                    matrix(spelling.value, kv_dim, dim),
+                    matrix(spelling.out, dim, dim),
+                    vector(spelling.ffn_norm, dim),
+                    experts_of(file, index, spelling.gate, "w1", hidden, dim),
+                    experts_of(file, index, spelling.up, "w3", hidden, dim),
+                    experts_of(file, index, spelling.down, "w2", dim, hidden)};
+  if (config.is_gated())
+    layer.router = matrix(is_mixtral(file) ? "block_sparse_moe.gate" : spelling.router, config.experts, dim);
+  if (config.shared_hidden > 0) {
+    layer.shared_gate =
+        file.is_gguf ? vector(spelling.shared_gate, dim) : matrix(spelling.shared_gate, 1, dim);
+    layer.shared_w1 = matrix(spelling.shared_w1, config.shared_hidden, dim);
+    layer.shared_w3 = matrix(spelling.shared_w3, config.shared_hidden, dim);
+    layer.shared_w2 = matrix(spelling.shared_w2, dim, config.shared_hidden);
+  }
   if (config.has_bias) {
     layer.query_bias = vector(spelling.query, dim, ".bias");
     layer.key_bias = vector(spelling.key, kv_dim, ".bias");
@@ -110,8 +166,16 @@ const StoredTensor& output_of(const LlmFile& file) {
   return tensor_of(file, name, {file.config.vocab, file.config.dim});
 }
 
-LlmFormat format_of(std::initializer_list<const StoredTensor*> together) {
-  const StoredType type = (*together.begin())->type;
+std::vector<const StoredTensor*> pointers_to(std::initializer_list<const std::vector<StoredTensor>*> lists) {
+  std::vector<const StoredTensor*> pointers;
+  for (const auto* list : lists) {
+    for (const StoredTensor& one : *list) pointers.push_back(&one);
+  }
+  return pointers;
+}
+
+LlmFormat format_of(const std::vector<const StoredTensor*>& together) {
+  const StoredType type = together.front()->type;
   for (const StoredTensor* tensor : together) {
     if (tensor->type != type) return LlmFormat::kBf16;
   }
@@ -136,12 +200,21 @@ void settle_formats(LlmFile& file) {
   std::map<StoredType, std::size_t> bytes;
   for (std::size_t index = 0; index < file.config.layers; ++index) {
     const StoredLayer layer = layer_of(file, index);
-    file.config.formats.push_back({format_of({layer.query}), format_of({layer.out}),
-                                   format_of({layer.gate, layer.up}), format_of({layer.down}),
-                                   format_of({layer.key}), format_of({layer.value})});
-    for (const StoredTensor* one :
-         {layer.query, layer.key, layer.value, layer.out, layer.gate, layer.up, layer.down})
-      bytes[one->type] += one->bytes.size();
+    std::vector<const StoredTensor*> matrices = pointers_to({&layer.gate, &layer.up, &layer.down});
+    matrices.insert(matrices.end(), {layer.query, layer.key, layer.value, layer.out});
+    LlmLayerFormats formats{format_of({layer.query}),
+                            format_of({layer.out}),
+                            format_of(pointers_to({&layer.gate, &layer.up})),
+                            format_of(pointers_to({&layer.down})),
+                            format_of({layer.key}),
+                            format_of({layer.value})};
+    if (file.config.shared_hidden > 0) {
+      matrices.insert(matrices.end(), {layer.shared_w1, layer.shared_w3, layer.shared_w2});
+      formats.shared_up = format_of({layer.shared_w1, layer.shared_w3});
+      formats.shared_down = format_of({layer.shared_w2});
+    }
+    file.config.formats.push_back(formats);
+    for (const StoredTensor* one : matrices) bytes[one->type] += one->bytes.size();
   }
   embedding_of(file);
   norm_of(file);
@@ -202,7 +275,8 @@ LlmDescription open_folder(LlmFile& file, const fs::path& path) {
 /// of `to` on.
 void copy_rows(const StoredTensor& from, const LlmMatrix& to, std::size_t first, std::size_t width,
                const Team& team) {
-  const std::size_t rows = from.shape.front(), bytes = from.bytes.size() / rows, row_bytes = to.row_bytes();
+  const std::size_t rows = from.shape.size() > 1 ? from.shape.front() : 1;  // a gate of one row is a vector
+  const std::size_t bytes = from.bytes.size() / rows, row_bytes = to.row_bytes();
   const bool is_same =
       (to.format == LlmFormat::kBf16 && from.type == StoredType::kBf16) || is_blocked(to.format);
   team([&](int worker, int workers) {
@@ -254,9 +328,17 @@ void load_layer(const LlmFile& file, const StoredLayer& from, const LlmLayer& to
     copy_bias(*from.value_bias, to.bias + config.dim + config.kv_dim(), 0);
   }
   copy_rows(*from.out, to.out, 0, 0, team);
-  copy_rows(*from.gate, to.w1.front(), 0, 0, team);
-  copy_rows(*from.up, to.w3.front(), 0, 0, team);
-  copy_rows(*from.down, to.w2.front(), 0, 0, team);
+  for (std::size_t expert = 0; expert < config.experts; ++expert) {
+    copy_rows(from.gate[expert], to.w1[expert], 0, 0, team);
+    copy_rows(from.up[expert], to.w3[expert], 0, 0, team);
+    copy_rows(from.down[expert], to.w2[expert], 0, 0, team);
+  }
+  if (config.is_gated()) copy_rows(*from.router, to.gate, 0, 0, team);
+  if (config.shared_hidden == 0) return;
+  copy_rows(*from.shared_gate, to.shared_gate, 0, 0, team);
+  copy_rows(*from.shared_w1, to.shared_w1, 0, 0, team);
+  copy_rows(*from.shared_w3, to.shared_w3, 0, 0, team);
+  copy_rows(*from.shared_w2, to.shared_w2, 0, 0, team);
 }
 
 }  // namespace
@@ -276,7 +358,7 @@ LlmFile open_llm_file(const fs::path& path) {
     description = describe_llm_gguf(file.model, file.path);
     // Of Llama's files the rows of queries and keys were put side by side when they were converted.
     const auto& family = file.model.metadata.at("general.architecture");
-    file.has_halves = std::get<std::string>(family) == "qwen2";
+    file.has_halves = std::get<std::string>(family).starts_with("qwen2");
   }
   file.config = description.config;
   file.longest = description.longest;

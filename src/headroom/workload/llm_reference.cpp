@@ -49,6 +49,15 @@ void softmax(Vector& scores) {
   for (double& score : scores) score /= sum;
 }
 
+/// The standard deviation; 1 where all are alike.
+double deviation_of(const Vector& values) {
+  const auto count = static_cast<double>(values.size());
+  double sum = 0, squares = 0;
+  for (const double value : values) sum += value / count;
+  for (const double value : values) squares += (value - sum) * (value - sum) / count;
+  return squares > 0 ? std::sqrt(squares) : 1;
+}
+
 /// One pass over the layers for tokens one after the other; keys and values of earlier ones stay.
 class Reference {
  public:
@@ -143,14 +152,23 @@ class Reference {
 
   Vector feed_forward(std::size_t index, const Vector& x) {
     const LlmLayer& layer = weights_.layer(index);
-    if (!config_.is_gated()) return expert(layer, 0, x);
+    if (!config_.is_gated()) return expert(layer.w1.front(), layer.w3.front(), layer.w2.front(), x);
     const Vector scores = times(team_, layer.gate, x);
     const std::vector<std::uint32_t> chosen = choose(index, scores);
-    Vector shares;
-    for (const std::uint32_t one : chosen) shares.push_back(scores[one]);
-    softmax(shares);
+    Vector all = scores, shares;
+    softmax(all);
+    for (const std::uint32_t one : chosen)
+      shares.push_back(config_.has_shares_of_all ? all[one] : scores[one]);
+    if (!config_.has_shares_of_all) softmax(shares);
     Vector y(config_.dim);
-    for (std::size_t i = 0; i < chosen.size(); ++i) add(y, expert(layer, chosen[i], x), shares[i]);
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
+      const std::uint32_t one = chosen[i];
+      add(y, expert(layer.w1[one], layer.w3[one], layer.w2[one], x), shares[i]);
+    }
+    if (config_.shared_hidden > 0) {
+      const double score = times(team_, layer.shared_gate, x).front();
+      add(y, expert(layer.shared_w1, layer.shared_w3, layer.shared_w2, x), 1 / (1 + std::exp(-score)));
+    }
     return y;
   }
 
@@ -168,16 +186,16 @@ class Reference {
     for (const std::uint32_t one : order) {
       if (std::ranges::find(chosen, one) == chosen.end()) left = std::max(left, scores[one]);
     }
-    gap_ = std::max(gap_, left - least);
+    gap_ = std::max(gap_, (left - least) / deviation_of(scores));
     return chosen;
   }
 
-  Vector expert(const LlmLayer& layer, std::size_t index, const Vector& x) {
-    Vector hidden = times(team_, layer.w1[index], x);
-    const Vector up = times(team_, layer.w3[index], x);
+  Vector expert(const LlmMatrix& w1, const LlmMatrix& w3, const LlmMatrix& w2, const Vector& x) {
+    Vector hidden = times(team_, w1, x);
+    const Vector up = times(team_, w3, x);
     for (std::size_t i = 0; i < hidden.size(); ++i)
       hidden[i] = hidden[i] / (1 + std::exp(-hidden[i])) * up[i];
-    return times(team_, layer.w2[index], hidden);
+    return times(team_, w2, hidden);
   }
 
   const Team& team_;

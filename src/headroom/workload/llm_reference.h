@@ -27,8 +27,8 @@ using LlmRouting = std::vector<std::uint32_t>;
 
 struct ExactLogits {
   std::vector<double> logits;  ///< [vocab], behind the last token
-  /// By how much the score of an expert that was not taken exceeds that of one that was: 0 where the routing
-  /// is the reference's own. Scores have a standard deviation near 1.
+  /// By how many standard deviations of the scores that of an expert that was not taken exceeds that of one
+  /// that was: 0 where the routing is the reference's own.
   double routing_gap = 0;
 };
 

@@ -64,6 +64,12 @@ LlmLayer place_layer(Arena& arena, const LlmConfig& config, std::size_t index) {
     layer.w3.push_back(arena.matrix(config.hidden, config.dim, formats.up));
     layer.w2.push_back(arena.matrix(config.dim, config.hidden, formats.down));
   }
+  if (config.shared_hidden > 0) {
+    layer.shared_gate = arena.matrix(1, config.dim, LlmFormat::kBf16);
+    layer.shared_w1 = arena.matrix(config.shared_hidden, config.dim, formats.shared_up);
+    layer.shared_w3 = arena.matrix(config.shared_hidden, config.dim, formats.shared_up);
+    layer.shared_w2 = arena.matrix(config.dim, config.shared_hidden, formats.shared_down);
+  }
   return layer;
 }
 
@@ -232,13 +238,18 @@ class Filler {
   void fill(const LlmLayer& layer, std::size_t dim) {
     fill(layer.attention_norm, dim, 1, 0.1F);
     fill(layer.qkv);
-    if (layer.keys.rows > 0) fill(layer.keys);
-    if (layer.values.rows > 0) fill(layer.values);
+    for (const LlmMatrix* matrix : {&layer.keys, &layer.values}) {
+      if (matrix->rows > 0) fill(*matrix);
+    }
     fill(layer.out);
     fill(layer.ffn_norm, dim, 1, 0.1F);
     if (layer.gate.rows > 0) fill(layer.gate);
     for (const auto* matrices : {&layer.w1, &layer.w3, &layer.w2}) {
       for (const LlmMatrix& matrix : *matrices) fill(matrix);
+    }
+    for (const LlmMatrix* matrix :
+         {&layer.shared_gate, &layer.shared_w1, &layer.shared_w3, &layer.shared_w2}) {
+      if (matrix->rows > 0) fill(*matrix);
     }
   }
 
@@ -326,6 +337,11 @@ LlmActivated llm_activated(const LlmConfig& config) {
     if (config.is_gated()) add(config.experts, config.dim, LlmFormat::kBf16, alike);
     add(2 * config.hidden, config.dim, formats.up, experts);
     add(config.dim, config.hidden, formats.down, experts);
+    if (config.shared_hidden > 0) {
+      add(1, config.dim, LlmFormat::kBf16, alike);
+      add(2 * config.shared_hidden, config.dim, formats.shared_up, alike);
+      add(config.dim, config.shared_hidden, formats.shared_down, alike);
+    }
   }
   const std::size_t bias = config.has_bias ? config.qkv_rows() * sizeof(float) : 0;
   sum.bytes += static_cast<double>(config.layers) * static_cast<double>(2 * config.dim * sizeof(Bf16) + bias);

@@ -36,6 +36,9 @@ struct LlmLayer {
   LlmMatrix gate;                  ///< [experts, dim] of bf16; no rows without experts
   std::vector<LlmMatrix> w1, w3;   ///< [hidden, dim], one for each expert
   std::vector<LlmMatrix> w2;       ///< [dim, hidden]
+  LlmMatrix shared_gate;           ///< [1, dim] of bf16; like the next ones no rows without such an expert
+  LlmMatrix shared_w1, shared_w3;  ///< [shared_hidden, dim]
+  LlmMatrix shared_w2;             ///< [dim, shared_hidden]
 };
 
 /// Random weights that keep activations near 1 through any number of layers: those of linear layers are

@@ -41,13 +41,17 @@ LlmDecoder::LlmDecoder(const LlmWeights& weights, ThreadPool& pool, Isa isa, std
   up_.resize(gate_.size());
   hidden_.resize(gate_.size());
   shares_.resize(rows * config_.chosen);
+  shared_share_.resize(rows);
+  shared_gate_.resize(rows * config_.shared_hidden);
+  shared_up_.resize(shared_gate_.size());
+  shared_in_.resize(shared_gate_.size());
   for (std::size_t layer = 0; layer < config_.layers; ++layer) {
     for (auto* caches : {&keys_, &values_})
       caches->emplace_back(sequences * positions * config_.kv_dim() * sizeof(Bf16));
   }
   for (int index = 0; index < pool.workers(); ++index) {
-    Worker& worker = workers_.emplace_back(
-        Worker{MatrixProducts(isa, std::max(config_.dim, config_.hidden)), {}, {}, {}, {}});
+    Worker& worker = workers_.emplace_back(Worker{
+        MatrixProducts(isa, std::max({config_.dim, config_.hidden, config_.shared_hidden})), {}, {}, {}, {}});
     worker.normalised.resize(kAlone * config_.dim);
     const std::size_t queries = rows_together() * (config_.heads / config_.kv_heads);
     const auto scratch = [&](std::size_t heads) {
@@ -239,6 +243,26 @@ void LlmDecoder::expand(const LlmLayer& layer, std::size_t rows, int at, int wor
     const std::size_t from = share * config_.hidden + slice.begin;
     token_.swiglu(gate_.data() + from, up_.data() + from, slice.size(), hidden_.data() + from);
   }
+  if (config_.shared_hidden > 0) expand_shared(layer, rows, x, at, workers);
+}
+
+void LlmDecoder::expand_shared(const LlmLayer& layer, std::size_t rows, const Bf16* x, int at, int workers) {
+  Worker& worker = workers_[static_cast<std::size_t>(at)];
+  const std::size_t size = config_.shared_hidden;
+  const Slice slice = slice_of(size, at, workers);
+  const auto multiply = [&](const LlmMatrix& matrix, std::vector<float>& sums) {
+    worker.list.clear();
+    for (std::size_t row = 0; row < rows; ++row)
+      worker.list.push_back({x + row * config_.dim, sums.data() + row * size});
+    worker.products.multiply(matrix, slice, worker.list);
+  };
+  multiply(layer.shared_w1, shared_gate_);
+  multiply(layer.shared_w3, shared_up_);
+  for (std::size_t row = 0; row < rows; ++row) {
+    const std::size_t from = row * size + slice.begin;
+    token_.swiglu(shared_gate_.data() + from, shared_up_.data() + from, slice.size(),
+                  shared_in_.data() + from);
+  }
 }
 
 /// The worker's rows of what the feed-forward layer adds to the residual stream.
@@ -255,6 +279,21 @@ void LlmDecoder::contract(const LlmLayer& layer, std::size_t rows, int at, int w
     const float* const sums = sums_.data() + share * config_.dim;
     float* const x = x_.data() + share / config_.chosen * config_.dim;
     for (std::size_t i = slice.begin; i < slice.end; ++i) x[i] += weight * sums[i];
+  }
+  if (config_.shared_hidden > 0) contract_shared(layer, rows, at, workers);
+}
+
+void LlmDecoder::contract_shared(const LlmLayer& layer, std::size_t rows, int at, int workers) {
+  Worker& worker = workers_[static_cast<std::size_t>(at)];
+  const Slice slice = slice_of(config_.dim, at, workers);
+  worker.list.clear();
+  for (std::size_t row = 0; row < rows; ++row)
+    worker.list.push_back(
+        {shared_in_.data() + row * config_.shared_hidden, sums_.data() + row * config_.dim});
+  worker.products.multiply(layer.shared_w2, slice, worker.list);
+  for (std::size_t row = 0; row < rows; ++row) {
+    for (std::size_t i = slice.begin; i < slice.end; ++i)
+      x_[row * config_.dim + i] += shared_share_[row] * sums_[row * config_.dim + i];
   }
 }
 
@@ -278,21 +317,29 @@ void LlmDecoder::collect_logits(std::size_t rows, LlmLogits wanted) {
   });
 }
 
-/// The softmax over all experts, cut to the chosen ones and scaled to 1, is the softmax over those.
+/// The softmax over all experts, cut to the chosen ones and scaled to 1, is the softmax over those; what is
+/// not scaled is over the sum of all.
 void LlmDecoder::choose_experts(const LlmLayer& layer, std::size_t row, const Bf16* x, Worker& worker) {
   const LlmProduct product{x, worker.scores.data()};
   worker.products.multiply(layer.gate, {0, config_.experts}, std::span(&product, 1));
   Share* const shares = shares_.data() + row * config_.chosen;
   const auto end = worker.scores.begin() + static_cast<std::ptrdiff_t>(config_.experts);
-  float most = 0, sum = 0;
+  const float most = *std::max_element(worker.scores.begin(), end);
+  float sum = 0;
+  for (auto score = worker.scores.begin(); config_.has_shares_of_all && score != end; ++score)
+    sum += std::exp(*score - most);
   for (std::size_t i = 0; i < config_.chosen; ++i) {
     const auto best = std::max_element(worker.scores.begin(), end);
-    if (i == 0) most = *best;
     shares[i] = {static_cast<std::uint32_t>(best - worker.scores.begin()), std::exp(*best - most)};
-    sum += shares[i].weight;
+    if (!config_.has_shares_of_all) sum += shares[i].weight;
     *best = -INFINITY;
   }
   for (std::size_t i = 0; i < config_.chosen; ++i) shares[i].weight /= sum;
+  if (config_.shared_hidden == 0) return;
+  float score = 0;
+  const LlmProduct shared{x, &score};
+  worker.products.multiply(layer.shared_gate, {0, 1}, std::span(&shared, 1));
+  shared_share_[row] = 1 / (1 + std::exp(-score));
 }
 
 void LlmDecoder::record_routing(std::size_t index, std::size_t rows) {

@@ -95,6 +95,9 @@ class LlmDecoder {
   void project_back(const LlmLayer& layer, std::size_t rows, int at, int workers);
   void expand(const LlmLayer& layer, std::size_t rows, int at, int workers);
   void contract(const LlmLayer& layer, std::size_t rows, int at, int workers);
+  /// The same of the expert that all tokens go through, where there is one.
+  void expand_shared(const LlmLayer& layer, std::size_t rows, const Bf16* x, int at, int workers);
+  void contract_shared(const LlmLayer& layer, std::size_t rows, int at, int workers);
   void collect_logits(std::size_t rows, LlmLogits wanted);
 
   void choose_experts(const LlmLayer& layer, std::size_t row, const Bf16* x, Worker& worker);
@@ -126,6 +129,9 @@ class LlmDecoder {
   std::vector<float> gate_, up_;       ///< [rows, chosen, hidden]
   std::vector<Bf16> hidden_;           ///< [rows, chosen, hidden]
   std::vector<Share> shares_;          ///< [rows, chosen]
+  std::vector<float> shared_share_;    ///< [rows]
+  std::vector<float> shared_gate_, shared_up_;  ///< [rows, shared_hidden]
+  std::vector<Bf16> shared_in_;                 ///< [rows, shared_hidden]
   std::vector<float> logits_;
   LlmRouting routing_;
   std::vector<Worker> workers_;

@@ -33,8 +33,8 @@ struct Running {
 std::size_t working_bytes(const LlmConfig& config, const LlmShape& shape) {
   const std::size_t rows = std::min(kLlmRowsAtOnce, shape.sequences * shape.tokens);
   const std::size_t wanted = shape.sequences * (shape.wanted == LlmLogits::kAll ? shape.tokens : 1);
-  const std::size_t row =
-      12 * config.dim + 4 * config.qkv_rows() + config.chosen * (4 * config.dim + 10 * config.hidden);
+  const std::size_t row = 12 * config.dim + 4 * config.qkv_rows() +
+                          config.chosen * (4 * config.dim + 10 * config.hidden) + 10 * config.shared_hidden;
   return bytes_of(rows, row) + bytes_of(wanted, config.vocab, sizeof(float));
 }
 

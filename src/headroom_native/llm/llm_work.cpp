@@ -49,6 +49,9 @@ double integer_operations(const LlmConfig& config, const LlmShape& shape, Isa is
     add(formats.out, alike * dim * dim, rows, together);
     add(formats.up, alike * 2 * hidden * dim, chosen, of_expert);
     add(formats.down, alike * hidden * dim, chosen, of_expert);
+    const double shared = alike * static_cast<double>(config.shared_hidden) * dim;
+    add(formats.shared_up, 2 * shared, rows, together);
+    add(formats.shared_down, shared, rows, together);
   }
   add(config.output_format(), static_cast<double>(config.vocab) * dim, logits, logits / passes);
   return sum;

@@ -169,6 +169,30 @@ TEST(LlmDecoder, MatricesOfSeveralFormatsAgreeWithFloat64) {
   }
 }
 
+/// As Qwen's: an expert for all tokens, and shares of all experts.
+TEST(LlmDecoder, ExpertsBesideOneForAllTokensAgreeWithFloat64) {
+  ThreadPool pool(2);
+  LlmConfig config = config_of({"shared", "bf16", 64, 4, 2, 48, 97, 6});
+  config.shared_hidden = 80;
+  config.has_shares_of_all = true;
+  for (const char* dtype : {"bf16", "int8"}) {
+    config.dtype = dtype;
+    const LlmWeights weights(config, 4, fresh_threads(1));
+    for (const Isa isa : available_isas()) {
+      LlmDecoder model(weights, pool, isa, 9, TopKSampler(20, 0.8F, 1, isa));
+      const std::vector<std::int32_t> tokens = llm_prompt(9, config.vocab);
+      model.forward(std::span(tokens).first(8));
+      const std::span<const float> found = model.forward(std::span(tokens).last(1));
+      const std::vector<double> right =
+          exact_logits(fresh_threads(1), weights, tokens, model.routing()).logits;
+      double squares = 0;
+      for (const double value : right) squares += value * value / static_cast<double>(right.size());
+      for (std::size_t i = 0; i < right.size(); ++i)
+        EXPECT_NEAR(found[i], right[i], 0.04 * std::sqrt(squares)) << name_of(isa) << " " << i;
+    }
+  }
+}
+
 TEST(LlmDecoder, StartsAfreshAfterRewind) {
   ThreadPool pool(2);
   const LlmConfig config = config_of(kShapes[0]);

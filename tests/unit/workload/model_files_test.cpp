@@ -310,8 +310,9 @@ TEST_F(ModelFiles, OtherModelsAreRefused) {
   scaled.text("llama.rope.scaling.type", "longrope");
   EXPECT_THAT(message_of(scaled), HasSubstr("the rotation is scaled as 'longrope'"));
   model_bytes::Metadata experts = model_bytes::llama_metadata(sizes_);
-  experts.number("llama.expert_count", 8);
-  EXPECT_THAT(message_of(experts), HasSubstr("the model has experts"));
+  experts.number("llama.expert_count", 1);
+  experts.number("llama.expert_used_count", 1);
+  EXPECT_THAT(message_of(experts), HasSubstr("the model has one expert"));
   model_bytes::Sizes odd = sizes_;
   odd.heads = 7;
   EXPECT_THAT(message_of(model_bytes::llama_metadata(odd)), HasSubstr("the heads do not divide dim"));
