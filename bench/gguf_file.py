@@ -9,6 +9,7 @@ import struct
 
 ALIGNMENT = 32
 UINT32, FLOAT32, STRING = 4, 6, 8  # types of metadata
+F32_RANDOM = -1  # F32 whose values are no ones
 F32, Q4_0, Q8_0, Q4_K, Q5_K, Q6_K, BF16 = 0, 2, 8, 12, 13, 14, 30  # types of tensors
 LLAMA2_7B = {"dim": 4096, "heads": 32, "kv_heads": 32, "hidden": 11008, "vocab": 32000}
 BLOCK = 1 << 20  # values made at once, and repeated: nothing depends on what they are
@@ -68,21 +69,39 @@ def ones(count):
     return struct.pack("<f", 1.0) * count
 
 
-MAKERS = {F32: (ones, 4), BF16: (random_bf16, 2), Q8_0: (random_q8_0, 34 / 32), Q4_0: (random_q4_0, 18 / 32),
+def random_f32(count):
+    """Those of BF16, sixteen times as large: of a gate, whose scores differ then."""
+    halves = random_bf16(count)
+    values = bytearray(4 * count)
+    values[2::4], values[3::4] = halves[0::2], halves[1::2].translate(bytes((i + 2) & 0xFF for i in range(256)))
+    return bytes(values)
+
+
+MAKERS = {F32: (ones, 4), F32_RANDOM: (random_f32, 4), BF16: (random_bf16, 2), Q8_0: (random_q8_0, 34 / 32), Q4_0: (random_q4_0, 18 / 32),
           Q4_K: (random_q4_k, 144 / 256), Q5_K: (random_q5_k, 176 / 256), Q6_K: (random_q6_k, 210 / 256)}
 
 
 def tensors_of(config, layers, dtype, family="llama"):
-    """(name, shape with the fastest dimension first, type) of each."""
+    """(name, shape with the fastest dimension first, type) of each. A config may have "experts" and how many of them are
+    "chosen", and the width of one for all tokens, "shared", which belongs to the family qwen2moe."""
     dim, hidden, vocab = config["dim"], config["hidden"], config["vocab"]
     kv_dim = dim // config["heads"] * config["kv_heads"]
     tensors = [("token_embd.weight", (dim, vocab), dtype)]
     for layer in range(layers):
-        matrices = {"attn_q": (dim, dim), "attn_k": (dim, kv_dim), "attn_v": (dim, kv_dim), "attn_output": (dim, dim),
-                    "ffn_gate": (dim, hidden), "ffn_up": (dim, hidden), "ffn_down": (hidden, dim)}
+        matrices = {"attn_q": (dim, dim), "attn_k": (dim, kv_dim), "attn_v": (dim, kv_dim), "attn_output": (dim, dim)}
+        feed_forward = {"ffn_gate": (dim, hidden), "ffn_up": (dim, hidden), "ffn_down": (hidden, dim)}
+        if "experts" in config:
+            matrices.update({f"{name}_exps": (*shape, config["experts"]) for name, shape in feed_forward.items()})
+            tensors.append((f"blk.{layer}.ffn_gate_inp.weight", (dim, config["experts"]), F32_RANDOM))
+        else:
+            matrices.update(feed_forward)
+        if "shared" in config:
+            shared = config["shared"]
+            matrices.update({"ffn_gate_shexp": (dim, shared), "ffn_up_shexp": (dim, shared), "ffn_down_shexp": (shared, dim)})
+            tensors.append((f"blk.{layer}.ffn_gate_inp_shexp.weight", (dim,), F32_RANDOM))
         tensors += [(f"blk.{layer}.{name}.weight", shape, dtype) for name, shape in matrices.items()]
         tensors += [(f"blk.{layer}.{name}.weight", (dim,), F32) for name in ("attn_norm", "ffn_norm")]
-        if family == "qwen2":
+        if family.startswith("qwen2"):
             sizes = {"q": dim, "k": kv_dim, "v": kv_dim}
             tensors += [(f"blk.{layer}.attn_{name}.bias", (rows,), F32) for name, rows in sizes.items()]
     return tensors + [("output_norm.weight", (dim,), F32), ("output.weight", (dim, vocab), dtype)]
@@ -95,9 +114,11 @@ def bytes_of(shape, kind):
     return int(count * MAKERS[kind][1])
 
 
-def activated_bytes(config, layers, dtype):
-    """What a token reads: everything but the embedding."""
-    return sum(bytes_of(shape, kind) for name, shape, kind in tensors_of(config, layers, dtype) if name != "token_embd.weight")
+def activated_bytes(config, layers, dtype, family="llama"):
+    """What a token reads: everything but the embedding, and of the experts those that it chooses."""
+    share = config.get("chosen", 1) / config.get("experts", 1)
+    return sum(bytes_of(shape, kind) * (share if len(shape) == 3 else 1)
+               for name, shape, kind in tensors_of(config, layers, dtype, family) if name != "token_embd.weight")
 
 
 def text(value):
@@ -133,11 +154,22 @@ def metadata(config, layers, family="llama", scaling=None):
     numbers = {"context_length": 4096, "embedding_length": config["dim"], "block_count": layers,
                "feed_forward_length": config["hidden"], "rope.dimension_count": head, "vocab_size": config["vocab"],
                "attention.head_count": config["heads"], "attention.head_count_kv": config["kv_heads"]}
+    if "experts" in config:
+        numbers.update({"expert_count": config["experts"], "expert_used_count": config["chosen"]})
+    if "shared" in config:
+        numbers.update({"expert_feed_forward_length": config["hidden"], "expert_shared_feed_forward_length": config["shared"]})
     entries = [text(key) + struct.pack("<I", STRING) + text(value)
                for key, value in (("general.architecture", family), ("tokenizer.ggml.model", "no_vocab"))]
     entries += [text(f"{family}.{key}") + struct.pack("<II", UINT32, value) for key, value in numbers.items()]
     entries.append(text(f"{family}.attention.layer_norm_rms_epsilon") + struct.pack("<If", FLOAT32, 1e-5))
     return entries + [entry(f"{family}.{key}", value) for key, value in SCALINGS.get(scaling, {}).items()]
+
+
+def louder(values, times):
+    """bf16, 4^times as large: in the matrices of queries and keys it makes what is attended to depend on where it is."""
+    values = bytearray(values)
+    values[1::2] = values[1::2].translate(bytes((i + times) & 0xFF for i in range(256)))
+    return bytes(values)
 
 
 def padded(size):
@@ -146,7 +178,7 @@ def padded(size):
 
 def write_model(path, config, layers, dtype, family="llama", scaling=None):
     """Writes a model of `layers` layers with matrices of `dtype` (a key of MAKERS) and norms of F32, whose rotation is
-    scaled as one of SCALINGS."""
+    scaled as one of SCALINGS (then queries and keys are larger, where they are BF16: see `louder`)."""
     tensors, entries = tensors_of(config, layers, dtype, family), metadata(config, layers, family, scaling)
     factors = llama3_factors(config) if scaling == "llama3" else []
     if factors:
@@ -154,7 +186,7 @@ def write_model(path, config, layers, dtype, family="llama", scaling=None):
     header = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(entries)) + b"".join(entries)
     offset = 0
     for name, shape, kind in tensors:
-        header += text(name) + struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape, kind, offset)
+        header += text(name) + struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape, max(kind, F32), offset)
         offset += padded(bytes_of(shape, kind))
     blocks = {kind: make(BLOCK) for kind, (make, _) in MAKERS.items()}
     with open(path, "wb") as file:
@@ -168,6 +200,8 @@ def write_model(path, config, layers, dtype, family="llama", scaling=None):
             block = blocks[kind]
             if left < len(block):  # small ones differ from each other, as what logits are compared by must
                 block = MAKERS[kind][0](int(left / MAKERS[kind][1]))
+            if scaling and kind == BF16:
+                block = louder(block, 2 if "attn_q." in name else 1 if "attn_k." in name else 0)
             while left > 0:
                 file.write(block[:left])
                 left -= len(block)

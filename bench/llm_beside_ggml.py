@@ -8,8 +8,9 @@
 
 LLAMA_PASSES is what `bench/peers/build.py OUT --llama DIR` builds of a llama.cpp in DIR.
 
-Logits: for each type a small Llama and a small Qwen2 with random weights, and a prompt of 12 tokens; for each scaling of
-the rotation the Llama in BF16 with a prompt of 300 (yarn and linear are entries of the metadata, llama3 a tensor of
+Logits: for each type a small Llama, a small Qwen2, and both with experts (a Mixtral, a Qwen2-MoE), with random weights, and
+a prompt of 12 tokens; for each scaling of
+the rotation the Llama in BF16 with a prompt of 600 (yarn and linear are entries of the metadata, llama3 a tensor of
 factors). headroom names the eight likeliest tokens and their logits, which are held against ggml's for the same ids, as a
 share of the root mean square of all of ggml's logits. ggml rounds what it multiplies blocks with to 8 bits, headroom to 16
 or to bf16: the difference is that, mostly. That a scaling is computed at all shows by how far ggml's own logits without it
@@ -33,8 +34,9 @@ import tempfile
 import gguf_file
 
 SMALL = {"dim": 256, "heads": 8, "kv_heads": 4, "hidden": 512, "vocab": 1000}
+MIXTURES = {"llama": {"experts": 8, "chosen": 2}, "qwen2moe": {"experts": 8, "chosen": 3, "shared": 768}}
 PROMPT = [1, 15, 27, 299, 7, 500, 77, 3, 640, 12, 901, 44]
-LONG_PROMPT = [(i * 37) % 999 + 1 for i in range(300)]
+LONG_PROMPT = [(i * 37) % 999 + 1 for i in range(600)]
 TYPES = {"BF16": gguf_file.BF16, "Q8_0": gguf_file.Q8_0, "Q4_0": gguf_file.Q4_0, "Q4_K": gguf_file.Q4_K,
          "Q5_K": gguf_file.Q5_K, "Q6_K": gguf_file.Q6_K}
 
@@ -70,16 +72,16 @@ def off_by(found, right):
     return max(abs(logit - right[token]) / rms for token, logit in found)
 
 
-def compare_logits(arguments, name, folder, family, scaling=None):
+def compare_logits(arguments, name, folder, family, scaling=None, mixture=None):
     model, prompt = folder / "small.gguf", LONG_PROMPT if scaling else PROMPT
-    gguf_file.write_model(model, SMALL, 3, TYPES[name], family, scaling)
+    gguf_file.write_model(model, {**SMALL, **(mixture or {})}, 3, TYPES[name], family, scaling)
     record = of_headroom(arguments, "llm.prefill", model, "--tokens", ids_of(prompt), "--num-samples", 2)["token_per_sec"]
     pairs = [pair.split(":") for pair in record["model"]["extra_info"]["likeliest"].split()]
     found = [(int(token), float(logit)) for token, logit in pairs]
     right = of_ggml(arguments, model, "logits", ids_of(prompt))
     order = sorted(range(len(right)), key=right.__getitem__, reverse=True)
     same = len({token for token, _ in found} & set(order[:len(found)]))
-    line = (f"{family} {name}{f' {scaling}' if scaling else ''}: logits of the {len(found)} likeliest off by up to "
+    line = (f"{family} {name}{f' {scaling}' if scaling else ' experts' if mixture else ''}: logits of the {len(found)} likeliest off by up to "
             f"{off_by(found, right):.4f} of the rms of ggml's, {same} of them ggml's likeliest; first {found[0][0]} and "
             f"{order[0]}; off float64 by {record['max_error']:.4f}")
     if scaling:
@@ -133,6 +135,8 @@ def main():
         for name in filter(None, arguments.types.split(",")):
             for family in ("llama", "qwen2"):
                 compare_logits(arguments, name, pathlib.Path(folder), family)
+            for family, mixture in MIXTURES.items():
+                compare_logits(arguments, name, pathlib.Path(folder), family, mixture=mixture)
             if arguments.large:
                 compare_speed(arguments, name, pathlib.Path(folder))
 

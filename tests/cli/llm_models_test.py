@@ -49,6 +49,29 @@ class LlmModelsTest(CommandLineTest):
             expected = ACTIVATED + POSITION * batch * (context + 1)
             self.assertAlmostEqual(bandwidth["metric"]["value"] * 1e9 / (rate / batch) / expected, 1, delta=1e-6)
 
+    def test_bytes_of_experts_are_those_that_are_used(self):
+        config, layers = {**CONFIG, "experts": 8, "chosen": 2}, LAYERS
+        gguf_file.write_model(self.model, config, layers, gguf_file.BF16)
+        # Norms and the gate, which the file has as F32, become bf16.
+        halved = 2 * (2 * layers * 128 + 128 + layers * 8 * 128)
+        one = gguf_file.activated_bytes(config, layers, gguf_file.BF16) - halved
+        expert = 2 * layers * 3 * 128 * 160
+        for batch in (1, 3):
+            options = ["llm.decode", "--model", self.model, "--batch", batch, "--context", 4]
+            bandwidth = self.records(*map(str, options), metric="memory_bandwidth(GB/s)")[0]
+            self.assertTrue(bandwidth["verified"])
+            rate = next(r for r in records_of(self.folder / "records.json") if r["metric"]["name"] == "token_per_sec")
+            used = 8 * (1 - (1 - 2 / 8) ** batch)  # that so many tokens choose at random
+            expected = one + (used - 2) * expert + POSITION * batch * 5
+            found = bandwidth["metric"]["value"] * 1e9 / (rate["metric"]["value"] / batch)
+            self.assertAlmostEqual(found / expected, 1, delta=1e-6)
+
+    def test_experts_beside_one_for_all_tokens_are_verified(self):
+        config = {**CONFIG, "experts": 6, "chosen": 3, "shared": 96}
+        gguf_file.write_model(self.model, config, LAYERS, gguf_file.Q8_0, "qwen2moe")
+        records = self.records("llm", "--model", self.model)
+        self.assertEqual([record["verified"] for record in records], [True] * 3)
+
     def test_axes_are_swept(self):
         records = self.records("llm.decode", "--model", self.model, "--batch", "1,4", "--context", "8,16")
         self.assertEqual({(dict(r["axes"])["batch"], dict(r["axes"])["context"]) for r in records},
