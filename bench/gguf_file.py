@@ -23,46 +23,38 @@ def random_bf16(count):
     return bytes(values)
 
 
-def random_q8_0(count):
-    """Blocks of 32 values: a scale of binary16 (0.0005), then 32 signed bytes."""
-    blocks = count // 32
-    values = bytearray(os.urandom(34 * blocks))
-    values[0::34], values[1::34] = struct.pack("<e", 0.0005)[:1] * blocks, struct.pack("<e", 0.0005)[1:] * blocks
+def random_blocks(count, weights, size, at, scales):
+    """`count` numbers in blocks of `weights`, `size` bytes each: random, but for the bytes `scales` from `at` on."""
+    blocks = count // weights
+    values = bytearray(os.urandom(size * blocks))
+    for i, byte in enumerate(scales):
+        values[at + i::size] = bytes([byte]) * blocks
     return bytes(values)
+
+
+def random_q8_0(count):
+    """A scale of binary16 (0.0005), then 32 signed bytes."""
+    return random_blocks(count, 32, 34, 0, struct.pack("<e", 0.0005))
 
 
 def random_q4_0(count):
-    """Blocks of 32 values: a scale of binary16 (0.01), then 32 of 4 bits."""
-    blocks = count // 32
-    values, scale = bytearray(os.urandom(18 * blocks)), struct.pack("<e", 0.01)
-    values[0::18], values[1::18] = scale[:1] * blocks, scale[1:] * blocks
-    return bytes(values)
+    """A scale of binary16 (0.01), then 32 of 4 bits."""
+    return random_blocks(count, 32, 18, 0, struct.pack("<e", 0.01))
 
 
 def random_q4_k(count):
-    """Blocks of 256 values: a scale and a minimum of binary16, eight of 6 bits each, then 256 of 4 bits."""
-    blocks = count // 256
-    values, ends = bytearray(os.urandom(144 * blocks)), struct.pack("<ee", 0.0002, 0.0015)
-    for at in range(4):
-        values[at::144] = ends[at:at + 1] * blocks
-    return bytes(values)
+    """A scale and a minimum of binary16, eight of 6 bits each, then 256 of 4 bits."""
+    return random_blocks(count, 256, 144, 0, struct.pack("<ee", 0.0002, 0.0015))
 
 
 def random_q5_k(count):
     """As Q4_K, with 32 bytes of fifth bits before the halves."""
-    blocks = count // 256
-    values, ends = bytearray(os.urandom(176 * blocks)), struct.pack("<ee", 0.0001, 0.0015)
-    for at in range(4):
-        values[at::176] = ends[at:at + 1] * blocks
-    return bytes(values)
+    return random_blocks(count, 256, 176, 0, struct.pack("<ee", 0.0001, 0.0015))
 
 
 def random_q6_k(count):
-    """Blocks of 256 values of 6 bits, sixteen scales of 8 bits, and a scale of binary16."""
-    blocks = count // 256
-    values, scale = bytearray(os.urandom(210 * blocks)), struct.pack("<e", 0.00002)
-    values[208::210], values[209::210] = scale[:1] * blocks, scale[1:] * blocks
-    return bytes(values)
+    """256 of 6 bits, sixteen scales of 8 bits, and a scale of binary16."""
+    return random_blocks(count, 256, 210, 208, struct.pack("<e", 0.00002))
 
 
 def ones(count):

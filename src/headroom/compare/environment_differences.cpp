@@ -7,6 +7,7 @@
 #include <set>
 
 #include "headroom/base/text.h"
+#include "headroom/record/environment_sources.h"
 #include "headroom/record/page_share.h"
 
 namespace headroom {
@@ -54,13 +55,7 @@ void add_environment(Facts& facts, const Environment& environment) {
   }
   facts.add("governor", environment.governor);
   facts.add("headroom version", environment.headroom_version);
-  for (const auto& [name, dependency] : environment.dependencies) {
-    facts.add(name + " version", dependency.version);
-    facts.add(name + " revision", dependency.sha);
-  }
-  facts.add("git repository", environment.git_repo);
-  facts.add("git branch", environment.git_branch);
-  facts.add("git revision", environment.git_sha);
+  add_sources(facts, environment);
   for (const auto& [key, value] : environment.extra_info) {
     if (!is_of_the_run(key)) facts.add(key, value);
   }

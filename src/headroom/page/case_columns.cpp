@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 #include <string>
 #include <utility>
 
@@ -20,34 +19,6 @@ Json text_or_null(const std::string& text) {
   return text.empty() ? Json(nullptr) : Json(text);
 }
 
-/// What tells cases apart, that their names do not say.
-struct Differences {
-  bool runners = false, caches = false, threads = false;
-
-  explicit Differences(const std::vector<Record>& records) {
-    std::set<std::string> all_runners, all_caches;
-    std::set<int> all_threads;
-    for (const Record& record : records) {
-      all_runners.insert(record.runner);
-      all_caches.insert(record.caches);
-      all_threads.insert(record.threads);
-    }
-    runners = all_runners.size() > 1, caches = all_caches.size() > 1, threads = all_threads.size() > 1;
-  }
-};
-
-std::string name_of_case(const Record& record, const Differences& differ) {
-  std::string text = case_text(record);
-  if (differ.caches && !record.caches.empty()) text += " " + record.caches;
-  if (differ.threads && record.threads > 0) text += fmt::format(" {} threads", record.threads);
-  return text;
-}
-
-std::string backend_of(const Record& record, const Differences& differ) {
-  const bool named = differ.runners && !record.runner.empty() && record.runner != record.model.backend;
-  return named ? record.model.backend + " [" + record.runner + "]" : record.model.backend;
-}
-
 const char* outcome_of(const Record& record) {
   if (record.kept_wrong) return "wrong";
   if (record.outcome.kind == Outcome::Kind::kMeasured) return "measured";
@@ -55,17 +26,8 @@ const char* outcome_of(const Record& record) {
 }
 
 Json verdict_of(const Record& record) {
-  switch (target_verdict(record)) {
-    case TargetVerdict::kReached:
-      return "ok";
-    case TargetVerdict::kMissed:
-      return "missed";
-    case TargetVerdict::kUnclear:
-      return "unclear";
-    case TargetVerdict::kNone:
-      break;
-  }
-  return nullptr;
+  const TargetVerdict verdict = target_verdict(record);
+  return verdict == TargetVerdict::kNone ? Json(nullptr) : Json(name_of(verdict));
 }
 
 void set_ratio(Columns& columns, const Record& timed) {
@@ -166,13 +128,13 @@ Json place_of(const std::vector<const Environment*>& environments, const Record&
 
 Json case_columns(const std::vector<Record>& records, const std::vector<CaseRow>& rows,
                   const std::vector<const Environment*>& environments, TextIndex& texts) {
-  const Differences differ(records);
+  const CaseDifferences differ(records);
   const std::size_t numbers = numbers_that_fit(rows.size());
   Columns columns;
   for (const CaseRow& row : rows) {
     const Record& record = row.any();
-    columns.set("case", name_of_case(record, differ));
-    columns.set("backend", text_or_null(backend_of(record, differ)));
+    columns.set("case", differ.case_text(record));
+    columns.set("backend", text_or_null(differ.backend_text(record)));
     columns.set("dtype", text_or_null(record.benchmark.dtype));
     columns.set("outcome", outcome_of(record));
     columns.set("reason", text_or_null(record.outcome.reason));

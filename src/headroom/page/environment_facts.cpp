@@ -6,6 +6,7 @@
 #include <string>
 
 #include "headroom/base/text.h"
+#include "headroom/record/environment_sources.h"
 
 namespace headroom {
 namespace {
@@ -45,13 +46,7 @@ Json environment_facts(const Environment& environment) {
   for (const Environment::Runner& machine : environment.machines) add_machine(facts, machine);
   facts.add("governor", environment.governor);
   facts.add("headroom", environment.headroom_version);
-  for (const auto& [name, dependency] : environment.dependencies) {
-    facts.add(name + " version", dependency.version);
-    facts.add(name + " revision", dependency.sha);
-  }
-  facts.add("git repository", environment.git_repo);
-  facts.add("git branch", environment.git_branch);
-  facts.add("git revision", environment.git_sha);
+  add_sources(facts, environment);
   for (const auto& [key, value] : environment.extra_info) {
     // What a cache held is shown by its own section.
     if (key != "cache_run") facts.add(key, value);

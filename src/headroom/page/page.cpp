@@ -5,6 +5,7 @@
 
 #include <cctype>
 
+#include "headroom/base/markup_text.h"
 #include "headroom/base/text.h"
 #include "headroom/page/page_assets.h"
 
@@ -80,24 +81,7 @@ std::string file_name(std::string_view hash, const char* ending) {
 }  // namespace
 
 std::string html_text(std::string_view text) {
-  std::string result;
-  result.reserve(text.size());
-  for (const char c : text) {
-    if (c == '&') {
-      result += "&amp;";
-    } else if (c == '<') {
-      result += "&lt;";
-    } else if (c == '>') {
-      result += "&gt;";
-    } else if (c == '"') {
-      result += "&quot;";
-    } else if (static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t') {
-      result += "\xEF\xBF\xBD";
-    } else {
-      result += c;
-    }
-  }
-  return result;
+  return markup_text(text, "\xEF\xBF\xBD", "\n\t");
 }
 
 std::string script_json(const Json& json) {

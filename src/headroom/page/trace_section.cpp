@@ -6,6 +6,7 @@
 
 #include "headroom/base/json.h"
 #include "headroom/trace/findings/finding.h"
+#include "headroom/trace/report/trace_json.h"
 #include "headroom/trace/report/trace_records.h"
 #include "headroom/trace/tables/stored_rows.h"
 #include "headroom/trace/timeline/timeline_json.h"
@@ -15,13 +16,6 @@ namespace {
 
 using trace::DataTable;
 using trace::Finding;
-
-Json cell_json(const trace::Cell& cell) {
-  if (const auto* text = std::get_if<std::string>(&cell)) return *text;
-  if (const auto* whole = std::get_if<std::int64_t>(&cell)) return *whole;
-  if (const auto* number = std::get_if<double>(&cell)) return *number;
-  return nullptr;
-}
 
 Json unit_json(trace::Kind kind) {
   if (kind == trace::Kind::kText) return nullptr;

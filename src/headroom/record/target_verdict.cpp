@@ -54,6 +54,20 @@ void apply_targets(std::vector<Record>& records, std::span<const Target> targets
   }
 }
 
+const char* name_of(TargetVerdict verdict) {
+  switch (verdict) {
+    case TargetVerdict::kReached:
+      return "ok";
+    case TargetVerdict::kMissed:
+      return "missed";
+    case TargetVerdict::kUnclear:
+      return "unclear";
+    case TargetVerdict::kNone:
+      break;
+  }
+  return "-";
+}
+
 bool is_above_limit(const Record& record) {
   if (!record.limit) return false;
   return record.limit->interval ? record.limit->interval->low > 1 : record.limit->fraction > 1;

@@ -21,6 +21,9 @@ enum class TargetVerdict {
   kUnclear   ///< the interval has both sides, or there is none; or the result is above its limit
 };
 
+/// "ok", "missed", "unclear"; "-" for none.
+const char* name_of(TargetVerdict verdict);
+
 /// Whether the result is better than its limit by more than the interval, or, where there is none, at all.
 bool is_above_limit(const Record& record);
 

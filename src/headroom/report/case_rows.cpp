@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom/report/case_rows.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "headroom/base/json.h"
 #include "headroom/record/gpu_shares.h"
@@ -55,6 +58,30 @@ std::string case_text(const Record& record) {
     if (axis != "dtype") text += " " + axis + "=" + value.text();
   }
   return text;
+}
+
+CaseDifferences::CaseDifferences(const std::vector<Record>& records) {
+  std::set<std::string> all_runners, all_caches;
+  std::set<int> all_threads;
+  for (const Record& record : records) {
+    all_runners.insert(record.runner);
+    all_caches.insert(record.caches);
+    all_threads.insert(record.threads);
+  }
+  runners = all_runners.size() > 1, caches = all_caches.size() > 1, threads = all_threads.size() > 1;
+}
+
+std::string CaseDifferences::case_text(const Record& record) const {
+  std::string text = headroom::case_text(record);
+  if (caches && !record.caches.empty()) text += " " + record.caches;
+  if (threads && record.threads > 0) text += fmt::format(" {} threads", record.threads);
+  return text;
+}
+
+std::string CaseDifferences::backend_text(const Record& record) const {
+  // A backend and its runner often have the same name: native.
+  const bool named = runners && !record.runner.empty() && record.runner != record.model.backend;
+  return named ? record.model.backend + " [" + record.runner + "]" : record.model.backend;
 }
 
 }  // namespace headroom

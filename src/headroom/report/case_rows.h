@@ -33,4 +33,15 @@ std::string row_key(const Record& record);
 /// "gemv D=1024": the case without its dtype.
 std::string case_text(const Record& record);
 
+/// What must be named of cases, because the records differ in it.
+struct CaseDifferences {
+  bool runners = false, caches = false, threads = false;
+
+  explicit CaseDifferences(const std::vector<Record>& records);
+  /// case_text, with the caches and threads that tell it from others: "gemv D=1024 hot 2 threads".
+  std::string case_text(const Record& record) const;
+  /// "native", or "native [mine]" where runners differ and the names of both do.
+  std::string backend_text(const Record& record) const;
+};
+
 }  // namespace headroom

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "headroom/base/text.h"
@@ -30,61 +29,18 @@ std::string metric_text(const Record& record) {
   return value_text(record.metric.value, record.metric.unit, record.metric.name);
 }
 
-const char* verdict_text(TargetVerdict verdict) {
-  switch (verdict) {
-    case TargetVerdict::kReached:
-      return "ok";
-    case TargetVerdict::kMissed:
-      return "missed";
-    case TargetVerdict::kUnclear:
-      return "unclear";
-    case TargetVerdict::kNone:
-      break;
-  }
-  return "-";
-}
-
 std::string target_text(const Record& record) {
   const TargetVerdict answer = target_verdict(record);
   if (answer == TargetVerdict::kNone) return "-";
   const std::optional<double>& share = record.metric.target_share;
   const std::string wanted = share ? format_percent(*share) : format_number(*record.metric.target);
-  return fmt::format("{} {}", wanted, verdict_text(answer));
+  return fmt::format("{} {}", wanted, name_of(answer));
 }
 
 Tone target_tone(const Record& record) {
   const TargetVerdict verdict = target_verdict(record);
   if (verdict == TargetVerdict::kReached) return Tone::kGood;
   return verdict == TargetVerdict::kMissed ? Tone::kBad : Tone::kPlain;
-}
-
-/// Which parts of a row must be named, because the records differ in them.
-struct Differences {
-  bool runners = false, caches = false, threads = false;
-};
-
-Differences differences(const std::vector<Record>& records) {
-  std::set<std::string> runners, caches;
-  std::set<int> threads;
-  for (const Record& record : records) {
-    runners.insert(record.runner);
-    caches.insert(record.caches);
-    threads.insert(record.threads);
-  }
-  return {runners.size() > 1, caches.size() > 1, threads.size() > 1};
-}
-
-std::string case_cell(const Record& record, const Differences& differ) {
-  std::string text = case_text(record);
-  if (differ.caches && !record.caches.empty()) text += " " + record.caches;
-  if (differ.threads && record.threads > 0) text += fmt::format(" {} threads", record.threads);
-  return text;
-}
-
-std::string backend_cell(const Record& record, const Differences& differ) {
-  // A backend and its runner often have the same name: native.
-  const bool named = differ.runners && !record.runner.empty() && record.runner != record.model.backend;
-  return named ? record.model.backend + " [" + record.runner + "]" : record.model.backend;
 }
 
 std::string marks_of(const CaseRow& row) {
@@ -132,10 +88,10 @@ bool any_gpu(const std::vector<CaseRow>& rows) {
   return std::ranges::any_of(rows, [](const CaseRow& row) { return row.gpu != nullptr; });
 }
 
-void add_row(Table& table, const CaseRow& row, const Differences& differ, bool with_gpu,
+void add_row(Table& table, const CaseRow& row, const CaseDifferences& differ, bool with_gpu,
              const std::string& common) {
   const Record& record = row.any();
-  const std::string name = case_cell(record, differ), backend = backend_cell(record, differ);
+  const std::string name = differ.case_text(record), backend = differ.backend_text(record);
   if (record.outcome.kind != Outcome::Kind::kMeasured && !record.kept_wrong) {
     const bool skipped = record.outcome.kind == Outcome::Kind::kSkipped;
     table.row({name, backend, record.benchmark.dtype, skipped ? "skipped" : "failed"})
@@ -186,7 +142,7 @@ Table run_table(const std::vector<Record>& records) {
   if (with_gpu) columns.insert(columns.end(), {{"GPU", Align::kRight}, {"mm+conv", Align::kRight}});
   columns.push_back({"marks"});
   Table table(std::move(columns), 3);
-  const Differences differ = differences(records);
+  const CaseDifferences differ(records);
   const std::string common = common_marks(rows);
   for (const CaseRow& row : rows) add_row(table, row, differ, with_gpu, common);
   const int threads = records.empty() || differ.threads ? 0 : records.front().threads;
@@ -211,7 +167,7 @@ Table mean_table(const std::vector<Record>& records) {
                {"target", Align::kRight},
                {"shapes", Align::kRight}},
               3);
-  const Differences differ = differences(records);
+  const CaseDifferences differ(records);
   for (const SeedRow& row : seed_rows(records)) {
     const double mean = std::get<double>(row.actual);
     std::optional<double> target;
@@ -219,7 +175,7 @@ Table mean_table(const std::vector<Record>& records) {
     if (const auto* number = std::get_if<double>(&row.target)) target = *number;
     std::string against = "-";
     if (target) {
-      against = format_number(*target) + " " + verdict_text(mean_target_verdict(row.cases));
+      against = format_number(*target) + " " + name_of(mean_target_verdict(row.cases));
     }
     const std::string name = row.experiment + (is_miscounted(*row.cases.front()) ? " (above its limit)" : "");
     const std::string threads =

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "headroom/base/markup_text.h"
+
 namespace headroom {
 namespace {
 
@@ -37,21 +39,7 @@ std::size_t fitting(std::string_view text, double room, double font_size) {
 }  // namespace
 
 std::string xml_text(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    if (c == '&') {
-      result += "&amp;";
-    } else if (c == '<') {
-      result += "&lt;";
-    } else if (c == '>') {
-      result += "&gt;";
-    } else if (c == '"') {
-      result += "&quot;";
-    } else {
-      result += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-    }
-  }
-  return result;
+  return markup_text(text, " ");
 }
 
 double svg_text_width(std::string_view text, double font_size) {

@@ -71,30 +71,19 @@ std::array<unsigned, 2> scale_and_minimum(const std::byte* packed, std::size_t i
           (low >> 4U) | (byte_at(packed, index) >> 6U << 4U)};
 }
 
-void read_q4_super(const std::byte* block, float* values) {
+/// Eight parts of 32, each with a scale and a minimum; behind them, of Q5_K, 32 bytes that have the fifth
+/// bits of all parts, then the halves (dequantize_row_q4_K, dequantize_row_q5_K).
+template <bool kHasFifths>
+void read_super(const std::byte* block, float* values) {
   const float scale = half_at(block), least = half_at(block + 2);
-  const std::byte* bits = block + 16;
-  for (std::size_t part = 0; part < 8; ++part) {
-    const auto [factor, minimum] = scale_and_minimum(block + 4, part);
-    const float d = scale * static_cast<float>(factor), m = least * static_cast<float>(minimum);
-    for (std::size_t i = 0; i < kBlock; ++i) {
-      const unsigned two = byte_at(bits, part / 2 * kBlock + i);
-      values[part * kBlock + i] = d * static_cast<float>(part % 2 == 0 ? two & 15U : two >> 4U) - m;
-    }
-  }
-}
-
-/// As Q4_K, and 32 bytes before the halves that have the fifth bits of all parts (dequantize_row_q5_K).
-void read_q5_super(const std::byte* block, float* values) {
-  const float scale = half_at(block), least = half_at(block + 2);
-  const std::byte *fifths = block + 16, *bits = block + 48;
+  const std::byte *fifths = block + 16, *bits = block + (kHasFifths ? 48 : 16);
   for (std::size_t part = 0; part < 8; ++part) {
     const auto [factor, minimum] = scale_and_minimum(block + 4, part);
     const float d = scale * static_cast<float>(factor), m = least * static_cast<float>(minimum);
     for (std::size_t i = 0; i < kBlock; ++i) {
       const unsigned two = byte_at(bits, part / 2 * kBlock + i);
       const unsigned four = part % 2 == 0 ? two & 15U : two >> 4U;
-      const unsigned fifth = (byte_at(fifths, i) >> part) & 1U;
+      const unsigned fifth = kHasFifths ? (byte_at(fifths, i) >> part) & 1U : 0;
       values[part * kBlock + i] = d * static_cast<float>(four | fifth << 4U) - m;
     }
   }
@@ -159,10 +148,10 @@ void dequantise(StoredType type, const std::byte* blocks, std::span<float> value
         read_q4(blocks, to);
         break;
       case StoredType::kQ4Super:
-        read_q4_super(blocks, to);
+        read_super<false>(blocks, to);
         break;
       case StoredType::kQ5Super:
-        read_q5_super(blocks, to);
+        read_super<true>(blocks, to);
         break;
       case StoredType::kQ6Super:
         read_q6_super(blocks, to);

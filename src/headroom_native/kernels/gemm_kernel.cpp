@@ -92,22 +92,13 @@ HWY_INLINE hn::Vec<Integers> load_integers(const std::byte* from) {
   return hn::PromoteTo(Integers(), hn::LoadU(Bytes(), reinterpret_cast<const std::int8_t*>(from)));
 }
 
-/// Rounds finite values to nearest even.
-HWY_INLINE void store(Vector value, Bf16* to) {
-  const Words tag;
-  const auto bits = hn::BitCast(tag, value);
-  const auto last = hn::And(hn::ShiftRight<16>(bits), hn::Set(tag, 1U));
-  const auto rounded = hn::ShiftRight<16>(hn::Add(bits, hn::Add(last, hn::Set(tag, 0x7fffU))));
-  hn::StoreU(hn::DemoteTo(Halves(), hn::BitCast(Integers(), rounded)), Halves(), &to->bits);
-}
-
 void unpack_int8(const std::byte* from, std::size_t columns, std::size_t ahead, Bf16* to) {
   const F32 tag;
   const std::size_t lanes = hn::Lanes(tag);
   std::size_t k = 0;
   for (; k + lanes <= columns; k += lanes) {
     if (ahead > 0) hwy::Prefetch(from + k + ahead);
-    store(hn::ConvertTo(tag, load_integers(from + k)), to + k);
+    store_rounded(hn::ConvertTo(tag, load_integers(from + k)), to + k);
   }
   for (; k < columns; ++k) to[k] = to_bf16(static_cast<float>(std::to_integer<std::int8_t>(from[k])));
 }
@@ -119,8 +110,8 @@ void unpack_int8_blocks(const std::byte* from, std::size_t columns, std::size_t 
     if (ahead > 0) hwy::Prefetch(from + ahead);
     const Vector scale = hn::Set(tag, block_scale(from));
     for (std::size_t k = 0; k < kBlockColumns; k += lanes)
-      store(hn::Mul(hn::ConvertTo(tag, load_integers(from + kScaleBytes + k)), scale),
-            to + block * kBlockColumns + k);
+      store_rounded(hn::Mul(hn::ConvertTo(tag, load_integers(from + kScaleBytes + k)), scale),
+                    to + block * kBlockColumns + k);
   }
 }
 
@@ -137,8 +128,8 @@ void unpack_int4_blocks(const std::byte* from, std::size_t columns, std::size_t 
       const auto two = load_integers(from + kScaleBytes + k);
       const auto first = hn::Sub(hn::And(two, low), zero);
       const auto second = hn::Sub(hn::And(hn::ShiftRight<4>(two), low), zero);
-      store(hn::Mul(hn::ConvertTo(tag, first), scale), part + k);
-      store(hn::Mul(hn::ConvertTo(tag, second), scale), part + kBlockColumns / 2 + k);
+      store_rounded(hn::Mul(hn::ConvertTo(tag, first), scale), part + k);
+      store_rounded(hn::Mul(hn::ConvertTo(tag, second), scale), part + kBlockColumns / 2 + k);
     }
   }
 }

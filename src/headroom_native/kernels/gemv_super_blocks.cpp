@@ -136,16 +136,6 @@ HWY_INLINE void read_block<Q6>(const std::byte* block, float* to) {
   }
 }
 
-/// Rounds finite values to nearest even.
-HWY_INLINE void store(Vector value, Bf16* to) {
-  const Words tag;
-  const auto bits = hn::BitCast(tag, value);
-  const auto last = hn::And(hn::ShiftRight<16>(bits), hn::Set(tag, 1U));
-  const auto rounded = hn::ShiftRight<16>(hn::Add(bits, hn::Add(last, hn::Set(tag, 0x7fffU))));
-  hn::StoreU(hn::DemoteTo(hn::Rebind<std::uint16_t, F32>(), hn::BitCast(I32(), rounded)),
-             hn::Rebind<std::uint16_t, F32>(), &to->bits);
-}
-
 template <typename Format>
 void unpack_as(const std::byte* from, std::size_t columns, std::size_t ahead, Bf16* to) {
   float values[kSuper];
@@ -153,7 +143,7 @@ void unpack_as(const std::byte* from, std::size_t columns, std::size_t ahead, Bf
     for (std::size_t line = 0; ahead > 0 && line < Format::kBytes; line += kLine)
       prefetch<Ahead::kAllCaches>(from + ahead + line);
     read_block<Format>(from, values);
-    for (std::size_t i = 0; i < kSuper; i += kLanes) store(hn::LoadU(F32(), values + i), to + k + i);
+    for (std::size_t i = 0; i < kSuper; i += kLanes) store_rounded(hn::LoadU(F32(), values + i), to + k + i);
   }
 }
 

@@ -25,6 +25,15 @@ HWY_INLINE hn::Vec<Words> load_words(const Bf16* from) {
   const hn::Repartition<unsigned short, Words> halves;
   return hn::BitCast(Words(), hn::LoadU(halves, reinterpret_cast<const unsigned short*>(from)));
 }
+/// Rounds finite values to nearest even.
+HWY_INLINE void store_rounded(Vector value, Bf16* to) {
+  const Words tag;
+  const hn::Rebind<unsigned short, F32> halves;
+  const auto bits = hn::BitCast(tag, value);
+  const auto last = hn::And(hn::ShiftRight<16>(bits), hn::Set(tag, 1U));
+  const auto rounded = hn::ShiftRight<16>(hn::Add(bits, hn::Add(last, hn::Set(tag, 0x7fffU))));
+  hn::StoreU(hn::DemoteTo(halves, hn::BitCast(hn::Rebind<int, F32>(), rounded)), halves, &to->bits);
+}
 HWY_INLINE float sum_of(Vector vector) {
   return hn::GetLane(hn::SumOfLanes(F32(), vector));
 }

@@ -208,17 +208,26 @@ void LlmDecoder::attend(std::size_t layer, Slice rows, std::size_t kv_head, Work
                 worker.scores.data());
 }
 
-void LlmDecoder::project_back(const LlmLayer& layer, std::size_t rows, int at, int workers) {
+/// x of each row += the row of `inputs` (of `size` numbers) times the matrix, times what `share_of` says of
+/// it.
+template <typename ShareOf>
+void LlmDecoder::add_product(const LlmMatrix& matrix, std::span<const Bf16> inputs, std::size_t size,
+                             std::size_t rows, int at, int workers, ShareOf share_of) {
   Worker& worker = workers_[static_cast<std::size_t>(at)];
   const Slice slice = slice_of(config_.dim, at, workers);
   worker.list.clear();
   for (std::size_t row = 0; row < rows; ++row)
-    worker.list.push_back({attended_.data() + row * config_.dim, sums_.data() + row * config_.dim});
-  worker.products.multiply(layer.out, slice, worker.list);
+    worker.list.push_back({inputs.data() + row * size, sums_.data() + row * config_.dim});
+  worker.products.multiply(matrix, slice, worker.list);
   for (std::size_t row = 0; row < rows; ++row) {
     const std::size_t start = row * config_.dim;
-    for (std::size_t i = slice.begin; i < slice.end; ++i) x_[start + i] += sums_[start + i];
+    const float share = share_of(row);
+    for (std::size_t i = slice.begin; i < slice.end; ++i) x_[start + i] += share * sums_[start + i];
   }
+}
+
+void LlmDecoder::project_back(const LlmLayer& layer, std::size_t rows, int at, int workers) {
+  add_product(layer.out, attended_, config_.dim, rows, at, workers, [](std::size_t) { return 1.0F; });
 }
 
 /// The worker's rows of the hidden activations.
@@ -280,21 +289,9 @@ void LlmDecoder::contract(const LlmLayer& layer, std::size_t rows, int at, int w
     float* const x = x_.data() + share / config_.chosen * config_.dim;
     for (std::size_t i = slice.begin; i < slice.end; ++i) x[i] += weight * sums[i];
   }
-  if (config_.shared_hidden > 0) contract_shared(layer, rows, at, workers);
-}
-
-void LlmDecoder::contract_shared(const LlmLayer& layer, std::size_t rows, int at, int workers) {
-  Worker& worker = workers_[static_cast<std::size_t>(at)];
-  const Slice slice = slice_of(config_.dim, at, workers);
-  worker.list.clear();
-  for (std::size_t row = 0; row < rows; ++row)
-    worker.list.push_back(
-        {shared_in_.data() + row * config_.shared_hidden, sums_.data() + row * config_.dim});
-  worker.products.multiply(layer.shared_w2, slice, worker.list);
-  for (std::size_t row = 0; row < rows; ++row) {
-    for (std::size_t i = slice.begin; i < slice.end; ++i)
-      x_[row * config_.dim + i] += shared_share_[row] * sums_[row * config_.dim + i];
-  }
+  if (config_.shared_hidden == 0) return;
+  add_product(layer.shared_w2, shared_in_, config_.shared_hidden, rows, at, workers,
+              [&](std::size_t row) { return shared_share_[row]; });
 }
 
 void LlmDecoder::collect_logits(std::size_t rows, LlmLogits wanted) {

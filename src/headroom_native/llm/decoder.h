@@ -97,7 +97,9 @@ class LlmDecoder {
   void contract(const LlmLayer& layer, std::size_t rows, int at, int workers);
   /// The same of the expert that all tokens go through, where there is one.
   void expand_shared(const LlmLayer& layer, std::size_t rows, const Bf16* x, int at, int workers);
-  void contract_shared(const LlmLayer& layer, std::size_t rows, int at, int workers);
+  template <typename ShareOf>
+  void add_product(const LlmMatrix& matrix, std::span<const Bf16> inputs, std::size_t size, std::size_t rows,
+                   int at, int workers, ShareOf share_of);
   void collect_logits(std::size_t rows, LlmLogits wanted);
 
   void choose_experts(const LlmLayer& layer, std::size_t row, const Bf16* x, Worker& worker);

@@ -146,6 +146,14 @@ INSTANTIATE_TEST_SUITE_P(Threads, LlmDecoderTest,
                                             ::testing::Values(kShapes[2], kShapes[6])),
                          name_of_decoding);
 
+/// Logits within 4 % of the root mean square of the exact ones.
+void expect_logits(std::span<const float> found, const std::vector<double>& right, Isa isa) {
+  double squares = 0;
+  for (const double value : right) squares += value * value / static_cast<double>(right.size());
+  for (std::size_t i = 0; i < right.size(); ++i)
+    EXPECT_NEAR(found[i], right[i], 0.04 * std::sqrt(squares)) << name_of(isa) << " " << i;
+}
+
 /// As llama.cpp's mixtures of types have it: values of 6 bits, and the output too.
 TEST(LlmDecoder, MatricesOfSeveralFormatsAgreeWithFloat64) {
   ThreadPool pool(2);
@@ -162,10 +170,7 @@ TEST(LlmDecoder, MatricesOfSeveralFormatsAgreeWithFloat64) {
     model.forward(std::span(tokens).subspan(7, 1));
     const std::span<const float> found = model.forward(std::span(tokens).last(1));
     const std::vector<double> right = exact_logits(fresh_threads(1), weights, tokens).logits;
-    double squares = 0;
-    for (const double value : right) squares += value * value / static_cast<double>(right.size());
-    for (std::size_t i = 0; i < right.size(); ++i)
-      EXPECT_NEAR(found[i], right[i], 0.04 * std::sqrt(squares)) << name_of(isa) << " " << i;
+    expect_logits(found, right, isa);
   }
 }
 
@@ -185,10 +190,7 @@ TEST(LlmDecoder, ExpertsBesideOneForAllTokensAgreeWithFloat64) {
       const std::span<const float> found = model.forward(std::span(tokens).last(1));
       const std::vector<double> right =
           exact_logits(fresh_threads(1), weights, tokens, model.routing()).logits;
-      double squares = 0;
-      for (const double value : right) squares += value * value / static_cast<double>(right.size());
-      for (std::size_t i = 0; i < right.size(); ++i)
-        EXPECT_NEAR(found[i], right[i], 0.04 * std::sqrt(squares)) << name_of(isa) << " " << i;
+      expect_logits(found, right, isa);
     }
   }
 }

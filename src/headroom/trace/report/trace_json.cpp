@@ -7,13 +7,6 @@
 namespace headroom {
 namespace {
 
-Json cell_json(const trace::Cell& cell) {
-  if (const auto* text = std::get_if<std::string>(&cell)) return *text;
-  if (const auto* whole = std::get_if<std::int64_t>(&cell)) return *whole;
-  if (const auto* number = std::get_if<double>(&cell)) return *number;
-  return nullptr;
-}
-
 Json table_json(const trace::DataTable& table) {
   Json rows = Json::array();
   for (const std::vector<trace::Cell>& cells : table.rows) {
@@ -75,6 +68,13 @@ Json file_json(const trace::TraceFacts& facts) {
 }
 
 }  // namespace
+
+Json cell_json(const trace::Cell& cell) {
+  if (const auto* text = std::get_if<std::string>(&cell)) return *text;
+  if (const auto* whole = std::get_if<std::int64_t>(&cell)) return *whole;
+  if (const auto* number = std::get_if<double>(&cell)) return *number;
+  return nullptr;
+}
 
 Json trace_json(const TraceReport& report) {
   Json files = Json::array();

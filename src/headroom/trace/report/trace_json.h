@@ -12,6 +12,9 @@ namespace headroom {
 /// several traces also "ranks". Numbers in full, in the unit that their key ends in; null for nothing.
 Json trace_json(const TraceReport& report);
 
+/// A cell as trace_json has it: a text, a number, or null for nothing.
+Json cell_json(const trace::Cell& cell);
+
 /// A file of headroom: its records (trace_records.h), which diff, gate and history read, and trace_json as
 /// the member "trace". docs/trace.md describes it.
 std::string trace_json_text(const TraceReport& report);
