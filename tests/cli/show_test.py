@@ -23,14 +23,17 @@ class ShowTest(CommandLineTest):
         """A command line of each, its history aside."""
         trace = write_trace(self.folder / "run.json")
         layer = "touch $MINE/a"
+        expected = self.folder / "expect.toml"
+        expected.write_text('[[expect]]\nop = "add"\nmetric = "hit"\nus = 5.2\ntolerance = 0.9\nnote = "a <note>"\n')
         return {
             "run": ("run", "--runner", os.environ["HEADROOM_BIN"] + "/faulty_runner", "--no-limits", "--max-time", "100ms",
                     "--min-time", "0", "--threads", "1", "fine", "slow"),
             "ab": ("ab", "sh -c true", "sh -c :", "--runs", "8"),
             "time": ("time", "sh -c true", "--runs", "4"),
             "cache": ("cache", "--layer", "env:MINE", "--repeat", "2", "--", "sh", "-c", layer),
-            "dispatch": ("dispatch", *[word for word in DISPATCH_SHORT if word != "--no-store"]),
-            "ddp": ("ddp", *SWEEP, "--ranks", "1,2"),
+            "dispatch": ("dispatch", *[word for word in DISPATCH_SHORT if word != "--no-store"], "--op", "add", "--per-rank",
+                         "--expect", expected),
+            "ddp": ("ddp", *SWEEP, "--ranks", "1,2", "--per-rank"),
             "collectives": ("ddp", "--collectives", "--runner", DDP_RANK, "--ranks", "2", "--min-bytes", "4K",
                             "--max-bytes", "4K", "--max-time", "0.2s"),
             "trace": ("trace", "kernels", trace),
@@ -65,6 +68,10 @@ class ShowTest(CommandLineTest):
         shown = headroom("show", trace, "--html")
         self.assert_exit(shown, 0)
         self.assertEqual(shown.stdout, file.read_text())
+
+    def test_two_forms_are_one_too_many(self):
+        self.assert_exit(faulty("fine", "--store", self.store), 0)
+        self.assert_refused(headroom("show", "@1", "--html", "--markdown", "--store", self.store), "--markdown and --html")
 
     def test_of_traces_that_are_gone_the_history_keeps_the_numbers(self):
         trace = write_trace(self.folder / "run.json")

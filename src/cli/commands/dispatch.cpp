@@ -37,7 +37,11 @@ class DispatchMeasurement final : public RankMeasurement {
         expectations_(read_expectations(options)) {}
 
  private:
-  StringMap provenance() const override { return {{"repeats", std::to_string(options_.setup.repeats)}}; }
+  StringMap provenance() const override {
+    StringMap info{{"repeats", std::to_string(options_.setup.repeats)}};
+    if (!expectations_.empty()) info[kExpectationsKey] = dispatch_expectations_toml(expectations_);
+    return info;
+  }
   void list(const RunnerOffer& ranks) const override { operators(ranks).list(); }
 
   static RankExperiments operators(const RunnerOffer& ranks) { return {ranks, kDispatchPrefix, "operator"}; }

@@ -146,6 +146,8 @@ std::vector<Record> records_of(const ShowOptions& options) {
 }
 
 ExitCode show_all(const ShowOptions& options) {
+  if (std::ranges::count(options.forms, true) > 1)
+    throw Error("--markdown and --html are two forms; give one");
   const RecordFiles files(options.json, options.oss);
   const bool is_one = options.operands.size() == 1;
   const bool writes = !options.json.empty() || !options.oss.empty();

@@ -80,8 +80,9 @@ void ServedHistory::refresh_if_due() {
     problem = error.what();
   }
   const auto end = std::chrono::steady_clock::now();
-  next_refresh_ =
-      end + std::max<std::chrono::steady_clock::duration>(kBetweenRefreshes, kShareOfTime * (end - start));
+  next_refresh_ = end + kBetweenRefreshes;
+  // A history that does not answer was waited for, which is no load on it.
+  if (problem.empty()) next_refresh_ = std::max(next_refresh_, end + kShareOfTime * (end - start));
   const std::lock_guard told(told_mutex_);
   problem_ = std::move(problem);
 }

@@ -54,7 +54,12 @@ std::vector<Comparison> comparisons_of(const std::vector<Record>& records) {
   return comparisons;
 }
 
-Sheet with_blas(Sheet sheet, const std::vector<Record>& records) {
+/// With what all commands whose work ranks do show below their own tables.
+Sheet as_ranks_show(Sheet sheet, const std::vector<Record>& records,
+                    Table (*of_each_rank)(const std::vector<Record>&)) {
+  const auto& environment = records.front().environment;
+  if (environment && std::ranges::find(environment->command, "--per-rank") != environment->command.end())
+    sheet.table(of_each_rank(records));
   sheet.notes(reference_blas_text(records), Tone::kBad);
   return sheet;
 }
@@ -67,15 +72,18 @@ Sheet shown_cache(const std::vector<Record>& records) {
 }
 
 Sheet shown_dispatch(const std::vector<Record>& records) {
-  return with_blas(dispatch_sheet(records), records);
+  const std::string expected = of_environment(records.front(), kExpectationsKey);
+  const auto expectations = parse_dispatch_expectations(expected, "what was expected of the run");
+  return as_ranks_show(dispatch_sheet(records, judge_expectations(expectations, records)), records,
+                       dispatch_rank_table);
 }
 
 Sheet shown_ddp(const std::vector<Record>& records) {
-  return with_blas(ddp_sheet(records), records);
+  return as_ranks_show(ddp_sheet(records), records, ddp_rank_table);
 }
 
 Sheet shown_collectives(const std::vector<Record>& records) {
-  return with_blas(collectives_sheet(records), records);
+  return as_ranks_show(collectives_sheet(records), records, collectives_rank_table);
 }
 
 bool is_of_tool(const Record& record) {

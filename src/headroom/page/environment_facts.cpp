@@ -48,8 +48,7 @@ Json environment_facts(const Environment& environment) {
   facts.add("headroom", environment.headroom_version);
   add_sources(facts, environment);
   for (const auto& [key, value] : environment.extra_info) {
-    // What a cache held is shown by its own section.
-    if (key != "cache_run") facts.add(key, value);
+    if (!is_shown_run(key)) facts.add(key, value);
   }
   return std::move(facts).json();
 }

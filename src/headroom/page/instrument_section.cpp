@@ -12,9 +12,6 @@
 namespace headroom {
 namespace {
 
-/// Where the environment has what a run of `headroom cache` held (command/cache_run_json.h).
-constexpr const char* kCacheRun = "cache_run";
-
 Json axes_json(const Record& record) {
   Json axes = Json::object();
   for (const auto& [name, value] : record.axes) {
@@ -94,7 +91,7 @@ PageSection instrument_section(std::string kind, std::string title, const std::v
   Json data{{"answers", answers}, {"run", run_json(records)}, {"cases", std::move(cases)}};
   for (const Environment* environment : environments_of(records)) {
     environments.push_back(environment_facts(*environment));
-    const auto cache = environment->extra_info.find(kCacheRun);
+    const auto cache = environment->extra_info.find(kCacheRunKey);
     if (cache != environment->extra_info.end() && is_json(cache->second))
       data["cache_run"] = parse_json(cache->second, title);
   }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace headroom {
@@ -45,5 +46,14 @@ struct Environment {
   std::map<std::string, Dependency> dependencies;
   std::map<std::string, std::string> extra_info;  ///< seed, precision goal, ...
 };
+
+/// Keys of Environment::extra_info that hold what a run showed beside its records, so that it can be shown
+/// again: the layers of every pair (command/cache_run_json.h), and what was expected of dispatch, as TOML.
+inline constexpr const char* kCacheRunKey = "cache_run";
+inline constexpr const char* kExpectationsKey = "dispatch_expectations";
+/// Such a key is no fact of where a run was made.
+inline bool is_shown_run(std::string_view key) {
+  return key == kCacheRunKey || key == kExpectationsKey;
+}
 
 }  // namespace headroom
