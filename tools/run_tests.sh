@@ -17,10 +17,11 @@ rm -f "$first" "$again"
 
 summary() { "${PYTHON:-python3}" "$(dirname "${BASH_SOURCE[0]}")/test_summary.py" "$@"; }
 
-# As many at once as there are CPUs; a test whose outcome hangs on what it measures is marked RUN_SERIAL or PROCESSORS.
+# One more at once than there are CPUs, for many only wait; a test whose outcome hangs on what it measures is marked
+# RUN_SERIAL or PROCESSORS.
 # No terminal on the tests' standard input: a test that waits for a key must fail, not hang.
 options=(--test-dir "$build" --output-on-failure --no-tests=error)
-ctest "${options[@]}" --parallel "${JOBS:-$(nproc)}" --output-junit "$first" "$@" </dev/null
+ctest "${options[@]}" --parallel "${JOBS:-$(($(nproc) + 1))}" --output-junit "$first" "$@" </dev/null
 if failed=$(summary --failed "$first") && [ "$failed" -ge 1 ] && [ "$failed" -le "$most_again" ]; then
   echo "$failed failed beside other tests; once more, alone:"
   ctest "${options[@]}" --rerun-failed --parallel 1 --output-junit "$again" </dev/null

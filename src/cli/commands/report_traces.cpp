@@ -47,10 +47,12 @@ ReadTraces read_traces(const std::vector<std::filesystem::path>& files, const tr
   TraceProgress terminal;
   const std::vector<std::string> errors = trace::read_files(
       files, needs_of, files_options(reading, terminal), [&](std::size_t i, const trace::Trace& trace) {
-        read.results[i] = analysis.analyze(trace, {});
+        // What to fix is looked for while the picture is made.
+        auto result = std::async(std::launch::async, [&] { return analysis.analyze(trace, {}); });
         read.clocks[i] = trace::rank_clock(trace);
         read.clocks[i].file = files[i];
         read.timelines[i] = trace::rank_timeline(trace, read.clocks[i].calls, limits);
+        read.results[i] = result.get();
       });
   for (const std::string& error : errors) {
     if (!error.empty()) throw Error(error);
