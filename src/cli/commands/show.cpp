@@ -146,8 +146,11 @@ std::vector<Record> records_of(const ShowOptions& options) {
 }
 
 ExitCode show_all(const ShowOptions& options) {
-  if (std::ranges::count(options.forms, true) > 1)
-    throw Error("--markdown and --html are two forms; give one");
+  std::vector<std::string> forms;
+  for (std::size_t i = 0; i < kForms.size(); ++i) {
+    if (options.forms[i]) forms.emplace_back(kForms[i].option);
+  }
+  if (forms.size() > 1) throw Error(join(forms, " and ") + " are different forms; give one");
   const RecordFiles files(options.json, options.oss);
   const bool is_one = options.operands.size() == 1;
   const bool writes = !options.json.empty() || !options.oss.empty();
