@@ -56,6 +56,21 @@ function(headroom_use_gloo_headers)
   target_compile_definitions(headroom_torch_libraries INTERFACE HEADROOM_TORCH_GLOO)
 endfunction()
 
+# The CUDA runtime that libtorch needs, of which a program has one only: its name in `name`, empty where libtorch does not
+# say it, and HEADROOM_TORCH_CUDART, where it is found.
+function(headroom_find_torch_cudart root name)
+  # A library's list of those that it needs is in its strings.
+  file(STRINGS ${root}/lib/libc10_cuda.so needed REGEX "^libcudart[^/]*\\.so\\.[0-9.]+$")
+  if(NOT needed MATCHES "(libcudart[^/;]*\\.so\\.[0-9.]+)")
+    set(${name} "" PARENT_SCOPE)
+    return()
+  endif()
+  set(${name} ${CMAKE_MATCH_1} PARENT_SCOPE)
+  file(GLOB packages ${root}/../nvidia/cu*/lib ${root}/../nvidia/cuda_runtime/lib)
+  find_file(HEADROOM_TORCH_CUDART ${CMAKE_MATCH_1}
+    PATHS ${root}/lib ${packages} ${CUDAToolkit_LIBRARY_DIR} /usr/local/cuda/lib64 NO_DEFAULT_PATH)
+endfunction()
+
 # headroom_torch_nccl: the CUDA part of libtorch, for the one file that makes process groups of NCCL. Its headers are
 # those of the toolkit, or of the packages that PyTorch has from PyPI.
 function(headroom_use_nccl root)
@@ -66,10 +81,16 @@ function(headroom_use_nccl root)
     message(FATAL_ERROR "HEADROOM_TORCH_NCCL: no cuda_runtime_api.h or no nccl.h: name their folders with "
       "-DHEADROOM_CUDA_HEADERS=DIR -DHEADROOM_NCCL_HEADERS=DIR")
   endif()
+  headroom_find_torch_cudart(${root} cudart)
+  if(NOT HEADROOM_TORCH_CUDART)
+    message(FATAL_ERROR "HEADROOM_TORCH_NCCL: libtorch's CUDA runtime ${cudart} was found neither beside it nor in "
+      "/usr/local/cuda: name the file with -DHEADROOM_TORCH_CUDART=FILE")
+  endif()
   add_library(headroom_torch_nccl INTERFACE)
   target_include_directories(headroom_torch_nccl SYSTEM INTERFACE ${HEADROOM_CUDA_HEADERS} ${HEADROOM_NCCL_HEADERS})
   target_compile_definitions(headroom_torch_nccl INTERFACE USE_C10D_NCCL)
-  target_link_libraries(headroom_torch_nccl INTERFACE ${root}/lib/libtorch_cuda.so ${root}/lib/libc10_cuda.so)
+  target_link_libraries(headroom_torch_nccl INTERFACE
+    ${root}/lib/libtorch_cuda.so ${root}/lib/libc10_cuda.so ${HEADROOM_TORCH_CUDART})
 endfunction()
 
 # A libtorch with CUDA in it: its TorchConfig insists on the CUDA toolkit that it was built with, of which nothing is

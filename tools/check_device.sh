@@ -3,15 +3,18 @@
 # Checks headroom-cuda on a machine with a GPU, what matters most first, within BUDGET seconds (default 570; no step is begun
 # that has less than 10 left). The programs are those beside this script (tools/pack_for_device.sh makes such a folder), or
 # those of BUILD (default build/release), built first where they are not there.
-#   check_device.sh [STEP...]     default: device smoke show trace sanitize experiments limits tests table, in this order
+#   check_device.sh [STEP...]     default: device smoke show llm trace sanitize experiments limits ranks tests table, in this order
 #     device       what the driver and the programs say of the machine
 #     smoke        the unit tests that use the GPU, and one case of each kind
 #     show         gemv, gather_gemv and layer_norm at the sizes that are to reach their limits, beside cuBLAS (and ATen)
-#     trace        traces by CUPTI, read by headroom trace and by PyTorch's own function, which must agree
+#     trace        traces by CUPTI and by torch.profiler, read by headroom trace and by PyTorch's own function, which must agree
+#     llm          decoding with Llama 2 7B and Mixtral 8x7B, one graph a token
 #     sanitize     compute-sanitizer's memcheck over every kernel at small sizes; where it is installed
 #     racecheck    the same with racecheck; not among the default
 #     experiments  all sizes of all experiments
 #     limits       bandwidths by working set, and arithmetic peaks
+#     ranks        headroom ddp and headroom dispatch on a rank with a GPU, and on two that NCCL connects; where
+#                  headroom-torch-rank is
 #     tests        tests/device
 #     table        what was measured, and what of it is as it must be
 # OUT (default: .) receives device_results.tar.gz, with logs, records and traces, and device_results.txt, the summary; both
@@ -23,11 +26,11 @@ set -uo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 script=$here/$(basename "${BASH_SOURCE[0]}")
-known="device smoke show trace sanitize racecheck experiments limits tests table"
-default="device smoke show trace sanitize experiments limits tests table"
+known="device smoke show llm trace sanitize racecheck experiments limits ranks tests table"
+default="device smoke show llm trace sanitize experiments limits ranks tests table"
 # Seconds that a step may take.
-declare -A most=([device]=40 [smoke]=90 [show]=220 [trace]=60 [sanitize]=120 [racecheck]=200 [experiments]=150 [limits]=90
-  [tests]=300 [table]=20)
+declare -A most=([device]=40 [smoke]=90 [show]=220 [llm]=120 [trace]=60 [sanitize]=120 [racecheck]=200 [experiments]=150 [limits]=90
+  [ranks]=45 [tests]=300 [table]=20)
 
 # Installers put neither the toolkit's programs nor the driver's into every PATH.
 PATH=$PATH:${CUDA_HOME:-/usr/local/cuda}/bin:/usr/local/nvidia/bin
@@ -61,15 +64,16 @@ find_cublas() {
   done
 }
 
-# Those of the wanted backends that a runner here has.
+# Those of the wanted backends that a runner here has, of the experiments that are named alone.
 backends() {
   local offered wanted=${BACKENDS:-cuda,cublas,cublaslt,aten_cuda}
   # A runner that cannot be started at all shall not cost the others.
   offered=$("$headroom" run --list --all-backends --json - 2>/dev/null) ||
     offered=$("$headroom" run --list --backend cuda --json - 2>/dev/null) || offered='[]'
-  OFFERED=$offered python3 - "$wanted" <<'PYTHON'
+  OFFERED=$offered python3 - "$wanted" "$@" <<'PYTHON'
 import json, os, sys
-offered = {name for runner in json.loads(os.environ["OFFERED"]) for one in runner["experiments"] for name in one["backends"]}
+offered = {name for runner in json.loads(os.environ["OFFERED"]) for one in runner["experiments"] for name in one["backends"]
+           if one["name"] in sys.argv[2:] or not sys.argv[2:]}
 wanted = sys.argv[1].split(",")
 print(",".join(name for name in wanted if name in offered) or wanted[0])
 PYTHON
@@ -100,26 +104,31 @@ smoke() {
 }
 
 show() {
-  local with failed=0
-  with=$(backends)
+  local failed=0
   # A case that fails shall not cost those behind it.
-  measure gemv gather_gemv --backend "$with" -a D=16384 --json "$OUT/show_gemv.json" || failed=1
-  measure layer_norm --backend "$with" -a D=4096,8192,16384 --json "$OUT/show_layer_norm.json" || failed=1
+  measure gemv gather_gemv --backend "$(backends gemv)" -a D=16384 --json "$OUT/show_gemv.json" || failed=1
+  measure layer_norm --backend "$(backends layer_norm)" -a D=4096,8192,16384 --json "$OUT/show_layer_norm.json" || failed=1
   return "$failed"
 }
 
 trace() {
   measure gemv layer_norm mlp_layer_norm_gelu --backend "$(backends)" -a D=4096 --quick --trace "$OUT/traces" \
     --json "$OUT/traced.json"
+  python3 "$tools/record_torch_trace.py" "$OUT/traces/torch_profiler.json"
   local file failed=0 same
   for file in "$OUT"/traces/*; do
     "$headroom" trace validate "$file" >"$OUT/validated.txt" || { cat "$OUT/validated.txt"; failed=1; }
     "$headroom" trace utilization "$file" --no-store || return 1
   done
+  [[ ! -e $OUT/traces/torch_profiler.json ]] || "$headroom" trace findings "$OUT/traces/torch_profiler.json" --no-store
   python3 "$tools/compare_utilization.py" "$headroom" "$OUT"/traces/*
   same=$?
   [[ $failed -eq 0 ]] || return 1
   return "$same"
+}
+
+llm() {
+  measure llama2_7b_int8 llama2_7b_bf16 mixtral_8x7b_int8 --backend cuda --max-time 3s --json "$OUT/llm.json"
 }
 
 # Every kernel under the checker, on its own small sizes, in all variants. A launch waits there for its end, and takes a
@@ -160,6 +169,42 @@ limits() {
   measure limit.read limit.write limit.copy --backend cuda -a bytes=1048576,8388608,33554432 --hot --max-time 1s \
     --json "$OUT/limits_hot.json" || failed=1
   measure limit.peak --backend cuda --max-time 1s --json "$OUT/peaks.json" || failed=1
+  return "$failed"
+}
+
+# The launcher of rank $1 of two, on half of the CPUs: on a machine of its own, as far as it and NCCL know.
+launch_one_of_two() {
+  local rank=$1 port=$2 half=$(($(nproc) / 2))
+  shift 2
+  RANK=$rank WORLD_SIZE=2 LOCAL_RANK=0 LOCAL_WORLD_SIZE=1 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port \
+    NCCL_HOSTID=machine-$rank NCCL_SOCKET_IFNAME=lo NCCL_IB_DISABLE=1 \
+    taskset -c "$((rank * half))-$((rank * half + half - 1))" "$headroom" "$@"
+}
+
+# Two ranks on one device, which NCCL refuses within one machine; they talk over the loopback. $1: a free port.
+launch_two() {
+  local failed=0
+  launch_one_of_two 1 "$@" &
+  launch_one_of_two 0 "$@" || failed=1
+  wait $! || failed=1
+  return "$failed"
+}
+
+ranks() {
+  [[ -x $bin/headroom-torch-rank ]] || { echo "headroom-torch-rank was not built (docs/torch.md)"; return 77; }
+  local devices said failed=0
+  local train=(ddp --backend nccl --model mlp --batch-size 8 --iters 10 --warmup 2 --no-store --timeout 20s)
+  local call=(dispatch --backend nccl --op "add,redistribute" --quick --cycles 10 --repeats 3 --no-store --timeout 20s)
+  "$headroom" "${train[@]}" --ranks 1 --records "$OUT/ranks_ddp_1.json" || failed=1
+  "$headroom" "${call[@]}" --ranks 1 --json "$OUT/ranks_dispatch_1.json" || failed=1
+  devices=$(nvidia-smi --query-gpu=index --format=csv,noheader | wc -l)
+  said=$("$headroom" "${train[@]}" --ranks $((devices + 1)) 2>&1)
+  if [[ $? -ne 2 || $said != *"nccl needs a GPU for each rank"* ]]; then
+    echo "$((devices + 1)) ranks on $devices GPUs were to be refused: $said"
+    failed=1
+  fi
+  launch_two 29610 "${train[@]}" --ranks 2 --records "$OUT/ranks_ddp_2.json" || failed=1
+  launch_two 29620 "${call[@]}" --json "$OUT/ranks_dispatch_2.json" || failed=1
   return "$failed"
 }
 

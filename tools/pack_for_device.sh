@@ -14,38 +14,46 @@ folder=${1:-$build/headroom_device}
 loaded_later="libsimdjson.so libisal.so"
 programs="headroom headroom-native headroom-cuda unit_cuda"
 
-# The older kind of RPATH is what libraries of libraries are found by too.
+# Where all programs look, as those of a wheel do. The older kind of RPATH is what libraries of libraries are found by too.
 # shellcheck disable=SC2016
 "${CMAKE:-cmake}" -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DHEADROOM_CUDA=ON -DHEADROOM_TORCH=OFF \
-  -DHEADROOM_PEERS=OFF -DHEADROOM_EXAMPLES=OFF '-DCMAKE_BUILD_RPATH=$ORIGIN/../lib' \
+  -DHEADROOM_PEERS=OFF -DHEADROOM_EXAMPLES=OFF '-DCMAKE_BUILD_RPATH=$ORIGIN/../lib/headroom' \
   -DCMAKE_EXE_LINKER_FLAGS=-Wl,--disable-new-dtags >/dev/null
 "${CMAKE:-cmake}" --build "$build" ${JOBS:+--parallel "$JOBS"} --target headroom_programs unit_cuda
 
 rm -rf "$folder"
-mkdir -p "$folder/bin" "$folder/lib" "$folder/tests"
+libraries=$folder/lib/headroom
+mkdir -p "$folder/bin" "$libraries" "$folder/tests"
 for program in $programs; do
   strip -o "$folder/bin/$program" "$build/bin/$program"
 done
 
 # libc and its parts come with the machine: those of another version beside them would not start.
 own='^(libc|libm|libdl|libpthread|librt|libresolv|ld-linux-x86-64)\.so|^linux-vdso|^libcuda\.so|^libnvidia'
-for program in $programs; do
-  ldd "$folder/bin/$program"
-done | awk '$2 == "=>" && $3 ~ /^\// {print $3}' | sort -u | while read -r library; do
-  [[ $(basename "$library") =~ $own ]] || cp -L "$library" "$folder/lib/"
+needed() {
+  for program in $programs; do
+    ldd "$folder/bin/$program"
+  done | awk '$2 == "=>" && $3 ~ /^\// {print $3}' | sort -u | while read -r library; do
+    [[ $(basename "$library") =~ $own ]] || echo "$library"
+  done
+}
+needed | while read -r library; do
+  cp -L "$library" "$libraries/"
 done
 for library in $loaded_later; do
   found=$(ldconfig -p | awk -v name="$library" 'index($1, name) == 1 {print $NF}' | sort | tail -n 1)
-  [[ -z $found ]] || cp -L "$found" "$folder/lib/$(basename "$(readlink -f "$found")" | sed 's/\(\.so\.[0-9]*\).*/\1/')"
+  [[ -z $found ]] || cp -L "$found" "$libraries/$(basename "$(readlink -f "$found")" | sed 's/\(\.so\.[0-9]*\).*/\1/')"
 done
 # CUPTI, for traces, is the toolkit's.
 toolkit=$(dirname "$(dirname "$(sed -n 's/^CMAKE_CUDA_COMPILER:[A-Z]*=//p' "$build/CMakeCache.txt")")")
 for cupti in "$toolkit"/{lib64,extras/CUPTI/lib64}/libcupti.so.[0-9][0-9]; do
-  [[ ! -e $cupti ]] || cp -L "$cupti" "$folder/lib/"
+  [[ ! -e $cupti ]] || cp -L "$cupti" "$libraries/"
 done
+elsewhere=$(needed | grep -vF "$(cd "$folder" && pwd -P)/" || true)
+[[ -z $elsewhere ]] || { echo "pack_for_device: would not be found in the folder:" "$elsewhere" >&2; exit 1; }
 
 cp "$root/tests/device/cuda_device_test.py" "$root/tests/device/on_device.py" "$folder/tests/"
-cp "$root"/tools/{check_device.sh,device_table.py,compare_utilization.py} "$folder/"
+cp "$root"/tools/{check_device.sh,device_table.py,compare_utilization.py,record_torch_trace.py} "$folder/"
 size=$(du -sm "$folder" | cut -f 1)
 echo "$folder: $size MiB"
 # What such a machine is sent in one piece.

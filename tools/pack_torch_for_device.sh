@@ -3,10 +3,13 @@
 # Adds ATen on a GPU to a folder that tools/pack_for_device.sh has made: headroom-torch-cuda, and its test. libtorch is too
 # large to be packed: the program is built against the version that the other machine has, and finds it there in the PyTorch
 # of python3.
-#   tools/pack_torch_for_device.sh TORCH [FOLDER]
+#   [GLOO=DIR] tools/pack_torch_for_device.sh TORCH [FOLDER]
 #     TORCH    the folder torch of a package from PyPI of that version, with CUDA in it:
 #              pip download --no-deps torch==2.11.0 && unzip torch-2.11.0-*.whl
 #     FOLDER   default: build/device/headroom_device
+#     GLOO     a source tree of the gloo that the package was built with: adds headroom-torch-rank with NCCL, whose header
+#              has to lie beside TORCH, of the version that torch's METADATA asks for:
+#              pip download --no-deps nvidia-nccl-cu13==2.28.9 && unzip nvidia_nccl_cu13-2.28.9-*.whl
 # CMAKE and JOBS are honoured. Needs nvcc of the CUDA that the package was built with (docs/torch.md).
 set -euo pipefail
 
@@ -18,28 +21,44 @@ torch=$(cd "$1" && pwd)
 folder=${2:-$root/build/device/headroom_device}
 [[ -x $folder/bin/headroom ]] || { echo "pack_torch_for_device: run tools/pack_for_device.sh $folder first" >&2; exit 2; }
 
+programs=headroom-torch-cuda
+targets=headroom_torch_cuda_program
+if [[ -n ${GLOO:-} ]]; then
+  GLOO=$(cd "$GLOO" && pwd)
+  programs+=" headroom-torch-rank"
+  targets+=" headroom_torch_rank_program"
+fi
+
 # cuDNN, NCCL and the like are beside libtorch on the other machine, not here.
 # shellcheck disable=SC2016
 "${CMAKE:-cmake}" -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DHEADROOM_CUDA=ON -DHEADROOM_TORCH=ON \
   "-DCMAKE_PREFIX_PATH=$torch/share/cmake" -DHEADROOM_PEERS=OFF -DHEADROOM_EXAMPLES=OFF -DHEADROOM_TESTS=OFF \
-  '-DCMAKE_BUILD_RPATH=$ORIGIN/../lib' \
+  "-DHEADROOM_TORCH_GLOO=${GLOO:-}" "-DHEADROOM_TORCH_NCCL=$([[ -n ${GLOO:-} ]] && echo ON || echo OFF)" \
+  -DCMAKE_BUILD_WITH_INSTALL_RPATH=ON '-DCMAKE_INSTALL_RPATH=$ORIGIN/../lib/headroom' \
   '-DCMAKE_EXE_LINKER_FLAGS=-Wl,--disable-new-dtags -Wl,--allow-shlib-undefined' >/dev/null
-"${CMAKE:-cmake}" --build "$build" ${JOBS:+--parallel "$JOBS"} --target headroom_torch_cuda_program
+# shellcheck disable=SC2086
+"${CMAKE:-cmake}" --build "$build" ${JOBS:+--parallel "$JOBS"} --target $targets
 
+rm -rf "$folder/torch" "$folder"/bin/headroom-torch-*
 mkdir -p "$folder/torch"
-strip -o "$folder/torch/headroom-torch-cuda" "$build/bin/headroom-torch-cuda"
 sed -n "s/^__version__ = '\(.*\)'/\1/p" "$torch/version.py" > "$folder/torch/version"
-cat > "$folder/bin/headroom-torch-cuda" <<'WRAPPER'
+
+# What starts a program: all of them by the same text.
+write_wrapper() {
+  cat > "$1" <<'WRAPPER'
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Starts the program with the libraries of the PyTorch that python3 finds, which must be of the version that it was built with.
-here=$(cd "$(dirname "$(readlink -f "$0")")/../torch" && pwd)
+# Starts the program of this name in ../torch with the libraries of the PyTorch that python3 finds, which must be of the
+# version that it was built with.
+self=$(readlink -f "$0")
+name=$(basename "$self")
+here=$(cd "$(dirname "$self")/../torch" && pwd)
 built_with=$(<"$here/version")
 
 # To the command line as runners say it (src/headroom/runner/protocol.h), else to whoever started this.
 refuse() {
   [[ -z ${HEADROOM_FD:-} ]] || printf '{"error": "%s"}\n' "$1" >&"$HEADROOM_FD"
-  echo "headroom-torch-cuda: $1" >&2
+  echo "$name: $1" >&2
   exit 2
 }
 
@@ -50,7 +69,7 @@ import os
 import runpy
 
 torch = importlib.util.find_spec("torch")
-if torch:
+if torch and torch.origin:
     root = os.path.dirname(torch.origin)
     print(runpy.run_path(os.path.join(root, "version.py"))["__version__"])
     print(":".join([os.path.join(root, "lib"), *sorted(glob.glob(os.path.join(root, "..", "nvidia", "*", "lib")))]))
@@ -59,22 +78,29 @@ FIND
 [[ -n $found ]] || refuse "python3 finds no torch, and this needs the libraries of $built_with"
 [[ ${found%%$'\n'*} == "$built_with" ]] || refuse "python3 has torch ${found%%$'\n'*}, this was built with $built_with"
 export LD_LIBRARY_PATH=${found#*$'\n'}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-missing=$(ldd "$here/headroom-torch-cuda" | awk '/not found/ {print $1}' | paste -sd ' ')
+missing=$(ldd "$here/$name" | awk '/not found/ {print $1}' | paste -sd ' ')
 [[ -z $missing ]] || refuse "these libraries of torch or CUDA were not found: $missing"
-exec "$here/headroom-torch-cuda" "$@"
+exec "$here/$name" "$@"
 WRAPPER
-chmod +x "$folder/bin/headroom-torch-cuda"
+  chmod +x "$1"
+}
+for program in $programs; do
+  strip -o "$folder/torch/$program" "$build/bin/$program"
+  write_wrapper "$folder/bin/$program"
+done
 
-# What the program itself needs, and the folder does not have yet; libtorch, CUDA and the C library are the other machine's.
+# What a program itself needs, and the folder does not have yet; libtorch, CUDA and the C library are the other machine's.
 not_ours='^(libc|libm|libdl|libpthread|librt|libresolv|libutil|ld-linux-x86-64)\.so|^(libtorch|libc10|libcudart|libgomp)'
 found_by() { ldd "$1" | awk '$2 == "=>" && $3 ~ /^\// {print $1, $3}'; }
-readelf -d "$folder/torch/headroom-torch-cuda" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | while read -r name; do
-  [[ ! $name =~ $not_ours ]] || continue
-  library=$(found_by "$folder/torch/headroom-torch-cuda" | awk -v name="$name" '$1 == name {print $2}')
-  echo "$name $library"
-  found_by "$library"
+for program in $programs; do
+  readelf -d "$folder/torch/$program" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | while read -r name; do
+    [[ ! $name =~ $not_ours ]] || continue
+    library=$(found_by "$folder/torch/$program" | awk -v name="$name" '$1 == name {print $2}')
+    echo "$name $library"
+    found_by "$library"
+  done
 done | sort -u | while read -r name library; do
-  [[ $name =~ $not_ours || -e $folder/lib/$name ]] || cp -L "$library" "$folder/lib/$name"
+  [[ $name =~ $not_ours || -e $folder/lib/headroom/$name ]] || cp -L "$library" "$folder/lib/headroom/$name"
 done
 cp "$root/tests/device/torch_cuda_device_test.py" "$folder/tests/"
 size=$(du -sm "$folder" | cut -f 1)

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "headroom/workload/llm_experiments.h"
 #include "headroom/workload/seed_experiments.h"
 #include "headroom_cuda/gpt_fast/gather_gemv.h"
 #include "headroom_cuda/gpt_fast/gemv.h"
@@ -16,6 +17,7 @@
 #include "headroom_cuda/limits/limit_peak.h"
 #include "headroom_cuda/limits/limit_read.h"
 #include "headroom_cuda/limits/limit_write.h"
+#include "headroom_cuda/llm/llm_decode.h"
 #include "headroom_cuda/peers/peers.h"
 #include "headroom_cuda_device/cupti/cupti_recorder.h"
 #include "headroom_cuda_device/device_list.h"
@@ -57,7 +59,7 @@ void add_limits(Registry& registry) {
       .metric(kBandwidth);
   limit("limit.peak", limit_peak)
       .summary("arithmetic peak")
-      .axis("dtype", {"f64", "f32", "f16", "bf16", "fp8", "int8"})
+      .axis("dtype", {"f64", "f32", "tf32", "f16", "bf16", "fp8", "int8"})
       .axis("pattern", {"fma", "mma", "wgmma"});
 }
 
@@ -80,6 +82,7 @@ void register_cuda_experiments(Registry& registry) {
                         {layer_norm, {"cuda"}, {{"cuda", norm_variants()}}},
                         {mlp_layer_norm_gelu, ours_and(mlp_peers()), {{"cuda", mlp_variants()}}}},
                        "cuda");
+  add_llm_experiments(registry, llm_decode, {"cuda"}, "cuda");
   add_limits(registry);
 }
 

@@ -11,14 +11,9 @@ namespace {
 /// A launch in a graph takes the driver about a kilobyte.
 constexpr std::size_t kMostLaunchesKept = std::size_t{1} << 15;
 
-struct DestroyGraph {
-  void operator()(cudaGraph_t graph) const { cudaGraphDestroy(graph); }
-};
-using Graph = std::unique_ptr<std::remove_pointer_t<cudaGraph_t>, DestroyGraph>;
+}  // namespace
 
-/// What `launches` puts into the stream, as a graph. A stream does not stay in capture where they throw.
-template <typename Launches>
-Graph capture(cudaStream_t stream, Launches&& launches) {
+CapturedGraph capture(cudaStream_t stream, const std::function<void()>& launches) {
   check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
   cudaGraph_t graph = nullptr;
   try {
@@ -29,10 +24,17 @@ Graph capture(cudaStream_t stream, Launches&& launches) {
     throw;
   }
   check(cudaStreamEndCapture(stream, &graph), "cudaStreamEndCapture");
-  return Graph(graph);
+  return CapturedGraph(graph);
 }
 
-}  // namespace
+GraphExecutable executable_of(const CapturedGraph& graph, cudaStream_t stream) {
+  cudaGraphExec_t executable = nullptr;
+  check(cudaGraphInstantiate(&executable, graph.get(), 0), "cudaGraphInstantiate");
+  GraphExecutable owned(executable);
+  // Else the first launch of it does.
+  check(cudaGraphUpload(executable, stream), "cudaGraphUpload");
+  return owned;
+}
 
 void LaunchGraphs::prepare(std::span<const GraphRuns> plan) {
   bool any = false;
@@ -50,20 +52,15 @@ void LaunchGraphs::run(const GraphShape& shape) {
   check(cudaGraphLaunch(graphs_.at(shape).get(), stream_), "cudaGraphLaunch");
 }
 
-LaunchGraphs::Executable LaunchGraphs::captured(const GraphShape& shape) {
-  Graph graph;
+GraphExecutable LaunchGraphs::captured(const GraphShape& shape) {
+  CapturedGraph graph;
   const auto take = [&] {
     graph = capture(stream_, [&] {
       for (std::size_t i = 0; i < shape.launches; ++i) launch_((shape.first_copy + i) % copies_, stream_);
     });
   };
   around_capture_ ? around_capture_(take) : take();
-  cudaGraphExec_t executable = nullptr;
-  check(cudaGraphInstantiate(&executable, graph.get(), 0), "cudaGraphInstantiate");
-  Executable owned(executable);
-  // Else the first launch of it does.
-  check(cudaGraphUpload(executable, stream_), "cudaGraphUpload");
-  return owned;
+  return executable_of(graph, stream_);
 }
 
 void LaunchGraphs::drop_others(std::span<const GraphRuns> plan) {

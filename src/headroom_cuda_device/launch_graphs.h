@@ -3,6 +3,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -14,6 +15,18 @@
 #include "headroom_cuda_device/sample_plan.h"
 
 namespace headroom::cuda {
+
+struct DestroyGraph {
+  void operator()(cudaGraph_t graph) const { cudaGraphDestroy(graph); }
+  void operator()(cudaGraphExec_t graph) const { cudaGraphExecDestroy(graph); }
+};
+using CapturedGraph = std::unique_ptr<std::remove_pointer_t<cudaGraph_t>, DestroyGraph>;
+using GraphExecutable = std::unique_ptr<std::remove_pointer_t<cudaGraphExec_t>, DestroyGraph>;
+
+/// What `launches` puts into the stream, as a graph. A stream does not stay in capture where they throw.
+CapturedGraph capture(cudaStream_t stream, const std::function<void()>& launches);
+/// Ready to be launched, once what `stream` has is done. Throws Error.
+GraphExecutable executable_of(const CapturedGraph& graph, cudaStream_t stream);
 
 /// Graphs of captured launches, kept by what they are made of: a kernel of a few microseconds takes the host
 /// longer to launch than the device to run, a graph of hundreds of them does not.
@@ -31,19 +44,14 @@ class LaunchGraphs {
   void run(const GraphShape& shape);
 
  private:
-  struct Destroy {
-    void operator()(cudaGraphExec_t graph) const { cudaGraphExecDestroy(graph); }
-  };
-  using Executable = std::unique_ptr<std::remove_pointer_t<cudaGraphExec_t>, Destroy>;
-
-  Executable captured(const GraphShape& shape);
+  GraphExecutable captured(const GraphShape& shape);
   void drop_others(std::span<const GraphRuns> plan);
 
   const Launch& launch_;
   std::size_t copies_;
   cudaStream_t stream_;
   Surround around_capture_;
-  std::map<GraphShape, Executable> graphs_;
+  std::map<GraphShape, GraphExecutable> graphs_;
   std::size_t launches_ = 0;  ///< in all graphs together
 };
 

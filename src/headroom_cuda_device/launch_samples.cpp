@@ -4,12 +4,11 @@
 #include <cstdint>
 #include <utility>
 
-#include "headroom_cuda_device/launch_timer.h"
-
 namespace headroom::cuda {
 
-void measure_on_device(State& state, Device& device, const Launch& launch, Surround around_capture) {
-  LaunchTimer timer(device, launch, state.copies(), std::move(around_capture));
+void measure_on_device(State& state, Device& device, const Launch& launch, Surround around_capture,
+                       Capture capture) {
+  LaunchTimer timer(device, launch, state.copies(), std::move(around_capture), capture);
   state.note("launches", timer.launches_one_by_one() ? "one by one" : "captured into graphs");
   state.measure_batches([&](std::uint64_t iterations) { return timer.time(iterations); });
 }

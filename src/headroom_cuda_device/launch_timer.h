@@ -13,13 +13,18 @@
 
 namespace headroom::cuda {
 
+/// Whether short iterations may be captured into graphs. Not where launches depend on those before them, or
+/// are graphs themselves.
+enum class Capture { kShort, kNone };
+
 /// Times iterations between two events on the device: short ones as graphs, long ones launched one by one.
 /// The copies of the inputs take turns from call to call.
 class LaunchTimer {
  public:
   /// All must outlive this. `around_capture` as LaunchGraphs has it. Launches once, to find out whether an
   /// iteration is long.
-  LaunchTimer(Device& device, const Launch& launch, std::size_t copies, Surround around_capture = {});
+  LaunchTimer(Device& device, const Launch& launch, std::size_t copies, Surround around_capture = {},
+              Capture capture = Capture::kShort);
   ~LaunchTimer();
   LaunchTimer(const LaunchTimer&) = delete;
   LaunchTimer& operator=(const LaunchTimer&) = delete;

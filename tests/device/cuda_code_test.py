@@ -19,7 +19,7 @@ CUOBJDUMP = os.environ.get("HEADROOM_CUOBJDUMP") or shutil.which(
     "cuobjdump", path=os.pathsep.join([str(pathlib.Path(NVCC).parent), os.environ.get("PATH", "")]))
 # Of each file: the architecture, what its PTX must have, what its machine code must have.
 FILES = {
-    "bandwidth_kernels.cu": ("90", ["ld.global.nc.L1::no_allocate.L2::256B.v4.u32", "st.global.cs.v4.u32"],
+    "bandwidth_kernels.cu": ("90", ["ld.global.nc.L1::no_allocate.v4.u32", "st.global.cs.v4.u32"],
                              [r"LDG\.E\.\S*128", r"STG\.E\.128", r"STG\.E\.EF\.128"]),
     "fma_peak.cu": ("90", ["fma.rn.f32", "fma.rn.f64"], [r"FFMA", r"DFMA"]),
     "mma_peak.cu": ("80", ["mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32",

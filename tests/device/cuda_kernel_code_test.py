@@ -13,8 +13,8 @@ import unittest
 from pathlib import Path
 
 NVCC, SOURCE = sys.argv[1], Path(sys.argv[2])
-LOAD_ONCE = re.compile(r"ld\.global\.nc\.L1::no_allocate\.L2::256B\.v4\.u32")
-LOAD_WRITTEN_ONCE = re.compile(r"ld\.global\.L1::no_allocate\.L2::256B\.v4\.u32")
+LOAD_ONCE = re.compile(r"ld\.global\.nc\.L1::no_allocate\.v4\.u32")
+LOAD_WRITTEN_ONCE = re.compile(r"ld\.global\.L1::no_allocate\.v4\.u32")
 LOAD_COMMON = re.compile(r"ld\.global\.nc\.v4\.u32")
 STORE_ONCE = re.compile(r"st\.global\.cs\.v4\.u32")
 

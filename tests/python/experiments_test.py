@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Experiments in Python: declared, measured beside native ones, and misbehaving in every way."""
+import json
 import os
+import pathlib
 import signal
 import subprocess
 import sys
@@ -99,6 +101,45 @@ def case(state):
 """)
         code, records, said = self.measure("bench.py", "--num-samples", "40")
         self.assertEqual((code, self.one(records)["caches"]), (0, "cold"), said)
+
+    def test_captured_calls_go_on_through_the_copies(self):
+        self.write("bench.py", f"""
+            import json, sys, types
+            sys.path.append({str(pathlib.Path(__file__).parent)!r})
+            import fake_cuda
+            import headroom as hr
+            gpu = fake_cuda.FakeCuda()
+            sys.modules["torch"] = types.SimpleNamespace(cuda=gpu, get_num_threads=lambda: 1, __version__="0")
+            @hr.experiment(device="cuda")
+            def case(state):
+                state.last_level_cache(1000)
+                assert state.rotate(300) == 7
+                state.measure(gpu.launch, captured=True)
+                if state.is_concluding:
+                    json.dump([gpu.launched, gpu.timed], open("launched.json", "w"))
+            @hr.experiment(device="cuda")
+            def large(state):
+                state.require_memory(1 << 33)
+                state.measure(lambda: gpu.launch(0), captured=True)
+            gpu.mem_get_info = lambda: (1 << 32, 1 << 34)
+            @hr.experiment
+            def elsewhere(state):
+                state.measure(print, captured=True)
+            """)
+        _, records, said = self.measure("bench.py", "--min-time", "1ms")
+        latency = self.one(records, metric="latency")
+        self.assertEqual(latency["outcome"]["kind"], "measured", said)
+        self.assertEqual(latency["model"]["extra_info"]["launches"], "captured into graphs")
+        self.assertEqual((round(latency["metric"]["value"], 6), latency["metric"]["unit"]), (1, "us"))
+        launched, timed = json.loads((self.folder / "launched.json").read_text())
+        self.assertGreater(max(last - first for first, last in timed), 300)
+        for first, last in timed:
+            self.assertEqual(launched[first:last], [place % 7 for place in range(last - first)])
+            # What a copy left in the cache has made room: the turn before it was whole.
+            self.assertEqual(launched[first - 1] if first else 6, 6)
+        reasons = {record["model"]["name"]: record["outcome"]["reason"] for record in records}
+        self.assertIn("needs 8.0 GiB of the device's memory, 4.0 GiB are available", reasons["large"])
+        self.assertIn("on the device cuda", reasons["elsewhere"])
 
     def test_native_and_python_experiments_of_one_name_are_compared_on_equal_inputs(self):
         self.write("bench.py", HEAD + """

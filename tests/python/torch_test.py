@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What stands on a torch 2 of Python: that of HEADROOM_TORCH_PYTHON, else this one; without it, what is said of its absence."""
 import os
+import pathlib
 import subprocess
 import sys
 import unittest
@@ -68,6 +69,76 @@ class WithTorch(ScratchTest):
         tokens = self.one(records, "torch", "token_per_sec")
         self.assertTrue(tokens["verified"])
         self.assertIn("Llama-2", tokens["model"]["extra_info"]["model"])
+
+    def test_the_experiments_of_gpt_fast_on_a_gpu(self):
+        """On one that is not there: what they put on the device, where, and how it is timed."""
+        self.write("bench.py", f"""
+            import importlib, sys, types
+            sys.path.append({str(pathlib.Path(__file__).parent)!r})
+            import fake_cuda, torch, torch._dynamo
+            from headroom import _cuda, _gpt_fast, _llm, state, timers
+            gpu, placed = fake_cuda.FakeCuda(), set()
+            there = types.ModuleType("torch_with_a_gpu")
+            vars(there).update(vars(torch), cuda=gpu)
+            def on_cpu(name):
+                made = getattr(torch, name)
+                def make(*arguments, device="cpu", **named):
+                    placed.add((name, device))
+                    return made(*arguments, **named)
+                return make
+            for name in ("arange", "empty", "ones", "randint", "tensor", "zeros"):
+                setattr(there, name, on_cpu(name))
+            there.Generator = lambda device: placed.add(("Generator", device)) or torch.Generator()
+            _gpt_fast._random = lambda state, shape, dtype, seed=None: state.random(shape, dtype, seed, like="torch")
+            for module in (_cuda, _gpt_fast, timers):
+                module.importlib = types.SimpleNamespace(import_module=lambda name: there)
+            _cuda._used_cuda = lambda: gpu
+            compiled = torch.compile
+            def compile(function, mode=None, options=None, **named):
+                assert mode == "max-autotune-no-cudagraphs" or options == {{"coordinate_descent_tuning": True}}
+                return compiled(function, backend="eager", **named)
+            there.compile = compile
+            measure = state.State.measure
+            def counted(self, body, captured=False):
+                def copy_body(copy):
+                    gpu.launch(copy)
+                    return body(copy)
+                def plain_body():
+                    gpu.launch(0)
+                    return body()
+                assert captured != self.experiment.startswith("llama")
+                assert placed == {{(name, "cuda") for name, _ in placed}}, placed
+                measure(self, copy_body if captured else plain_body, captured=captured)
+            state.State.measure = counted
+            _gpt_fast.declare(("torch_cuda", "torch_compile_cuda"), "cuda")
+            """)
+        code, records, said = self.measure("bench.py", "gemv", "gather_gemv", "layer_norm", "mlp_layer_norm_gelu", "--all-backends",
+                                           "-a", "D=64", "-a", "hidden=128", "-a", "BS=8")
+        self.assertEqual(code, 0, said)
+        self.assert_all_measured(records, said)
+        latency = [record for record in records if record["metric"]["name"] == "latency"]
+        self.assertEqual(len(latency), 12)
+        for record in latency:
+            self.assertEqual((record["device"], record["verified"], round(record["metric"]["value"], 6)), ("cuda", True, 1))
+            self.assertEqual(record["model"]["extra_info"]["gpu"], "a GPU of the test")
+        code, records, said = self.measure("bench.py", "llama2_7b_int8", "--all-backends", "--layers", "1", "-a", "max_new_tokens=4",
+                                           "--timeout", "250s")
+        self.assertEqual(code, 0, said)
+        for backend, launches in (("torch_cuda", "one by one, from Python"), ("torch_compile_cuda", "a token's captured into a graph")):
+            tokens = self.one(records, backend, "token_per_sec")
+            self.assertEqual(tokens["model"]["extra_info"]["launches"], launches)
+            self.assertEqual(round(tokens["metric"]["value"]), 4_000_000, "an iteration is a generation")
+
+    def test_where_no_gpu_is(self):
+        code, records, said = self.measure("--python", "gpt_fast_cuda", "gemv", "-a", "D=64", environment={"CUDA_VISIBLE_DEVICES": ""})
+        self.assertEqual(code, 0, said)
+        self.assertEqual({record["outcome"]["kind"] for record in records}, {"skipped"})
+        self.assertIn("sees no GPU", records[0]["outcome"]["reason"])
+
+    def test_several_cases_compile_in_one_process(self):
+        code, records, said = self.measure("--python", "gpt_fast", "gemv", "--backend", "torch_compile", "-a", "D=64,128")
+        self.assertEqual(code, 0, said)
+        self.assert_all_measured(records, said)
 
     def test_modules_in_experiments_have_flops(self):
         self.write("bench.py", """

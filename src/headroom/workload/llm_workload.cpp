@@ -18,10 +18,12 @@ std::size_t cache_bytes(const LlmConfig& config, std::size_t positions) {
   return bytes_of(bytes_of(2, config.layers, config.kv_dim(), sizeof(Bf16)), positions);
 }
 
-void describe(State& state, const LlmConfig& config) {
+void describe(State& state, const LlmConfig& config, std::size_t tokens) {
   const LlmActivated activated = llm_activated(config);
-  state.work(
-      {.flops = 2 * activated.parameters, .bytes = activated.bytes, .dtype = dtype_of_peak(config.dtype)});
+  const auto times = static_cast<double>(tokens);
+  state.work({.flops = 2 * activated.parameters * times,
+              .bytes = activated.bytes * times,
+              .dtype = dtype_of_peak(config.dtype)});
   const char* scales = config.dtype == "int8"                 ? ", a bf16 scale for each row"
                        : is_blocked(llm_format(config.dtype)) ? ", a binary16 scale for 32 of a row"
                                                               : "";
@@ -86,12 +88,13 @@ std::vector<std::int32_t> llm_prompt(std::size_t length, std::size_t vocab) {
   return prompt;
 }
 
-std::shared_ptr<const LlmWorkload> llm_workload(State& state, LlmConfig config, const Team& team) {
+std::shared_ptr<const LlmWorkload> llm_workload(State& state, LlmConfig config, const Team& team,
+                                                LlmIteration iteration) {
   config.layers = size_axis(state, "layers");
   const std::size_t prompt_len = size_axis(state, "prompt_len");
   const std::size_t new_tokens = size_axis(state, "max_new_tokens");
   require_llm_memory(state, config, prompt_len + new_tokens);
-  describe(state, config);
+  describe(state, config, iteration == LlmIteration::kToken ? 1 : new_tokens);
   return state.shared<LlmWorkload>(
       fmt::format("llm {} {} layers={} prompt={} new={} seed={}", config.model, config.dtype, config.layers,
                   prompt_len, new_tokens, state.seed()),

@@ -39,9 +39,14 @@ struct LlmWorkload {
 /// gpt-fast's prompt, repeated or cut to `length`, for any size of the vocabulary.
 std::vector<std::int32_t> llm_prompt(std::size_t length, std::size_t vocab);
 
+/// What an iteration is: a whole generation where single tokens, each a little slower than the one before
+/// it, would be told apart.
+enum class LlmIteration { kToken, kGeneration };
+
 /// From the axes layers, prompt_len and max_new_tokens; the same weights for every case of this runner that
 /// lives now. Says the work and the inputs to `state`; skips where the memory does not do, with the sizes.
-std::shared_ptr<const LlmWorkload> llm_workload(State& state, LlmConfig config, const Team& team);
+std::shared_ptr<const LlmWorkload> llm_workload(State& state, LlmConfig config, const Team& team,
+                                                LlmIteration iteration = LlmIteration::kToken);
 
 /// Skips the case where the weights, keys and values of `positions` tokens in all and `rest` more bytes do
 /// not fit the memory that is available with a margin of 5 %, saying what each takes.
@@ -107,11 +112,12 @@ std::span<const float> run_verified_tokens(const LlmWorkload& workload, Model& m
 std::vector<double> verified_logits(const LlmWorkload& workload, const LlmRouting& routing, const Team& team,
                                     const Tolerance& tolerance);
 
-/// Verifies to `tolerance`, reports token_per_sec and compilation_time(s), and measures one token as one
-/// iteration. `made_in` is the time that making the model took, tuning included.
+/// Verifies to `tolerance`, and reports token_per_sec and compilation_time(s). `made_in` is the time that
+/// making the model took, tuning included.
 template <LlmModel Model>
-void measure_llm(State& state, const LlmWorkload& workload, Model& model, const Team& team,
-                 Tolerance tolerance, std::chrono::duration<double> made_in) {
+void verify_llm(State& state, const LlmWorkload& workload, Model& model, const Team& team,
+                Tolerance tolerance, std::chrono::duration<double> made_in,
+                LlmIteration iteration = LlmIteration::kToken) {
   LlmGeneration generation(model, workload);
   const auto start = std::chrono::steady_clock::now();
   generation.step();
@@ -128,9 +134,17 @@ void measure_llm(State& state, const LlmWorkload& workload, Model& model, const 
   } catch (const WrongAnswer& wrong) {
     state.wrong_answer(wrong.reason);
   }
-  state.rate("token_per_sec", 1, "tokens/s");
+  const std::size_t tokens = iteration == LlmIteration::kToken ? 1 : workload.new_tokens;
+  state.rate("token_per_sec", static_cast<double>(tokens), "tokens/s");
   state.value("compilation_time(s)", workload.load_seconds + (made_in + first_pass).count(), "s",
               Direction::kLowerIsBetter);
+}
+
+/// The same, and measures one token as one iteration on the clock of the host.
+template <LlmModel Model>
+void measure_llm(State& state, const LlmWorkload& workload, Model& model, const Team& team,
+                 Tolerance tolerance, std::chrono::duration<double> made_in) {
+  verify_llm(state, workload, model, team, tolerance, made_in);
   LlmGeneration measured(model, workload);
   state.measure([&] { measured.step(); });
 }

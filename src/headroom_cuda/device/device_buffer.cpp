@@ -51,6 +51,15 @@ void DeviceBuffer::upload_bytes(std::span<const std::byte> from, std::size_t off
   check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
 }
 
+void DeviceBuffer::upload_rows(const std::byte* from, std::size_t rows, std::size_t row_bytes,
+                               std::size_t offset, std::size_t pitch) {
+  if (rows == 0) return;
+  require_within(offset + (rows - 1) * pitch + row_bytes, bytes_, "an upload of rows up to the end");
+  check(cudaMemcpy2D(data_ + offset, pitch, from, row_bytes, row_bytes, rows, cudaMemcpyHostToDevice),
+        "cudaMemcpy2D to the device");
+  check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+}
+
 void DeviceBuffer::download_bytes(std::span<std::byte> to) const {
   require_within(to.size(), bytes_, "a download");
   check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");

@@ -43,6 +43,10 @@ class DeviceBuffer {
   void upload(const std::vector<T>& values, std::size_t offset = 0) {
     upload(std::span<const T>(values), offset);
   }
+  /// Copies `rows` of `row_bytes` that follow one another to rows that begin `pitch` bytes apart, the first
+  /// of them `offset` bytes into the buffer. Throws Error where they do not fit.
+  void upload_rows(const std::byte* from, std::size_t rows, std::size_t row_bytes, std::size_t offset,
+                   std::size_t pitch);
   /// Copies from the start of the buffer into `values`. Throws Error where it has fewer.
   template <typename T>
   void download(std::span<T> values) const {

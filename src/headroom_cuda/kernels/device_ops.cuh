@@ -23,11 +23,11 @@ constexpr unsigned kWarp = 32;
 
 #ifdef __CUDACC__
 
-/// Reads what is read once and no launch writes: it leaves the first-level cache to others, and asks for the
-/// sectors beside it.
+/// Reads what is read once and no launch writes: it leaves the first-level cache to others. (To ask for the
+/// sectors beside it, as L2::256B does, costs a twentieth of an H200's bandwidth.)
 __device__ inline Vector load_once(const void* from) {
   Vector read;
-  asm volatile("ld.global.nc.L1::no_allocate.L2::256B.v4.u32 {%0, %1, %2, %3}, [%4];"
+  asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
                : "=r"(read.words[0]), "=r"(read.words[1]), "=r"(read.words[2]), "=r"(read.words[3])
                : "l"(from));
   return read;
@@ -50,6 +50,9 @@ __device__ inline float load_written(const float* from) {
 __device__ inline std::uint16_t load_written(const std::uint16_t* from) {
   return __ldcg(from);
 }
+__device__ inline std::uint32_t load_written(const std::uint32_t* from) {
+  return __ldcg(from);
+}
 __device__ inline Vector load_written_vector(const void* from) {
   Vector read;
   asm volatile("ld.global.cg.v4.u32 {%0, %1, %2, %3}, [%4];"
@@ -61,11 +64,32 @@ __device__ inline Vector load_written_vector(const void* from) {
 /// The same of what is read once: as load_once.
 __device__ inline Vector load_written_once(const void* from) {
   Vector read;
-  asm volatile("ld.global.L1::no_allocate.L2::256B.v4.u32 {%0, %1, %2, %3}, [%4];"
+  asm volatile("ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
                : "=r"(read.words[0]), "=r"(read.words[1]), "=r"(read.words[2]), "=r"(read.words[3])
                : "l"(from)
                : "memory");
   return read;
+}
+
+/// Memory that a launch asked for beside what its kernel declares.
+__device__ inline void* dynamic_shared_memory() {
+  extern __shared__ Vector dynamic_shared[];
+  return dynamic_shared;
+}
+
+/// Copies 16 bytes to shared memory; they are there once the thread has waited for the group of copies that
+/// ends behind them.
+__device__ inline void copy_async(Vector* to_shared, const void* from) {
+  const auto to = static_cast<std::uint32_t>(__cvta_generic_to_shared(to_shared));
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" : : "r"(to), "l"(from) : "memory");
+}
+__device__ inline void end_of_copies() {
+  asm volatile("cp.async.commit_group;" : : : "memory");
+}
+/// Until no more than kLeft groups of this thread's copies are under way.
+template <int kLeft>
+__device__ inline void wait_for_copies() {
+  asm volatile("cp.async.wait_group %0;" : : "n"(kLeft) : "memory");
 }
 
 /// Writes what is not read again soon: first to leave the caches.
@@ -82,6 +106,43 @@ __device__ inline std::uint32_t bf16_pair(float low, float high) {
   std::uint32_t pair = 0;
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
   return pair;
+}
+
+/// Two floats as two f16, rounded to nearest even; `low` in the lower half.
+__device__ inline std::uint32_t f16_pair(float low, float high) {
+  std::uint32_t pair = 0;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+  return pair;
+}
+
+/// Bytes kFirst and kFirst + 1 of four, each 128 more than the int8 that it stands for, as f16: behind the
+/// exponent of 2^10 they are the integer part.
+template <unsigned kFirst>
+__device__ inline std::uint32_t f16_of_bytes(std::uint32_t raised) {
+  constexpr std::uint32_t kRaised = 0x64806480U;  // 1024 + 128, twice
+  std::uint32_t pair = 0;
+  asm("sub.f16x2 %0, %1, %2;"
+      : "=r"(pair)
+      : "r"(__byte_perm(raised, 0x64646464U, 0x4140U + 0x101U * kFirst)), "r"(kRaised));
+  return pair;
+}
+
+/// d += a b on tensor cores, of 16 x 16 and 16 x 8, laid out as mma.m16n8k16 of the PTX ISA has it.
+__device__ inline void multiply_f16(const std::uint32_t (&a)[4], std::uint32_t b0, std::uint32_t b1,
+                                    float (&d)[4]) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+      "{%0, %1, %2, %3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+__device__ inline void multiply_bf16(const std::uint32_t (&a)[4], std::uint32_t b0, std::uint32_t b1,
+                                     float (&d)[4]) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+      "{%0, %1, %2, %3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
 /// 1 / sqrt(value), rounded to nearest at each step.
@@ -125,9 +186,21 @@ inline float load_written(const float* from) {
 inline std::uint16_t load_written(const std::uint16_t* from) {
   return *from;
 }
+inline std::uint32_t load_written(const std::uint32_t* from) {
+  return *from;
+}
 inline Vector load_written_vector(const void* from) {
   return load_once(from);
 }
+inline void* dynamic_shared_memory() {
+  return emulated::dynamic_shared_memory();
+}
+inline void copy_async(Vector* to_shared, const void* from) {
+  std::memcpy(to_shared, from, sizeof *to_shared);
+}
+inline void end_of_copies() {}
+template <int kLeft>
+inline void wait_for_copies() {}
 inline Vector load_written_once(const void* from) {
   return load_once(from);
 }
@@ -139,6 +212,23 @@ inline std::uint32_t bf16_pair(float low, float high) {
 }
 inline float reciprocal_root(float value) {
   return 1 / std::sqrt(value);
+}
+inline std::uint32_t f16_pair(float low, float high) {
+  return emulated::f16_bits(low) | std::uint32_t{emulated::f16_bits(high)} << 16;
+}
+template <unsigned kFirst>
+inline std::uint32_t f16_of_bytes(std::uint32_t raised) {
+  const auto value = [&](unsigned byte) {
+    return static_cast<float>(static_cast<int>(raised >> (8 * byte) & 0xff) - 128);
+  };
+  return f16_pair(value(kFirst), value(kFirst + 1));
+}
+inline void multiply_f16(const std::uint32_t (&a)[4], std::uint32_t b0, std::uint32_t b1, float (&d)[4]) {
+  emulated::multiply_tiles(a, {b0, b1}, d, emulated::f16_value);
+}
+inline void multiply_bf16(const std::uint32_t (&a)[4], std::uint32_t b0, std::uint32_t b1, float (&d)[4]) {
+  emulated::multiply_tiles(
+      a, {b0, b1}, d, [](std::uint16_t bits) { return std::bit_cast<float>(std::uint32_t{bits} << 16); });
 }
 
 #endif

@@ -36,7 +36,7 @@ void launch_gemv(const GemvProblem& problem, std::string_view dtype, const GemvP
                  cudaStream_t stream) {
   const Kernel kernel = dtype == "int8" ? kernel_of<Int8Weights>(plan) : kernel_of<Bf16Weights>(plan);
   if (kernel == nullptr) throw Error("no gemv kernel has the form " + plan.name());
-  launch_kernel("gemv_kernel", kernel, plan.blocks, plan.threads(), plan.start, stream, problem,
+  launch_kernel("gemv_kernel", kernel, {plan.blocks, plan.threads()}, plan.start, stream, problem,
                 plan.team_threads);
 }
 

@@ -8,21 +8,33 @@
 
 namespace headroom::cuda {
 
+struct LaunchShape {
+  unsigned blocks, threads;
+  std::size_t shared_bytes = 0;  ///< of a block, beside what the kernel declares
+};
+
 /// Launches `kernel`, called `name` in errors, and returns without waiting. With Start::kEarly the kernel
 /// must wait for the launch before it (wait_for_launch_before) ahead of reading or writing what that one
 /// touches. Throws Error where the device refuses the launch.
 template <typename... Parameters>
-void launch_kernel(const char* name, void (*kernel)(Parameters...), unsigned blocks, unsigned threads,
-                   Start start, cudaStream_t stream, Parameters... arguments) {
+void launch_kernel(const char* name, void (*kernel)(Parameters...), const LaunchShape& shape, Start start,
+                   cudaStream_t stream, Parameters... arguments) {
   cudaLaunchAttribute early{};
   early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   early.val.programmaticStreamSerializationAllowed = 1;
   cudaLaunchConfig_t config{};
-  config.gridDim = blocks;
-  config.blockDim = threads;
+  config.gridDim = shape.blocks;
+  config.blockDim = shape.threads;
+  config.dynamicSmemBytes = shape.shared_bytes;
   config.stream = stream;
   config.attrs = &early;
   config.numAttrs = start == Start::kEarly ? 1 : 0;
+  constexpr std::size_t kUnasked = std::size_t{48} << 10;
+  if (shape.shared_bytes > kUnasked) {
+    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               static_cast<int>(shape.shared_bytes)),
+          name);
+  }
   check(cudaLaunchKernelEx(&config, kernel, arguments...), name);
 }
 

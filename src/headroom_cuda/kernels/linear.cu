@@ -9,7 +9,7 @@ namespace headroom::cuda {
 void launch_linear(const LinearProblem& problem, const GemvPlan& plan, Start start, cudaStream_t stream) {
   const auto kernel = plan.aligned ? &linear_kernel<kLinearForm.vectors, kLinearForm.rows, true>
                                    : &linear_kernel<kUnalignedForm.vectors, kUnalignedForm.rows, false>;
-  launch_kernel("linear_kernel", kernel, plan.blocks, plan.threads(), start, stream, problem,
+  launch_kernel("linear_kernel", kernel, {plan.blocks, plan.threads()}, start, stream, problem,
                 plan.team_threads);
 }
 
@@ -18,7 +18,7 @@ void launch_normed_linear(const NormedLinearProblem& problem, const GemvPlan& pl
   const auto kernel = plan.aligned
                           ? &normed_linear_kernel<kLinearForm.vectors, kLinearForm.rows, true>
                           : &normed_linear_kernel<kUnalignedForm.vectors, kUnalignedForm.rows, false>;
-  launch_kernel("normed_linear_kernel", kernel, plan.blocks, plan.threads(), start, stream, problem,
+  launch_kernel("normed_linear_kernel", kernel, {plan.blocks, plan.threads()}, start, stream, problem,
                 plan.team_threads);
 }
 

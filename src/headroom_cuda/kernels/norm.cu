@@ -31,7 +31,7 @@ Kernel kernel_of(const NormPlan& plan) {
 void launch_norm(const NormProblem& problem, const NormPlan& plan, cudaStream_t stream) {
   const Kernel kernel = kernel_of(plan);
   if (kernel == nullptr) throw Error("no LayerNorm kernel has the form " + plan.name());
-  launch_kernel("norm_kernel", kernel, plan.blocks, plan.threads, plan.start, stream, problem);
+  launch_kernel("norm_kernel", kernel, {plan.blocks, plan.threads}, plan.start, stream, problem);
 }
 
 }  // namespace headroom::cuda

@@ -11,7 +11,7 @@ namespace {
 /// Volatile: a second pass over the same memory reads it again.
 __device__ __forceinline__ uint4 load_once(const uint4* from) {
   uint4 value;
-  asm volatile("ld.global.nc.L1::no_allocate.L2::256B.v4.u32 {%0, %1, %2, %3}, [%4];"
+  asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
                : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
                : "l"(from));
   return value;
@@ -28,19 +28,18 @@ __device__ __forceinline__ void store(uint4* to, uint4 value) {
   }
 }
 
-/// Calls batch(offset, step, count) for this thread's vectors: `count` of them, kVectorsInFlight but at the
-/// end.
-template <typename Batch>
+/// Calls batch(offset, step, is_there) for this thread's vectors: kVectors of them, less at the end.
+template <unsigned kVectors, typename Batch>
 __device__ __forceinline__ void walk_vectors(const Walk& walk, Batch batch) {
   const unsigned rank = blockIdx.x % walk.team;
-  const std::size_t step = walk.chunk > 0 ? kWalkThreads : std::size_t{walk.team} * kWalkThreads;
+  const std::size_t step = walk.chunk > 0 ? blockDim.x : std::size_t{walk.team} * blockDim.x;
   const std::size_t first =
-      (walk.chunk > 0 ? rank * walk.chunk : std::size_t{rank} * kWalkThreads) + threadIdx.x;
+      (walk.chunk > 0 ? rank * walk.chunk : std::size_t{rank} * blockDim.x) + threadIdx.x;
   const std::size_t end = walk.chunk > 0 ? min(walk.vectors, (rank + 1) * walk.chunk) : walk.vectors;
   for (unsigned pass = blockIdx.x / walk.team; pass < walk.passes; pass += gridDim.x / walk.team) {
     const std::size_t base = pass * walk.stride;
     std::size_t at = first;
-    for (; at + (kVectorsInFlight - 1) * step < end; at += kVectorsInFlight * step) {
+    for (; at + (kVectors - 1) * step < end; at += kVectors * step) {
       batch(base + at, step, [](unsigned) { return true; });
     }
     if (at < end) batch(base + at, step, [&](unsigned i) { return at + i * step < end; });
@@ -56,7 +55,7 @@ __global__ void fill_kernel(std::uint32_t* to, std::size_t count) {
 __global__ void __launch_bounds__(kWalkThreads)
     read_kernel(const uint4* from, Walk walk, std::uint32_t* sums) {
   std::uint32_t sum = 0;
-  walk_vectors(walk, [&](std::size_t offset, std::size_t step, auto is_there) {
+  walk_vectors<kVectorsInFlight>(walk, [&](std::size_t offset, std::size_t step, auto is_there) {
     uint4 values[kVectorsInFlight];
 #pragma unroll
     for (unsigned i = 0; i < kVectorsInFlight; ++i) {
@@ -72,7 +71,7 @@ __global__ void __launch_bounds__(kWalkThreads)
 
 template <bool kEvictFirst>
 __global__ void __launch_bounds__(kWalkThreads) write_kernel(uint4* to, Walk walk, std::uint32_t value) {
-  walk_vectors(walk, [&](std::size_t offset, std::size_t step, auto is_there) {
+  walk_vectors<kVectorsInFlight>(walk, [&](std::size_t offset, std::size_t step, auto is_there) {
 #pragma unroll
     for (unsigned i = 0; i < kVectorsInFlight; ++i) {
       if (is_there(i)) store<kEvictFirst>(to + offset + i * step, uint4{value, value, value, value});
@@ -80,16 +79,16 @@ __global__ void __launch_bounds__(kWalkThreads) write_kernel(uint4* to, Walk wal
   });
 }
 
-template <bool kEvictFirst>
+template <bool kEvictFirst, unsigned kVectors>
 __global__ void __launch_bounds__(kWalkThreads) copy_kernel(const uint4* from, uint4* to, Walk walk) {
-  walk_vectors(walk, [&](std::size_t offset, std::size_t step, auto is_there) {
-    uint4 values[kVectorsInFlight];
+  walk_vectors<kVectors>(walk, [&](std::size_t offset, std::size_t step, auto is_there) {
+    uint4 values[kVectors];
 #pragma unroll
-    for (unsigned i = 0; i < kVectorsInFlight; ++i) {
+    for (unsigned i = 0; i < kVectors; ++i) {
       if (is_there(i)) values[i] = load_once(from + offset + i * step);
     }
 #pragma unroll
-    for (unsigned i = 0; i < kVectorsInFlight; ++i) {
+    for (unsigned i = 0; i < kVectors; ++i) {
       if (is_there(i)) store<kEvictFirst>(to + offset + i * step, values[i]);
     }
   });
@@ -130,8 +129,10 @@ void write_walk(std::byte* to, const Walk& walk, std::uint32_t value, bool evict
 
 void copy_walk(const std::byte* from, std::byte* to, const Walk& walk, bool evict_first,
                cudaStream_t stream) {
-  const auto kernel = evict_first ? copy_kernel<true> : copy_kernel<false>;
-  kernel<<<walk.blocks, kWalkThreads, 0, stream>>>(reinterpret_cast<const uint4*>(from),
+  const auto kernel = walk.threads == kCopyTileThreads ? copy_kernel<true, kCopyTileVectors>
+                      : evict_first                    ? copy_kernel<true, kVectorsInFlight>
+                                                       : copy_kernel<false, kVectorsInFlight>;
+  kernel<<<walk.blocks, walk.threads, 0, stream>>>(reinterpret_cast<const uint4*>(from),
                                                    reinterpret_cast<uint4*>(to), walk);
   check_launch("copy_kernel");
 }

@@ -27,7 +27,7 @@ void fill_words(std::uint32_t* to, std::size_t count, cudaStream_t stream);
 /// warp of the walk's blocks.
 void read_walk(const std::byte* from, const Walk& walk, std::uint32_t* sums, cudaStream_t stream);
 constexpr std::size_t warps_of(const Walk& walk) {
-  return std::size_t{walk.blocks} * (kWalkThreads / 32);
+  return std::size_t{walk.blocks} * (walk.threads / 32);
 }
 
 /// Writes `value` to every word; `evict_first` marks the lines as those that the L2 gives up first.

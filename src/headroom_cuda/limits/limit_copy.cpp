@@ -17,7 +17,7 @@ void limit_copy(State& state) {
   const std::string pattern = state.text("pattern");
   const bool evict_first = pattern != "plain";
   const Walk walk =
-      walk_of(pattern == "tiles" ? "tiles" : "linear", half / sizeof(uint4), plan.stride / sizeof(uint4),
+      walk_of(pattern == "tiles" ? "copy_tiles" : "linear", half / sizeof(uint4), plan.stride / sizeof(uint4),
               plan.passes, resident_blocks(device->multiprocessors()));
   const Launch launch = [&](std::size_t copy, cudaStream_t stream) {
     copy_walk(plan.start(copy), plan.start(copy) + half, walk, evict_first, stream);

@@ -15,7 +15,7 @@ namespace headroom::cuda {
 namespace {
 
 /// Rounds that take some 200 to 500 µs, beside which a kernel's start and end cost nothing.
-constexpr unsigned kFmaRounds = 8192, kMmaRounds = 8192, kWgmmaRounds = 512;
+constexpr unsigned kFmaRounds = 8192, kMmaRounds = 8192, kDmmaRounds = 256, kWgmmaRounds = 512;
 /// So few that every sum is exact in float32, or nearly so in the shorter sums of fp8.
 constexpr unsigned kFmaVerified = 2 * kFmaRoundsAtOnce, kMatrixVerified = kWgmmaRoundsAtOnce;
 /// Tensor cores of fp8 add with fewer bits than float32 has.
@@ -94,7 +94,39 @@ void matrix_peak(State& state, MatrixType type, const MatrixKernel& kernel, cons
 void matrix_peak(State& state, MatrixType type, const MatrixKernel& kernel, const MatrixOperand& a,
                  const MatrixOperand& b) {
   if (type == MatrixType::kInt8) return matrix_peak<std::int32_t>(state, type, kernel, a, b);
+  if (type == MatrixType::kF64) return matrix_peak<double>(state, type, kernel, a, b);
   matrix_peak<float>(state, type, kernel, a, b);
+}
+
+/// The product of row `row` and column `column` of operands that lie step by step.
+double dot_of_steps(const MatrixOperand& a, std::size_t row, std::size_t rows, const MatrixOperand& b,
+                    std::size_t column, std::size_t columns, unsigned steps, unsigned elements) {
+  double sum = 0;
+  for (unsigned step = 0; step < steps; ++step)
+    sum += dot(a, step * rows + row, b, step * columns + column, elements);
+  return sum;
+}
+
+void dmma_peak(State& state) {
+  const unsigned elements = elements_per_row(MatrixType::kF64);
+  const MatrixOperand a = matrix_operand(MatrixType::kF64, kDmmaSteps * kMmaRows, state.seed());
+  const MatrixOperand b =
+      matrix_operand(MatrixType::kF64, kDmmaB * kDmmaSteps * kMmaColumns, state.seed() + 1);
+  MatrixKernel kernel{};
+  kernel.rounds = kDmmaRounds;
+  kernel.blocks = static_cast<unsigned>(2 * device_of(state)->multiprocessors());
+  kernel.multiplications =
+      double{kMmaThreads / 32} * kDmmaTiles * kMmaRows * kMmaColumns * kDmmaSteps * elements;
+  kernel.values = std::size_t{kDmmaTiles} * kMmaRows * kMmaColumns;
+  kernel.expected = [&](std::size_t index) {
+    const std::size_t column = index % kMmaColumns, row = index / kMmaColumns % kMmaRows;
+    const std::size_t of_b = index / (kMmaColumns * kMmaRows) % kDmmaB;
+    return dot_of_steps(a, row, kMmaRows, b, of_b * kDmmaSteps * kMmaColumns + column, kMmaColumns,
+                        kDmmaSteps, elements);
+  };
+  kernel.run = dmma_tiles;
+  state.note("instruction", "DMMA");
+  matrix_peak(state, MatrixType::kF64, kernel, a, b);
 }
 
 void mma_peak(State& state) {
@@ -133,12 +165,8 @@ void wgmma_peak(State& state) {
   kernel.multiplications = double{kWgmmaGroups} * kWgmmaSteps * kWgmmaRows * kWgmmaColumns * elements;
   kernel.values = std::size_t{kWgmmaRows} * kWgmmaColumns;
   kernel.expected = [&](std::size_t index) {
-    const std::size_t row = index / kWgmmaColumns, column = index % kWgmmaColumns;
-    double sum = 0;
-    for (unsigned step = 0; step < kWgmmaSteps; ++step) {
-      sum += dot(a, step * kWgmmaRows + row, b, step * kWgmmaColumns + column, elements);
-    }
-    return sum;
+    return dot_of_steps(a, index / kWgmmaColumns, kWgmmaRows, b, index % kWgmmaColumns, kWgmmaColumns,
+                        kWgmmaSteps, elements);
   };
   kernel.run = wgmma_tiles;
   state.note("instruction", type == MatrixType::kInt8  ? "IGMMA"
@@ -152,10 +180,11 @@ void wgmma_peak(State& state) {
 void limit_peak(State& state) {
   const std::string& dtype = state.text("dtype");
   const std::string& pattern = state.text("pattern");
-  const bool is_scalar = dtype == "f64" || dtype == "f32";
-  if (is_scalar != (pattern == "fma")) state.skip("no " + pattern + " of " + dtype);
-  if (dtype == "f64") return fma_peak<double>(state);
-  if (dtype == "f32") return fma_peak<float>(state);
+  const bool of_f64 = dtype == "f64", has_fma = of_f64 || dtype == "f32";
+  const bool has_matrices = dtype != "f32" && !(of_f64 && pattern == "wgmma");
+  if (pattern == "fma" ? !has_fma : !has_matrices) state.skip("no " + pattern + " of " + dtype);
+  if (pattern == "fma") return of_f64 ? fma_peak<double>(state) : fma_peak<float>(state);
+  if (of_f64) return dmma_peak(state);
   return pattern == "mma" ? mma_peak(state) : wgmma_peak(state);
 }
 

@@ -10,7 +10,7 @@
 
 namespace headroom::cuda {
 
-/// "f16", "bf16", "fp8" (e4m3) or "int8". Throws std::logic_error for another.
+/// "f64", "tf32", "f16", "bf16", "fp8" (e4m3) or "int8". Throws std::logic_error for another.
 MatrixType matrix_type(std::string_view dtype);
 
 /// Elements in the 32 bytes of a row that an instruction takes.

@@ -6,7 +6,8 @@ namespace headroom::cuda {
 namespace {
 
 /// The layout of the registers is that of "Matrix fragments for mma.m16n8k16" (and .m16n8k32 of 8-bit types)
-/// in the PTX ISA: with rows of a and columns of b as 8 words of 32 bits, it is the same for all types.
+/// and .m16n8k8 of tf32 in the PTX ISA: with rows of a and columns of b as 8 words of 32 bits, it is the same
+/// for all types.
 struct FragmentA {
   std::uint32_t words[4];
 };
@@ -23,6 +24,7 @@ __device__ __forceinline__ void multiply_add(std::uint32_t (&d)[4], const Fragme
                  "+" letter(reinterpret_cast<type&>(d[2])), "+" letter(reinterpret_cast<type&>(d[3]))  \
                : "r"(a.words[0]), "r"(a.words[1]), "r"(a.words[2]), "r"(a.words[3]), "r"(b.words[0]),  \
                  "r"(b.words[1]))
+  if constexpr (kType == MatrixType::kTf32) HEADROOM_MMA("m16n8k8.row.col.f32.tf32.tf32.f32", "f", float);
   if constexpr (kType == MatrixType::kF16) HEADROOM_MMA("m16n8k16.row.col.f32.f16.f16.f32", "f", float);
   if constexpr (kType == MatrixType::kBf16) HEADROOM_MMA("m16n8k16.row.col.f32.bf16.bf16.f32", "f", float);
   if constexpr (kType == MatrixType::kInt8)
@@ -79,12 +81,15 @@ using Kernel = void (*)(unsigned, const std::uint32_t*, const std::uint32_t*, st
 
 Kernel kernel_of(MatrixType type) {
   switch (type) {
+    case MatrixType::kTf32:
+      return mma_kernel<MatrixType::kTf32>;
     case MatrixType::kF16:
       return mma_kernel<MatrixType::kF16>;
     case MatrixType::kBf16:
       return mma_kernel<MatrixType::kBf16>;
     case MatrixType::kInt8:
       return mma_kernel<MatrixType::kInt8>;
+    case MatrixType::kF64:
     case MatrixType::kFp8:
       break;
   }

@@ -21,7 +21,7 @@ template <typename T>
 void fma_chains(unsigned blocks, unsigned rounds, T x, T y, T* out, cudaStream_t stream);
 
 /// What the matrix instructions multiply. All of them take 32 bytes of each row and column at a time.
-enum class MatrixType { kF16, kBf16, kFp8, kInt8 };
+enum class MatrixType { kF64, kTf32, kF16, kBf16, kFp8, kInt8 };
 
 /// mma.sync, from compute capability 8.0 on: each warp adds to kMmaTiles tiles of 16 x 8, tile u the product
 /// of matrix u % kMmaA of a (each 16 rows of 32 bytes) and matrix u % kMmaB of b (each 8 columns of 32
@@ -29,10 +29,17 @@ enum class MatrixType { kF16, kBf16, kFp8, kInt8 };
 constexpr unsigned kMmaThreads = 256;
 constexpr unsigned kMmaTiles = 8, kMmaA = 2, kMmaB = 4;
 constexpr unsigned kMmaRows = 16, kMmaColumns = 8, kRowBytes = 32;
-/// f16, bf16 and int8. `out`, 4 bytes a value, takes the tiles of the first warp of each block, row by row;
-/// null: none are written.
+/// tf32, f16, bf16 and int8. `out`, 4 bytes a value, takes the tiles of the first warp of each block, row by
+/// row; null: none are written.
 void mma_tiles(MatrixType type, unsigned blocks, unsigned rounds, const std::byte* a, const std::byte* b,
                std::uint32_t* out, cudaStream_t stream);
+
+/// The same of f64: each warp adds to kDmmaTiles tiles of 16 x 8, tile u the product of kDmmaSteps steps of a
+/// (each 16 rows of 32 bytes) and matrix u % kDmmaB of b (kDmmaSteps steps of 8 columns of 32 bytes each).
+constexpr unsigned kDmmaTiles = 8, kDmmaB = 2, kDmmaSteps = 4;
+/// `out`, 8 bytes a value, as that of mma_tiles.
+void dmma_tiles(MatrixType type, unsigned blocks, unsigned rounds, const std::byte* a, const std::byte* b,
+                std::uint32_t* out, cudaStream_t stream);
 
 /// wgmma, of compute capability 9.0 only: each group of 128 threads adds to one tile of 64 x 256 the product
 /// of kWgmmaSteps steps of a (each 64 rows of 32 bytes) and b (each 256 columns of 32 bytes), `rounds` times.

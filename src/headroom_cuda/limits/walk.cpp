@@ -7,6 +7,7 @@ namespace headroom::cuda {
 namespace {
 
 constexpr std::size_t kTile = std::size_t{kWalkThreads} * kVectorsInFlight;
+constexpr std::size_t kCopyTile = std::size_t{kCopyTileThreads} * kCopyTileVectors * kCopyTileTurns;
 
 std::size_t rounded_up_quotient(std::size_t value, std::size_t divisor) {
   return (value + divisor - 1) / divisor;
@@ -16,10 +17,13 @@ std::size_t rounded_up_quotient(std::size_t value, std::size_t divisor) {
 
 Walk walk_of(std::string_view pattern, std::size_t vectors, std::size_t stride, std::size_t passes,
              unsigned resident) {
-  const std::size_t tiles = rounded_up_quotient(vectors, kTile);
-  Walk walk{vectors, stride, 0, static_cast<unsigned>(passes), 1, 1};
-  if (pattern == "tiles") {
-    walk.chunk = kTile;
+  const bool copies = pattern == "copy_tiles";
+  const std::size_t tile = copies ? kCopyTile : kTile;
+  const std::size_t tiles = rounded_up_quotient(vectors, tile);
+  Walk walk{
+      vectors, stride, 0, static_cast<unsigned>(passes), 1, 1, copies ? kCopyTileThreads : kWalkThreads};
+  if (copies || pattern == "tiles") {
+    walk.chunk = tile;
     walk.team = static_cast<unsigned>(tiles);
     walk.blocks = static_cast<unsigned>(tiles * passes);
     return walk;

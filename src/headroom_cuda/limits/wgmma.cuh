@@ -48,6 +48,7 @@ struct Accumulator<MatrixType::kInt8> {
 template <MatrixType kType>
 __device__ __forceinline__ void wgmma(typename Accumulator<kType>::Type (&d)[128], std::uint64_t a,
                                       std::uint64_t b) {
+  if constexpr (kType == MatrixType::kTf32) HEADROOM_WGMMA("m64n256k8.f32.tf32.tf32", "f", ", 1, 1");
   if constexpr (kType == MatrixType::kF16) HEADROOM_WGMMA("m64n256k16.f32.f16.f16", "f", ", 1, 1, 0, 0");
   if constexpr (kType == MatrixType::kBf16) HEADROOM_WGMMA("m64n256k16.f32.bf16.bf16", "f", ", 1, 1, 0, 0");
   if constexpr (kType == MatrixType::kFp8) HEADROOM_WGMMA("m64n256k32.f32.e4m3.e4m3", "f", ", 1, 1");

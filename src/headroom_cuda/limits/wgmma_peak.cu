@@ -72,6 +72,8 @@ using Kernel = void (*)(unsigned, const uint4*, const uint4*, std::uint32_t*);
 
 Kernel kernel_of(MatrixType type) {
   switch (type) {
+    case MatrixType::kTf32:
+      return wgmma_kernel<MatrixType::kTf32>;
     case MatrixType::kF16:
       return wgmma_kernel<MatrixType::kF16>;
     case MatrixType::kBf16:
@@ -80,6 +82,8 @@ Kernel kernel_of(MatrixType type) {
       return wgmma_kernel<MatrixType::kFp8>;
     case MatrixType::kInt8:
       return wgmma_kernel<MatrixType::kInt8>;
+    case MatrixType::kF64:
+      break;
   }
   return nullptr;
 }

@@ -18,7 +18,15 @@ namespace {
 double decoded(MatrixType type, const MatrixOperand& operand, std::size_t index) {
   std::uint16_t half = 0;
   std::uint8_t byte = 0;
+  double wide = 0;
+  float word = 0;
   switch (type) {
+    case MatrixType::kF64:
+      std::memcpy(&wide, operand.bytes.data() + 8 * index, 8);
+      return wide;
+    case MatrixType::kTf32:
+      std::memcpy(&word, operand.bytes.data() + 4 * index, 4);
+      return word;
     case MatrixType::kF16:
       std::memcpy(&half, operand.bytes.data() + 2 * index, 2);
       return __half2float(__half(__half_raw{half}));
@@ -39,7 +47,8 @@ double decoded(MatrixType type, const MatrixOperand& operand, std::size_t index)
 }
 
 TEST(MatrixOperand, HoldsItsValuesInTheTypesOwnBits) {
-  for (const MatrixType type : {MatrixType::kF16, MatrixType::kBf16, MatrixType::kFp8, MatrixType::kInt8}) {
+  for (const MatrixType type : {MatrixType::kF64, MatrixType::kTf32, MatrixType::kF16, MatrixType::kBf16,
+                                MatrixType::kFp8, MatrixType::kInt8}) {
     const MatrixOperand operand = matrix_operand(type, 64, 7);
     ASSERT_EQ(operand.bytes.size(), 64U * kRowBytes);
     ASSERT_EQ(operand.values.size(), 64U * elements_per_row(type));
@@ -59,6 +68,7 @@ TEST(MatrixOperand, FollowsTheSeed) {
 
 TEST(MatrixType, IsNamedAsAxesNameIt) {
   EXPECT_EQ(matrix_type("fp8"), MatrixType::kFp8);
+  EXPECT_EQ(matrix_type("tf32"), MatrixType::kTf32);
   EXPECT_THROW(matrix_type("f32"), std::logic_error);
 }
 

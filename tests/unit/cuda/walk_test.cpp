@@ -19,11 +19,11 @@ std::vector<int> visits(const Walk& walk, std::size_t memory) {
   std::vector<int> counts(memory, 0);
   for (unsigned block = 0; block < walk.blocks; ++block) {
     const unsigned rank = block % walk.team;
-    const std::size_t step = walk.chunk > 0 ? kWalkThreads : std::size_t{walk.team} * kWalkThreads;
+    const std::size_t step = walk.chunk > 0 ? walk.threads : std::size_t{walk.team} * walk.threads;
     const std::size_t end = walk.chunk > 0 ? std::min(walk.vectors, (rank + 1) * walk.chunk) : walk.vectors;
     for (unsigned pass = block / walk.team; pass < walk.passes; pass += walk.blocks / walk.team) {
-      for (unsigned thread = 0; thread < kWalkThreads; ++thread) {
-        std::size_t at = (walk.chunk > 0 ? rank * walk.chunk : std::size_t{rank} * kWalkThreads) + thread;
+      for (unsigned thread = 0; thread < walk.threads; ++thread) {
+        std::size_t at = (walk.chunk > 0 ? rank * walk.chunk : std::size_t{rank} * walk.threads) + thread;
         for (; at < end; at += step) ++counts.at(pass * walk.stride + at);
       }
     }
@@ -32,7 +32,7 @@ std::vector<int> visits(const Walk& walk, std::size_t memory) {
 }
 
 TEST(Walk, EveryPatternReachesEachVectorOnceInEachPass) {
-  for (const std::string pattern : {"linear", "blocked", "tiles"}) {
+  for (const std::string pattern : {"linear", "blocked", "tiles", "copy_tiles"}) {
     for (const std::size_t vectors : {1U, 255U, 256U, 2048U, 2049U, 10'000U, 70'001U}) {
       for (const std::size_t passes : {1U, 3U, 8U}) {
         for (const unsigned resident : {1U, 5U, 32U}) {

@@ -2,6 +2,7 @@
 #include "emulated_device.h"
 
 #include <ucontext.h>
+#include <bit>
 
 #include <array>
 #include <cstddef>
@@ -200,6 +201,40 @@ void poison_shared_memory() {
 }
 
 }  // namespace
+
+void* dynamic_shared_memory() {
+  constexpr std::size_t kBytes = 227 << 10;
+  alignas(256) [[gnu::section("emulated_shared")]] static std::byte memory[kBytes];
+  return memory;
+}
+
+std::uint16_t f16_bits(float value) {
+  return std::bit_cast<std::uint16_t>(static_cast<_Float16>(value));
+}
+
+float f16_value(std::uint16_t bits) {
+  return static_cast<float>(std::bit_cast<_Float16>(bits));
+}
+
+void multiply_tiles(const std::uint32_t (&a)[4], const std::uint32_t (&b)[2], float (&d)[4],
+                    const std::function<float(std::uint16_t)>& value_of) {
+  const unsigned lane = thread_index.x % 32, row = lane / 4, place = lane % 4;
+  const auto half = [&](std::uint32_t pair, unsigned which) {
+    return value_of(static_cast<std::uint16_t>(pair >> (16 * which)));
+  };
+  // Lane t of the same four has columns 2t, 2t + 1, 2t + 8 and 2t + 9 of a's rows, and the same rows of b.
+  for (unsigned other = 0; other < 4; ++other) {
+    std::uint32_t of_a[4], of_b[2][2];
+    for (unsigned i = 0; i < 4; ++i) of_a[i] = exchange(a[i], 4 * row + other);
+    for (unsigned column = 0; column < 2; ++column) {
+      for (unsigned i = 0; i < 2; ++i) of_b[column][i] = exchange(b[i], 4 * (2 * place + column) + other);
+    }
+    for (unsigned i = 0; i < 4; ++i) {
+      for (unsigned j = 0; j < 4; ++j)
+        d[i] += half(of_a[i / 2 + j / 2 * 2], j % 2) * half(of_b[i % 2][j / 2], j % 2);
+    }
+  }
+}
 
 void wait_for_block() {
   running->suspend(Waits::kForBlock);

@@ -34,9 +34,21 @@ void launch_early(unsigned blocks, unsigned threads, Order order, const std::fun
 /// griddepcontrol.wait; called by a kernel.
 void wait_for_launch_before();
 
+/// What a launch asks for beside what its kernel declares, as much as a device gives a block.
+void* dynamic_shared_memory();
+
+/// binary16, rounded to nearest even.
+std::uint16_t f16_bits(float value);
+float f16_value(std::uint16_t bits);
+
 /// __syncthreads and an exchange of 32 bits with another lane of the warp; called by a kernel.
 void wait_for_block();
 std::uint32_t exchange(std::uint32_t value, unsigned with_lane);
+
+/// mma.m16n8k16: d += a b, with the registers of all lanes of the warp; `value_of` gives what 16 bits stand
+/// for.
+void multiply_tiles(const std::uint32_t (&a)[4], const std::uint32_t (&b)[2], float (&d)[4],
+                    const std::function<float(std::uint16_t)>& value_of);
 
 }  // namespace headroom::emulated
 
@@ -65,6 +77,12 @@ inline float __shfl_xor_sync(unsigned mask, float value, int with) {
 }
 inline float __uint_as_float(std::uint32_t bits) {
   return std::bit_cast<float>(bits);
+}
+inline std::uint32_t __float_as_uint(float value) {
+  return std::bit_cast<std::uint32_t>(value);
+}
+inline float rsqrtf(float value) {
+  return 1 / std::sqrt(value);
 }
 inline std::uint32_t __funnelshift_r(std::uint32_t low, std::uint32_t high, std::uint32_t bits) {
   return static_cast<std::uint32_t>(((std::uint64_t{high} << 32) | low) >> (bits % 32));

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "headroom_cuda/kernels/reductions.cuh"
+#include "headroom_cuda/kernels/stream_plan.h"
+#include "headroom_cuda/kernels/streamed_problem.h"
+#include "headroom_cuda/kernels/weight_products.cuh"
+
+/// Rows of matrices times a vector, for launches of a few microseconds one behind the other. Each block has
+/// an equal share of the rows, in groups of 8, at which teams of warps take turns. A warp takes 128 bytes of
+/// each row of a group at a time, which tensor cores multiply: int8, converted to f16, with x of f16, bf16
+/// with x of bf16, and sums in f32. They come through a ring in shared memory of which every thread fills its
+/// own part: it is full before the launch before this one has ended. No barrier is met until all rows are
+/// done.
+namespace headroom::cuda {
+
+/// Which pairs of x the tensor cores want beside these weights.
+__device__ inline std::uint32_t pair_beside(Int8Weights /*of*/, float low, float high) {
+  return f16_pair(low, high);
+}
+__device__ inline std::uint32_t pair_beside(Bf16Weights /*of*/, float low, float high) {
+  return bf16_pair(low, high);
+}
+
+/// x in shared memory, [columns]. A lane reads what it multiplies 16 bytes of weights with; planes keep the
+/// lanes of a warp 16 bytes apart, so that they do not meet in a bank.
+template <typename Weights>
+struct SharedX {
+  static constexpr unsigned kPlanes = kLength<Weights> / 8, kPairs = kLength<Weights> / 2;
+
+  Vector* vectors;
+  unsigned of_plane;  ///< vectors
+
+  __device__ SharedX(void* memory, unsigned columns)
+      : vectors(static_cast<Vector*>(memory)), of_plane(columns / kLength<Weights>) {}
+  /// Eight values from `element` on, a multiple of 8.
+  __device__ void put(unsigned element, const float (&values)[8]) const {
+    Vector pairs;
+#pragma unroll
+    for (unsigned i = 0; i < 4; ++i)
+      pairs.words[i] = pair_beside(Weights{}, values[2 * i], values[2 * i + 1]);
+    vectors[element / 8 % kPlanes * of_plane + element / kLength<Weights>] = pairs;
+  }
+  /// Beside vector `index` of a row.
+  __device__ void get(unsigned index, std::uint32_t (&pairs)[kPairs]) const {
+#pragma unroll
+    for (unsigned plane = 0; plane < kPlanes; ++plane) {
+      const Vector read = vectors[plane * of_plane + index];
+#pragma unroll
+      for (unsigned i = 0; i < 4; ++i) pairs[4 * plane + i] = read.words[i];
+    }
+  }
+};
+
+/// Adds to `tile` the products of two vectors of a row with x. The row is row g of the tile for the first of
+/// them and row g + 8 for the second; x beside the first is column 0, x beside the second column 1 of the
+/// other operand. So the two sums of a row end in one lane, where no other column is looked at. Which of the
+/// columns of a matrix a tensor core takes together does not matter, as long as it takes the same of x.
+__device__ inline void multiply_unit(Int8Weights /*of*/, const Vector (&of_row)[2],
+                                     const std::uint32_t (&x)[8], float (&tiles)[2][4]) {
+#pragma unroll
+  for (unsigned i = 0; i < 4; ++i) {
+    const std::uint32_t low = of_row[0].words[i] ^ 0x80808080U, high = of_row[1].words[i] ^ 0x80808080U;
+    const std::uint32_t a[4] = {f16_of_bytes<0>(low), f16_of_bytes<0>(high), f16_of_bytes<2>(low),
+                                f16_of_bytes<2>(high)};
+    multiply_f16(a, x[2 * i], x[2 * i + 1], tiles[i % 2]);
+  }
+}
+__device__ inline void multiply_unit(Bf16Weights /*of*/, const Vector (&of_row)[2],
+                                     const std::uint32_t (&x)[4], float (&tiles)[2][4]) {
+#pragma unroll
+  for (unsigned i = 0; i < 2; ++i) {
+    const std::uint32_t a[4] = {of_row[0].words[2 * i], of_row[1].words[2 * i], of_row[0].words[2 * i + 1],
+                                of_row[1].words[2 * i + 1]};
+    multiply_bf16(a, x[2 * i], x[2 * i + 1], tiles[i]);
+  }
+}
+
+/// The units of a warp, of which it has kDepth under way: 128 bytes of each row of a group, one after the
+/// other, then of the next group.
+template <typename Weights, int kDepth>
+struct StreamUnits {
+  const StreamedMatrix& matrix;
+  std::size_t row_bytes;
+  unsigned of_row, begin, end;        ///< units of a row; rows of the block
+  unsigned warps, teams, team, warp;  ///< of a team; of the block; which of them this is
+  unsigned row, column;               ///< lane g * 4 + t has row g of a group, and vectors t of both halves
+  Vector* slots;
+  unsigned asked_group, asked_unit, asked = 0;
+
+  __device__ StreamUnits(const StreamedMatrix& of, unsigned teams_of_block, Vector* ring)
+      : matrix(of),
+        row_bytes(std::size_t{of.columns} * Weights::kBytes),
+        of_row(static_cast<unsigned>(row_bytes / kStreamUnit)),
+        begin(share_of(blockIdx.x)),
+        end(share_of(blockIdx.x + 1)),
+        warps(blockDim.x / kWarp / teams_of_block),
+        teams(teams_of_block),
+        team(threadIdx.x / kWarp / warps),
+        warp(threadIdx.x / kWarp % warps),
+        row(threadIdx.x % kWarp / 4),
+        column(threadIdx.x % 4),
+        slots(ring + threadIdx.x),
+        asked_group(first_group()),
+        asked_unit(warp) {}
+
+  __device__ unsigned share_of(unsigned block) const {
+    return kStreamGroup * static_cast<unsigned>(std::uint64_t{matrix.rows / kStreamGroup * matrix.slots} *
+                                                block / gridDim.x);
+  }
+  __device__ unsigned first_group() const { return begin + team * kStreamGroup; }
+  __device__ unsigned next_group(unsigned group) const { return group + teams * kStreamGroup; }
+  /// Where a row is in the whole stack.
+  __device__ std::size_t place(unsigned of) const {
+    if (matrix.chosen == nullptr) return of;
+    return std::size_t{static_cast<unsigned>(matrix.chosen[of / matrix.rows])} * matrix.rows +
+           of % matrix.rows;
+  }
+  __device__ bool has_asked_for_all() const { return asked_group >= end; }
+
+  /// Asks for the next unit, of which there may be none.
+  __device__ void ask() {
+    if (!has_asked_for_all() && asked_unit < of_row) {
+      const std::byte* const from = matrix.weights + place(asked_group + row) * row_bytes +
+                                    std::size_t{kStreamUnit} * asked_unit + kVectorBytes * column;
+      Vector* const to = slots + asked % kDepth * 2 * blockDim.x;
+      copy_async(to, from);
+      copy_async(to + blockDim.x, from + kStreamUnit / 2);
+    }
+    end_of_copies();
+    ++asked;
+    asked_unit += warps;
+    if (asked_unit < of_row) return;
+    asked_unit = warp;
+    asked_group = next_group(asked_group);
+  }
+};
+
+/// A row has a unit for each warp of a team, or more. `x.prepare(shared)` is called by every thread once what
+/// the launch before this one wrote can be read; it puts x into shared memory, passes a barrier, and gives
+/// what all sums are multiplied with. `results.pair(pair, sums)` is called by one thread for each pair of
+/// rows, counted through the matrices that are chosen.
+template <typename Weights, int kDepth, typename X, typename Results>
+__device__ void stream_rows(const StreamedMatrix& matrix, unsigned teams, bool lets_go_late, const X& x,
+                            const Results& results) {
+  if (!lets_go_late) let_next_launch_start();
+  auto* const memory = static_cast<Vector*>(dynamic_shared_memory());
+  StreamUnits<Weights, kDepth> units(matrix, teams, memory);
+  const SharedX<Weights> shared(memory + kDepth * 2 * blockDim.x, matrix.columns);
+  auto* const partials =
+      reinterpret_cast<float*>(shared.vectors + SharedX<Weights>::kPlanes * shared.of_plane);
+  const unsigned stride = units.warps + 1;                 // so that rows begin in different banks
+  if (matrix.chosen != nullptr) wait_for_launch_before();  // which says which are chosen
+  for (unsigned i = 0; i < kDepth; ++i) units.ask();
+  wait_for_launch_before();
+  const float factor = x.prepare(shared);
+  bool let_go = !lets_go_late;
+  unsigned turn = 0;
+  for (unsigned group = units.first_group(); group < units.end; group = units.next_group(group)) {
+    float tiles[2][4] = {};
+    for (unsigned unit = units.warp; unit < units.of_row; unit += units.warps) {
+      wait_for_copies<kDepth - 1>();
+      const Vector* const from = units.slots + turn++ % kDepth * 2 * blockDim.x;
+      const Vector of_row[2] = {from[0], from[blockDim.x]};
+      std::uint32_t pairs[SharedX<Weights>::kPairs];
+      shared.get(unit * (kStreamUnit / kVectorBytes) + units.row % 2 * (kStreamUnit / 2 / kVectorBytes) +
+                     units.column,
+                 pairs);
+      multiply_unit(Weights{}, of_row, pairs, tiles);
+      units.ask();
+    }
+    if (!let_go && units.has_asked_for_all()) {
+      // All is under way that this thread reads.
+      let_next_launch_start();
+      let_go = true;
+    }
+    if (units.column == 0) {
+      partials[(group + units.row - units.begin) * stride + units.warp] =
+          (tiles[0][0] + tiles[1][0]) + (tiles[0][3] + tiles[1][3]);
+    }
+  }
+  if (!let_go) let_next_launch_start();
+  __syncthreads();
+  for (unsigned row = units.begin + 2 * threadIdx.x; row < units.end; row += 2 * blockDim.x) {
+    float sums[2] = {};
+#pragma unroll
+    for (unsigned r = 0; r < 2; ++r) {
+      const float* const of_row = partials + (row + r - units.begin) * stride;
+      for (unsigned warp = 0; warp < units.warps; ++warp) sums[r] += of_row[warp];
+      sums[r] *= factor;
+      if (matrix.scales != nullptr) sums[r] *= bf16_value(matrix.scales[units.place(row + r)]);
+    }
+    results.pair(row / 2, sums);
+  }
+}
+
+/// x of bf16 as it lies in memory.
+struct StreamedX {
+  const std::uint16_t* values;
+  unsigned columns;
+
+  template <typename Shared>
+  __device__ float prepare(const Shared& shared) const {
+    for (unsigned at = 8 * threadIdx.x; at < columns; at += 8 * blockDim.x) {
+      const Vector read = load_written_vector(values + at);
+      float wide[8];
+#pragma unroll
+      for (unsigned i = 0; i < 4; ++i) {
+        wide[2 * i] = low_bf16(read.words[i]);
+        wide[2 * i + 1] = high_bf16(read.words[i]);
+      }
+      shared.put(at, wide);
+    }
+    __syncthreads();
+    return 1;
+  }
+};
+
+/// RMSNorm(x) but for its factor, 1 / sqrt(mean(x^2) + epsilon), which is what this gives.
+struct NormedStreamX {
+  const NormedStream& of;
+  unsigned columns;
+
+  template <typename Shared>
+  __device__ float prepare(const Shared& shared) const {
+    __shared__ float sums[kMostWarps];
+    float squares = 0;
+    for (unsigned at = 8 * threadIdx.x; at < columns; at += 8 * blockDim.x) {
+      const Vector weight = load_common(of.weight + at);
+      const Vector halves[2] = {load_written_vector(of.x + at), load_written_vector(of.x + at + 4)};
+      float values[8];
+#pragma unroll
+      for (unsigned i = 0; i < 8; ++i) {
+        const float value = __uint_as_float(halves[i / 4].words[i % 4]);
+        const std::uint32_t pair = weight.words[i / 2];
+        squares = fmaf(value, value, squares);
+        values[i] = value * (i % 2 == 0 ? low_bf16(pair) : high_bf16(pair));
+      }
+      shared.put(at, values);
+    }
+    // Its barrier is that of shared memory, too.
+    return reciprocal_root(block_sum(squares, sums) / static_cast<float>(columns) + of.epsilon);
+  }
+};
+
+struct StoreFloats {
+  float* y;
+
+  __device__ void pair(unsigned pair, const float (&sums)[2]) const {
+    y[2 * pair] = sums[0];
+    y[2 * pair + 1] = sums[1];
+  }
+};
+
+/// To the residual stream, times the share of an expert.
+struct AddToStream {
+  float* x;
+  const float* share;  ///< null: 1
+
+  __device__ void pair(unsigned pair, const float (&sums)[2]) const {
+    const float factor = share == nullptr ? 1.0F : load_written(share);
+    x[2 * pair] = fmaf(sums[0], factor, load_written(x + 2 * pair));
+    x[2 * pair + 1] = fmaf(sums[1], factor, load_written(x + 2 * pair + 1));
+  }
+};
+
+/// silu(W1 x) W3 x, where rows of the two take turns.
+struct StoreGated {
+  std::uint16_t* hidden;
+
+  __device__ void pair(unsigned pair, const float (&sums)[2]) const {
+    hidden[pair] = bf16_bits(sums[0] / (1.0F + expf(-sums[0])) * sums[1]);
+  }
+};
+
+template <typename Weights, int kDepth>
+__global__ void __launch_bounds__(kStreamedThreads, 1)
+    normed_rows_kernel(StreamedMatrix matrix, unsigned teams, bool late, NormedStream x, float* y) {
+  stream_rows<Weights, kDepth>(matrix, teams, late, NormedStreamX{x, matrix.columns}, StoreFloats{y});
+}
+
+template <typename Weights, int kDepth>
+__global__ void __launch_bounds__(kStreamedThreads, 1)
+    gated_rows_kernel(StreamedMatrix matrix, unsigned teams, bool late, NormedStream x,
+                      std::uint16_t* hidden) {
+  stream_rows<Weights, kDepth>(matrix, teams, late, NormedStreamX{x, matrix.columns}, StoreGated{hidden});
+}
+
+template <typename Weights, int kDepth>
+__global__ void __launch_bounds__(kStreamedThreads, 1)
+    added_rows_kernel(StreamedMatrix matrix, unsigned teams, bool late, const std::uint16_t* x, float* to,
+                      const float* share) {
+  stream_rows<Weights, kDepth>(matrix, teams, late, StreamedX{x, matrix.columns}, AddToStream{to, share});
+}
+
+}  // namespace headroom::cuda

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "headroom_cuda/llm/device_decoder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+
+#include "headroom_cuda/device/device_inputs.h"
+#include "headroom_cuda_device/cuda_check.h"
+
+namespace headroom::cuda {
+namespace {
+
+/// Blocks for each head: as many as keep the device busy.
+std::uint32_t splits_for(const Device& device, const LlmConfig& config) {
+  const auto processors = static_cast<std::size_t>(device.multiprocessors());
+  return static_cast<std::uint32_t>(std::clamp<std::size_t>(processors / config.heads, 1, 16));
+}
+
+std::uint32_t narrow(std::size_t size) {
+  return static_cast<std::uint32_t>(size);
+}
+
+}  // namespace
+
+DeviceDecoder::DeviceDecoder(const State& state, const Device& device, const DeviceLlm& model,
+                             std::size_t positions, const Sampling& sampling)
+    : device_(device), model_(model), config_(model.config()), positions_(positions), sampling_(sampling) {
+  const std::size_t cache = config_.layers * config_.kv_dim() * positions * sizeof(Bf16);
+  const auto room = [&](std::size_t bytes) { return DeviceBuffer(state, bytes); };
+  const auto zeros = [&](std::size_t count) { return uploaded(state, std::vector<std::uint32_t>(count)); };
+  // A pass behind the last position, as timing forms may take, finds room for what it draws.
+  tokens_ = zeros(positions + 1);
+  counters_ = zeros(3 * 64);
+  x_ = room(config_.dim * sizeof(float));
+  qkv_ = room(config_.qkv_rows() * sizeof(float));
+  keys_ = room(cache);
+  values_ = room(cache);
+  attended_ = room(config_.dim * sizeof(Bf16));
+  hidden_ = room(config_.chosen * config_.hidden * sizeof(Bf16));
+  parts_ = room(config_.heads * splits_for(device, config_) * (config_.head_dim() + 2) * sizeof(float));
+  finished_ = zeros(config_.heads);
+  chosen_ = zeros(config_.chosen);
+  shares_ = zeros(config_.chosen);
+  routed_ = zeros(config_.is_gated() ? positions * config_.layers * config_.chosen : 1);
+  logits_ = room(config_.vocab * sizeof(float));
+  const RotaryTable rotary(config_, positions);
+  cosines_ = uploaded(state, rotary.cosines);
+  sines_ = uploaded(state, rotary.sines);
+  host_logits_.resize(config_.vocab);
+  tune(state);
+}
+
+void DeviceDecoder::launch_layer(const Plans& plans, std::size_t index) {
+  const DeviceLlm::Layer& layer = model_.layer(index);
+  const char* const dtype = model_.dtype();
+  const cudaStream_t stream = device_.stream();
+  const Start start = plans[kQkv].start;
+  auto* const x = x_.as<float>();
+  auto* const position = counters_.as<std::uint32_t>() + 64;
+  const NormedStream attention_x{x, layer.attention_norm, config_.norm_epsilon};
+  const NormedStream ffn_x{x, layer.ffn_norm, config_.norm_epsilon};
+  launch_normed_rows(layer.qkv, dtype, attention_x, qkv_.as<float>(), plans[kQkv], stream);
+
+  const std::size_t cache = index * config_.kv_dim() * positions_;
+  AttentionProblem attention;
+  attention.qkv = qkv_.as<float>();
+  attention.cosines = cosines_.as<float>();
+  attention.sines = sines_.as<float>();
+  attention.keys = keys_.as<std::uint16_t>() + cache;
+  attention.values = values_.as<std::uint16_t>() + cache;
+  attention.position = position;
+  attention.parts = parts_.as<float>();
+  attention.finished = finished_.as<std::uint32_t>();
+  attention.y = attended_.as<std::uint16_t>();
+  attention.heads = narrow(config_.heads);
+  attention.kv_heads = narrow(config_.kv_heads);
+  attention.positions = narrow(positions_);
+  attention.splits = splits_for(device_, config_);
+  launch_attention(attention, config_.head_dim(), start, stream);
+  launch_added_rows(layer.out, dtype, attended_.as<std::uint16_t>(), x, nullptr, plans[kOut], stream);
+  launches_ += 3;
+
+  StreamedMatrix up = layer.up, down = layer.down;
+  auto* const hidden = hidden_.as<std::uint16_t>();
+  if (!config_.is_gated()) {
+    launch_gated_rows(up, dtype, ffn_x, hidden, plans[kUp], stream);
+    launch_added_rows(down, dtype, hidden, x, nullptr, plans[kDown], stream);
+    launches_ += 2;
+    return;
+  }
+  const auto* const chosen = chosen_.as<std::int32_t>();
+  launch_route({layer.gate, ffn_x, position, chosen_.as<std::int32_t>(), shares_.as<float>(),
+                routed_.as<std::uint32_t>(), narrow(config_.experts), narrow(config_.dim),
+                narrow(config_.chosen), narrow(index), narrow(config_.layers)},
+               start, stream);
+  up.chosen = chosen;
+  up.slots = narrow(config_.chosen);
+  launch_gated_rows(up, dtype, ffn_x, hidden, plans[kUp], stream);
+  for (std::size_t slot = 0; slot < config_.chosen; ++slot) {
+    down.chosen = chosen + slot;
+    launch_added_rows(down, dtype, hidden + slot * config_.hidden, x, shares_.as<float>() + slot,
+                      plans[kDown], stream);
+  }
+  launches_ += 2 + config_.chosen;
+}
+
+void DeviceDecoder::launch_pass(const Plans& plans, bool logits) {
+  const cudaStream_t stream = device_.stream();
+  const Start start = plans[kQkv].start;
+  auto* const counters = counters_.as<std::uint32_t>();
+  const TokenSequence sequence{tokens_.as<std::int32_t>(), counters, counters + 64, counters + 128,
+                               narrow(positions_ + 1)};
+  launches_ = 1;
+  launch_embed(sequence, model_.embedding(), x_.as<float>(), narrow(config_.dim), start, stream);
+  for (std::size_t index = 0; index < config_.layers; ++index) launch_layer(plans, index);
+  if (!logits) return;
+  launch_normed_rows(model_.output(), model_.dtype(),
+                     {x_.as<float>(), model_.final_norm(), config_.norm_epsilon}, logits_.as<float>(),
+                     plans[kLogits], stream);
+  launch_sample({logits_.as<float>(), sequence, narrow(config_.vocab), narrow(sampling_.top_k),
+                 sampling_.temperature, sampling_.seed},
+                start, stream);
+  launches_ += 2;
+}
+
+GraphExecutable DeviceDecoder::captured(const Plans& plans, bool logits) {
+  const cudaStream_t stream = device_.stream();
+  return executable_of(capture(stream, [&] { launch_pass(plans, logits); }), stream);
+}
+
+void DeviceDecoder::run(const GraphExecutable& graph) const {
+  check(cudaGraphLaunch(graph.get(), device_.stream()), "cudaGraphLaunch");
+}
+
+double DeviceDecoder::pass_ms(const GraphExecutable& graph) {
+  constexpr int kRounds = 3, kPasses = 2;
+  cudaEvent_t start = nullptr, stop = nullptr;
+  check(cudaEventCreate(&start), "cudaEventCreate");
+  check(cudaEventCreate(&stop), "cudaEventCreate");
+  double best = std::numeric_limits<double>::infinity();
+  rewind();
+  run(graph);
+  for (int round = 0; round < kRounds; ++round) {
+    rewind();
+    check(cudaEventRecord(start, device_.stream()), "cudaEventRecord");
+    for (int pass = 0; pass < kPasses; ++pass) run(graph);
+    check(cudaEventRecord(stop, device_.stream()), "cudaEventRecord");
+    check(cudaEventSynchronize(stop), "cudaEventSynchronize");
+    float milliseconds = 0;
+    check(cudaEventElapsedTime(&milliseconds, start, stop), "cudaEventElapsedTime");
+    best = std::min(best, static_cast<double>(milliseconds) / kPasses);
+  }
+  cudaEventDestroy(start);
+  cudaEventDestroy(stop);
+  return best;
+}
+
+const StreamedMatrix& DeviceDecoder::matrix_of(std::size_t kind) const {
+  const DeviceLlm::Layer& layer = model_.layer(0);
+  switch (kind) {
+    case kQkv:
+      return layer.qkv;
+    case kOut:
+      return layer.out;
+    case kUp:
+      return layer.up;
+    case kDown:
+      return layer.down;
+    default:
+      return model_.output();
+  }
+}
+
+bool DeviceDecoder::fits(const StreamPlan& plan, std::size_t kind) const {
+  const StreamedMatrix& matrix = matrix_of(kind);
+  const std::size_t row_bytes = matrix.columns * (config_.dtype == "int8" ? 1U : 2U);
+  const std::size_t rows = matrix.rows * (kind == kUp ? config_.chosen : 1);
+  return plan.warps_of_team() <= row_bytes / kStreamUnit &&
+         plan.shared_bytes(rows, matrix.columns) <= device_.shared_memory_per_block();
+}
+
+/// First the fastest for all kinds of launches together, then for each kind the fastest beside those.
+void DeviceDecoder::tune(const State& state) {
+  const bool starts_early = device_.compute_capability() >= 90;
+  const std::vector<StreamPlan> offered =
+      stream_plans(static_cast<unsigned>(device_.multiprocessors()), starts_early);
+  for (std::size_t kind = 0; kind < kKinds; ++kind) {
+    const auto first =
+        std::ranges::find_if(offered, [&](const StreamPlan& plan) { return fits(plan, kind); });
+    if (first == offered.end()) state.skip("no kernel holds rows as long as those of " + config_.model);
+    plans_[kind] = *first;
+  }
+  double best = std::numeric_limits<double>::infinity();
+  const auto consider = [&](const Plans& plans) {
+    const double took = pass_ms(captured(plans, true));
+    if (took >= best) return;
+    best = took;
+    plans_ = plans;
+  };
+  // A pass needs two positions to be timed.
+  if (positions_ >= 2) {
+    consider(plans_);
+    for (const StreamPlan& plan : offered) {
+      Plans all = plans_;
+      for (std::size_t kind = 0; kind < kKinds; ++kind) {
+        if (fits(plan, kind)) all[kind] = plan;
+      }
+      consider(all);
+    }
+    for (std::size_t kind = 0; kind < kKinds; ++kind) {
+      for (const StreamPlan& plan : offered) {
+        // A launch that starts behind the one before it is no better among others that start early.
+        if (plan.start != plans_[kQkv].start || !fits(plan, kind)) continue;
+        Plans changed = plans_;
+        changed[kind] = plan;
+        consider(changed);
+      }
+    }
+  }
+  without_logits_ = captured(plans_, false);
+  with_logits_ = captured(plans_, true);
+  rewind();
+}
+
+std::string DeviceDecoder::plans() const {
+  constexpr std::array kNames{"qkv", "out", "up", "down", "logits"};
+  std::string text;
+  for (std::size_t kind = 0; kind < plans_.size(); ++kind)
+    text += fmt::format("{}{}: {}", kind == 0 ? "" : "; ", kNames[kind], plans_[kind].name());
+  return text;
+}
+
+void DeviceDecoder::rewind() {
+  check(cudaMemsetAsync(counters_.data(), 0, sizeof(std::uint32_t), device_.stream()), "cudaMemsetAsync");
+  used_ = 0;
+}
+
+std::span<const float> DeviceDecoder::forward(std::span<const std::int32_t> tokens) {
+  if (tokens.empty() || used_ + tokens.size() > positions_)
+    throw std::length_error("no room for so many tokens");
+  device_.synchronize();
+  tokens_.upload(tokens, used_ * sizeof(std::int32_t));
+  for (std::size_t i = 0; i + 1 < tokens.size(); ++i) run(without_logits_);
+  run(with_logits_);
+  device_.synchronize();
+  used_ += tokens.size();
+  logits_.download(std::span(host_logits_));
+  if (config_.is_gated()) {
+    routing_.resize(used_ * config_.layers * config_.chosen);
+    routed_.download(std::span(routing_));
+  }
+  return host_logits_;
+}
+
+std::int32_t DeviceDecoder::sample() const {
+  std::vector<std::int32_t> tokens(used_ + 1);
+  tokens_.download(std::span(tokens));
+  return tokens.back();
+}
+
+void DeviceDecoder::start_with(std::span<const std::int32_t> tokens) {
+  device_.synchronize();
+  tokens_.upload(tokens);
+}
+
+void DeviceDecoder::launch_start(std::size_t tokens) {
+  rewind();
+  for (std::size_t i = 0; i + 1 < tokens; ++i) run(without_logits_);
+  run(with_logits_);
+}
+
+}  // namespace headroom::cuda

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "headroom/experiment/state.h"
+#include "headroom/workload/llm_config.h"
+
+namespace headroom::cuda {
+
+/// Measures decoding with `config`; the axes may change its layers.
+void llm_decode(State& state, const LlmConfig& config);
+
+}  // namespace headroom::cuda

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "emulated_device.h"
+// Kernels need CUDA's words, which are above.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <list>
+#include <map>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "exact_memory.h"
+#include "expect_close.h"
+#include "headroom/workload/llm_reference.h"
+#include "headroom/workload/llm_weights.h"
+#include "headroom/workload/llm_workload.h"
+#include "headroom_cuda/kernels/sample_kernel.cuh"
+#include "headroom_cuda/kernels/streamed_rows.cuh"
+#include "headroom_cuda/kernels/token_kernels.cuh"
+
+namespace headroom::cuda {
+namespace {
+
+using emulated::Order;
+
+LlmConfig small_model(const std::string& dtype, std::size_t experts, std::size_t head_dim = 64) {
+  LlmConfig config;
+  config.model = "small";
+  config.dtype = dtype;
+  config.layers = 1;
+  config.heads = 4;
+  config.kv_heads = 2;
+  config.dim = config.heads * head_dim;
+  config.hidden = 384;
+  config.vocab = 88;
+  config.experts = experts;
+  config.chosen = experts == 1 ? 1 : 2;
+  return config;
+}
+
+/// A decoder of emulated launches, laid out as DeviceDecoder has it.
+template <typename Weights, int kPerLane>
+class EmulatedDecoder {
+ public:
+  EmulatedDecoder(const LlmWeights& weights, std::size_t positions, Order order, unsigned threads,
+                  unsigned teams, bool late)
+      : weights_(weights),
+        config_(weights.config()),
+        positions_(static_cast<std::uint32_t>(positions)),
+        order_(order),
+        threads_(threads),
+        teams_(teams),
+        late_(late),
+        x_(config_.dim * 4),
+        qkv_(config_.qkv_rows() * 4),
+        keys_(config_.layers * config_.kv_dim() * positions * 2),
+        values_(keys_.end() - keys_.begin()),
+        attended_(config_.dim * 2),
+        hidden_(config_.chosen * config_.hidden * 2),
+        parts_(config_.heads * kSplits * (config_.head_dim() + 2) * 4),
+        finished_(std::vector<std::uint32_t>(config_.heads)),
+        tokens_(std::vector<std::int32_t>(positions)),
+        counters_(std::vector<std::uint32_t>(3)),
+        chosen_(config_.chosen * 4),
+        shares_(config_.chosen * 4),
+        routed_(positions * config_.layers * config_.chosen * 4),
+        logits_(config_.vocab * 4),
+        rotary_(config_, positions),
+        cosines_(rotary_.cosines),
+        sines_(rotary_.sines) {}
+
+  std::vector<float> forward(const std::vector<std::int32_t>& tokens) {
+    std::ranges::copy(tokens, tokens_.as<std::int32_t>());
+    for (std::size_t i = 0; i < tokens.size(); ++i) pass();
+    const auto* const from = logits_.as<float>();
+    return {from, from + config_.vocab};
+  }
+  LlmRouting routing(std::size_t tokens) const {
+    if (!config_.is_gated()) return {};
+    const auto* const from = routed_.as<std::uint32_t>();
+    return {from, from + tokens * config_.layers * config_.chosen};
+  }
+
+ private:
+  static constexpr unsigned kSplits = 3;
+
+  /// In memory of exactly their size; those of an entry take turns by rows.
+  StreamedMatrix matrix(const std::vector<std::vector<const LlmMatrix*>>& stack) {
+    const LlmMatrix& first = *stack.front().front();
+    std::vector<std::byte> bytes;
+    std::vector<Bf16> scales;
+    for (const auto& entry : stack) {
+      for (std::size_t row = 0; row < first.rows; ++row) {
+        for (const LlmMatrix* const one : entry) {
+          const std::byte* const from = one->weights + row * one->row_bytes();
+          bytes.insert(bytes.end(), from, from + one->row_bytes());
+          if (one->scales != nullptr) scales.push_back(one->scales[row]);
+        }
+      }
+    }
+    StreamedMatrix made;
+    made.weights = kept_.emplace_back(bytes).begin();
+    if (!scales.empty()) made.scales = kept_.emplace_back(scales).template as<std::uint16_t>();
+    made.rows = static_cast<std::uint32_t>(first.rows * stack.front().size());
+    made.columns = static_cast<std::uint32_t>(first.columns);
+    return made;
+  }
+  const std::uint16_t* vector(const Bf16* values, std::size_t count) {
+    return kept_.emplace_back(std::vector<Bf16>(values, values + count)).template as<std::uint16_t>();
+  }
+  void launch(unsigned blocks, unsigned threads, const std::function<void()>& kernel) {
+    // Each waits for the launch before it, as it must where launches start early.
+    emulated::launch_early(
+        blocks, threads, order_, [] {}, kernel);
+  }
+
+  void pass() {
+    kept_.clear();
+    auto* const x = x_.as<float>();
+    auto* const counters = counters_.as<std::uint32_t>();
+    const TokenSequence sequence{tokens_.as<std::int32_t>(), counters, counters + 1, counters + 2,
+                                 positions_};
+    const std::uint16_t* const embedding = vector(weights_.embedding(0), config_.vocab * config_.dim);
+    launch(1, kTokenThreads,
+           [&] { embed_kernel(sequence, embedding, x, static_cast<unsigned>(config_.dim)); });
+    for (std::size_t index = 0; index < config_.layers; ++index) layer(index, counters + 1);
+    const StreamedMatrix output = matrix({{&weights_.output()}});
+    const NormedStream last{x, vector(weights_.final_norm(), config_.dim), config_.norm_epsilon};
+    launch(2, threads_, [&] {
+      normed_rows_kernel<Weights, kShallowStream>(output, teams_, late_, last, logits_.as<float>());
+    });
+  }
+
+  void layer(std::size_t index, const std::uint32_t* position) {
+    const LlmLayer& of = weights_.layer(index);
+    auto* const x = x_.as<float>();
+    const StreamedMatrix qkv = matrix({{&of.qkv}}), out = matrix({{&of.out}});
+    const NormedStream normed{x, vector(of.attention_norm, config_.dim), config_.norm_epsilon};
+    launch(3, threads_, [&] {
+      normed_rows_kernel<Weights, kShallowStream>(qkv, teams_, late_, normed, qkv_.as<float>());
+    });
+    const std::size_t cache = index * config_.kv_dim() * positions_;
+    const AttentionProblem attention{qkv_.as<float>(),
+                                     cosines_.as<float>(),
+                                     sines_.as<float>(),
+                                     keys_.as<std::uint16_t>() + cache,
+                                     values_.as<std::uint16_t>() + cache,
+                                     position,
+                                     parts_.as<float>(),
+                                     finished_.as<std::uint32_t>(),
+                                     attended_.as<std::uint16_t>(),
+                                     static_cast<std::uint32_t>(config_.heads),
+                                     static_cast<std::uint32_t>(config_.kv_heads),
+                                     positions_,
+                                     kSplits};
+    launch(attention.heads * kSplits, kTokenThreads, [&] { attention_kernel<kPerLane>(attention); });
+    launch(2, threads_, [&] {
+      added_rows_kernel<Weights, kShallowStream>(out, teams_, late_, attended_.as<std::uint16_t>(), x,
+                                                 nullptr);
+    });
+    feed_forward(of, index, position);
+  }
+
+  void feed_forward(const LlmLayer& of, std::size_t index, const std::uint32_t* position) {
+    auto* const x = x_.as<float>();
+    std::vector<std::vector<const LlmMatrix*>> ups, downs;
+    for (std::size_t expert = 0; expert < config_.experts; ++expert) {
+      ups.push_back({&of.w1[expert], &of.w3[expert]});
+      downs.push_back({&of.w2[expert]});
+    }
+    StreamedMatrix up = matrix(ups), down = matrix(downs);
+    const NormedStream normed{x, vector(of.ffn_norm, config_.dim), config_.norm_epsilon};
+    if (config_.is_gated()) {
+      const RouteProblem route{
+          vector(reinterpret_cast<const Bf16*>(of.gate.weights), config_.experts * config_.dim),
+          normed,
+          position,
+          chosen_.as<std::int32_t>(),
+          shares_.as<float>(),
+          routed_.as<std::uint32_t>(),
+          static_cast<std::uint32_t>(config_.experts),
+          static_cast<std::uint32_t>(config_.dim),
+          static_cast<std::uint32_t>(config_.chosen),
+          static_cast<std::uint32_t>(index),
+          static_cast<std::uint32_t>(config_.layers)};
+      launch(1, kTokenThreads, [&] { route_kernel(route); });
+      up.chosen = chosen_.as<std::int32_t>();
+      up.slots = static_cast<std::uint32_t>(config_.chosen);
+    }
+    launch(3, threads_, [&] {
+      gated_rows_kernel<Weights, kShallowStream>(up, teams_, late_, normed, hidden_.as<std::uint16_t>());
+    });
+    for (std::size_t slot = 0; slot < config_.chosen; ++slot) {
+      if (config_.is_gated()) down.chosen = chosen_.as<std::int32_t>() + slot;
+      const float* const share = config_.is_gated() ? shares_.as<float>() + slot : nullptr;
+      launch(2, threads_, [&] {
+        added_rows_kernel<Weights, kShallowStream>(
+            down, teams_, late_, hidden_.as<std::uint16_t>() + slot * config_.hidden, x, share);
+      });
+    }
+  }
+
+  const LlmWeights& weights_;
+  const LlmConfig& config_;
+  std::uint32_t positions_;
+  Order order_;
+  unsigned threads_, teams_;
+  bool late_;
+  ExactMemory x_, qkv_, keys_, values_, attended_, hidden_, parts_, finished_, tokens_, counters_, chosen_,
+      shares_, routed_, logits_;
+  RotaryTable rotary_;
+  ExactMemory cosines_, sines_;
+  std::list<ExactMemory> kept_;
+};
+
+template <typename Weights, int kPerLane = 2>
+void expect_right(std::size_t experts, Order order, unsigned threads, unsigned teams, bool late) {
+  const char* const dtype = Weights::kBytes == 1 ? "int8" : "bf16";
+  const LlmWeights weights(small_model(dtype, experts, 32 * kPerLane), 7, alone());
+  const std::vector<std::int32_t> tokens{3, 77, 3, 0};
+  EmulatedDecoder<Weights, kPerLane> decoder(weights, tokens.size(), order, threads, teams, late);
+  const std::vector<float> logits = decoder.forward(tokens);
+  const ExactLogits exact = exact_logits(alone(), weights, tokens, decoder.routing(tokens.size()));
+  EXPECT_LE(exact.routing_gap, LlmWorkload::kRoutingSlack);
+  const double rms = root_mean_square(exact.logits);
+  const Tolerance tolerance = llm_tolerance(weights.config(), false);
+  for (std::size_t i = 0; i < logits.size(); ++i)
+    EXPECT_LE(scaled_error(double{logits[i]}, exact.logits[i], rms), tolerance.relative) << "logit " << i;
+}
+
+TEST(TokenPass, Int8IsRight) {
+  expect_right<Int8Weights>(1, Order::kForward, 64, 1, false);
+  expect_right<Int8Weights>(1, Order::kBackward, 64, 2, true);
+}
+
+TEST(TokenPass, Bf16IsRight) {
+  expect_right<Bf16Weights>(1, Order::kForward, 128, 1, true);
+  expect_right<Bf16Weights, 4>(1, Order::kBackward, 64, 2, false);
+}
+
+TEST(TokenPass, ExpertsAreRight) {
+  expect_right<Int8Weights>(4, Order::kForward, 64, 2, false);
+  expect_right<Bf16Weights>(5, Order::kBackward, 96, 1, true);
+}
+
+/// Draws many times; how often each token came.
+std::map<std::int32_t, int> drawn(const std::vector<float>& logits, std::uint32_t top_k, float temperature,
+                                  int times, unsigned threads = 64) {
+  const ExactMemory memory(logits), tokens(std::vector<std::int32_t>(2)),
+      counters(std::vector<std::uint32_t>(3));
+  auto* const counter = counters.as<std::uint32_t>();
+  SampleProblem problem;
+  problem.logits = memory.as<float>();
+  problem.vocab = static_cast<std::uint32_t>(logits.size());
+  problem.sequence = {tokens.as<std::int32_t>(), counter, counter + 1, counter + 2, 2};
+  problem.top_k = top_k;
+  problem.temperature = temperature;
+  problem.seed = 42;
+  std::map<std::int32_t, int> found;
+  for (int i = 0; i < times; ++i) {
+    emulated::launch_early(
+        1, threads, Order::kForward, [] {}, [&] { sample_kernel(problem); });
+    ++found[tokens.as<std::int32_t>()[0]];
+  }
+  EXPECT_EQ(counter[2], static_cast<std::uint32_t>(times));
+  return found;
+}
+
+TEST(SampleKernel, DrawsTheLikeliestAsOftenAsTheirShares) {
+  std::vector<float> logits(100, -1);
+  logits[7] = 2;
+  logits[50] = 1;
+  logits[99] = 0;
+  const std::map<std::int32_t, int> found = drawn(logits, 3, 0.8F, 600);
+  ASSERT_EQ(found.size(), 3U);
+  const double shares[] = {std::exp(2 / 0.8), std::exp(1 / 0.8), 1};
+  const double sum = std::accumulate(std::begin(shares), std::end(shares), 0.0);
+  // Five standard deviations.
+  const auto expect_share = [&](std::int32_t token, double share) {
+    EXPECT_NEAR(found.at(token), 600 * share, 5 * std::sqrt(600 * share * (1 - share))) << token;
+  };
+  expect_share(7, shares[0] / sum);
+  expect_share(50, shares[1] / sum);
+  expect_share(99, shares[2] / sum);
+}
+
+TEST(SampleKernel, TakesTheLargestOfAnyVocabulary) {
+  for (const std::size_t vocab : {1, 31, 2048, 2049, 3001}) {
+    std::vector<float> logits(vocab);
+    for (std::size_t i = 0; i < vocab; ++i) logits[i] = -1.0F - static_cast<float>((i * 7919) % vocab);
+    logits[vocab * 2 / 3] = -0.5F;
+    EXPECT_EQ(drawn(logits, 1, 0.8F, 1).begin()->first, static_cast<std::int32_t>(vocab * 2 / 3)) << vocab;
+  }
+}
+
+TEST(SampleKernel, NeverDrawsANanAndAlwaysAnInfinity) {
+  const float nan = std::numeric_limits<float>::quiet_NaN(),
+              infinite = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(drawn({nan, -3, nan}, 3, 1, 5).size(), 1U);
+  EXPECT_EQ(drawn({nan, -3, nan}, 3, 1, 5).begin()->first, 1);
+  EXPECT_EQ(drawn({1, infinite, 2}, 3, 1, 5), (std::map<std::int32_t, int>{{1, 5}}));
+}
+
+TEST(SampleKernel, TiesStayIn) {
+  EXPECT_EQ(drawn(std::vector<float>(40, 0.25F), 1, 1, 400).size(), 40U);
+}
+
+}  // namespace
+}  // namespace headroom::cuda
