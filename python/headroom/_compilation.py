@@ -2,8 +2,35 @@
 """What torch.compile compiled: how long it took, where graphs break, and whether samples had it compile anew."""
 from __future__ import annotations
 
+import _thread
 import sys
+import threading
 from typing import Any
+
+_is_guard_taken = False
+
+
+def take_guard() -> None:
+    """Has a thread that never ends take what else the thread takes that compiles first, and with its end takes from all others.
+
+    It is what torch 2.11 guards CUDA devices with where it is built for them and sees none: cases have threads of their own, and the
+    second that compiled would crash.
+    """
+    global _is_guard_taken  # pylint: disable=global-statement
+    torch: Any = sys.modules.get("torch")
+    ensure: Any = getattr(getattr(torch, "_C", None), "_ensureCUDADeviceGuardSet", None)
+    if ensure is None or _is_guard_taken:
+        return
+    _is_guard_taken = True
+    taken = threading.Event()
+
+    def hold() -> None:
+        ensure()
+        taken.set()
+        threading.Event().wait()
+
+    _thread.start_new_thread(hold, ())
+    taken.wait()
 
 
 def _frames() -> int:

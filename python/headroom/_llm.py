@@ -9,6 +9,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+from ._cuda import Capturing
 from .state import State
 
 _PROMPT = (1, 15043, 29892, 590, 1024, 338)  # "Hello, my name is"
@@ -69,24 +70,27 @@ def _activated(config: Config, layers: int) -> tuple[float, float]:
 class Decoder:
     """Weights, the cache of keys and values, and one step. Matrices of int8 have a scale for each row."""
 
-    def __init__(self, torch: Any, config: Config, layers: int, positions: int, seed: int) -> None:
-        self.torch, self.config, self.positions = torch, config, positions
-        self._generator = torch.Generator().manual_seed(seed)
+    def __init__(self, torch: Any, config: Config, layers: int, positions: int, seed: int, device: str) -> None:
+        self.torch, self.config, self.positions, self.device = torch, config, positions, device
+        self._generator = torch.Generator(device).manual_seed(seed)
         self.layers = [self._layer() for _ in range(layers)]
         self.embedding = self._uniform((config.vocab, config.dim), 3**0.5)
         self.norm = self._around_one(config.dim)
         self.output = self._matrix(config.vocab, config.dim)
-        self.mask = torch.tril(torch.ones(positions, positions, dtype=torch.bool))
-        angles = torch.outer(torch.arange(positions), config.rope_base ** (-torch.arange(0, config.head_dim, 2) / config.head_dim))
+        self.mask = torch.tril(torch.ones(positions, positions, dtype=torch.bool, device=device))
+        turns = config.rope_base ** (-torch.arange(0, config.head_dim, 2, device=device) / config.head_dim)
+        angles = torch.outer(torch.arange(positions, device=device), turns)
         self.cosines, self.sines = angles.cos(), angles.sin()
         self.cache = self.new_cache(torch.bfloat16)
 
     def new_cache(self, dtype: Any) -> list[tuple[Any, Any]]:
         shape = (self.config.kv_heads, self.positions, self.config.head_dim)
-        return [(self.torch.zeros(shape, dtype=dtype), self.torch.zeros(shape, dtype=dtype)) for _ in self.layers]
+        keys, values = ([self.torch.zeros(shape, dtype=dtype, device=self.device) for _ in self.layers] for _ in range(2))
+        return list(zip(keys, values))
 
     def _uniform(self, shape: tuple[int, ...], spread: float) -> Any:
-        return self.torch.empty(shape, dtype=self.torch.bfloat16).uniform_(-spread, spread, generator=self._generator)
+        empty = self.torch.empty(shape, dtype=self.torch.bfloat16, device=self.device)
+        return empty.uniform_(-spread, spread, generator=self._generator)
 
     def _around_one(self, size: int) -> Any:
         return 1 + self._uniform((size,), 0.1)
@@ -96,7 +100,7 @@ class Decoder:
         spread = (3 / columns) ** 0.5  # a variance of 1 / columns
         if self.config.dtype == "bf16":
             return self._uniform(shape, spread), None
-        weights = self.torch.randint(-127, 128, shape, dtype=self.torch.int8, generator=self._generator)
+        weights = self.torch.randint(-127, 128, shape, dtype=self.torch.int8, generator=self._generator, device=self.device)
         return weights, spread / 127 * (1 + self._uniform(shape[:-1], 0.1))
 
     def _layer(self) -> dict[str, Any]:
@@ -181,49 +185,64 @@ def _right_logits(torch: Any, decoder: Decoder, tokens: Any, at: Any) -> Any:
         return decoder.forward(tokens, at, decoder.new_cache(torch.float32), routing, torch.float32)[0]
 
 
-def measure_decoding(torch: Any, state: State, config: Config) -> None:
-    """One iteration is a forward pass of one token and the drawing of the next; a generation begins with the prompt."""
+def measure_decoding(torch: Any, state: State, config: Config, is_compiled: bool) -> None:
+    """One iteration is a forward pass of one token and the drawing of the next; a generation begins with the prompt. On a GPU one
+    iteration is a whole generation, as that of headroom-cuda is."""
     layers, length, new_tokens = state["layers"], state["prompt_len"], state["max_new_tokens"]
+    is_on_cuda = state.device == "cuda"
+    tokens = new_tokens if is_on_cuda else 1
     parameters, read = _activated(config, layers)
     state.require_memory(int(read * config.experts / config.chosen) + 2 * config.vocab * config.dim)
     started = time.perf_counter()
     decoder: Decoder = state.shared((config.model, config.dtype, layers, length, new_tokens),
-                                    lambda: Decoder(torch, config, layers, length + new_tokens, state.seed))
+                                    lambda: Decoder(torch, config, layers, length + new_tokens, state.seed, state.device))
     loading = time.perf_counter() - started
-    state.work(flops=2 * parameters, bytes=read, dtype="bf16")
+    state.work(flops=2 * parameters * tokens, bytes=read * tokens, dtype=config.dtype)
     state.input("weights", f"{config.dtype} uniform, variance 1/columns, drawn by torch")
     state.note("model", config.model)
 
-    def step(token: Any, at: Any) -> Any:
-        return decoder.sample(decoder.forward(token, at)[0])
+    def step(token: Any, at: Any) -> tuple[Any, Any]:
+        logits = decoder.forward(token, at)[0]
+        return decoder.sample(logits), logits
 
-    prompt = torch.tensor([_PROMPT[place % len(_PROMPT)] for place in range(length)])
-    first, verified = torch.arange(length), min(_VERIFIED, length)
-    forward = decoder.forward
-    if state.backend == "torch_compile":
+    prompt = torch.tensor([_PROMPT[place % len(_PROMPT)] for place in range(length)], device=state.device)
+    first, verified = torch.arange(length, device=state.device), min(_VERIFIED, length)
+    if is_compiled:
         torch._dynamo.reset()
-        step = torch.compile(step, fullgraph=True)
-        forward = torch.compile(decoder.forward, fullgraph=True)
+        # What the benchmark has besides graphs, which are ours.
+        step = torch.compile(step, fullgraph=True, options={"coordinate_descent_tuning": True} if is_on_cuda else None)
     expected = _right_logits(torch, decoder, prompt[:verified], first[:verified])
+    token, position = prompt[:1].clone(), first[:1].clone()
+
+    def begin() -> None:
+        token.copy_(decoder.sample(decoder.forward(prompt, first)[0]))
+        position.fill_(length)
+
+    def go_on() -> None:
+        token.copy_(step(token, position)[0])
+        position.add_(1)
+
+    passes = begin, go_on
     started = time.perf_counter()
     with torch.no_grad():
         if verified > 1:
             decoder.forward(prompt[:verified - 1], first[:verified - 1])
-        state.verify(lambda: forward(prompt[verified - 1:verified], first[verified - 1:verified])[0], expected, rtol=_TOLERANCE)
-        position, token = torch.tensor([0]), step(prompt[:1], torch.tensor([0]))
+        state.verify(lambda: step(prompt[verified - 1:verified], first[verified - 1:verified])[1], expected, rtol=_TOLERANCE)
+        if is_on_cuda:
+            state.note("launches", "a token's captured into a graph" if is_compiled else "one by one, from Python")
+            if is_compiled:
+                captured = Capturing()
+                next_pass = captured(go_on)  # at the first positions, which any cache has
+                passes = captured(begin), next_pass
     made = 0
 
     def body() -> None:
-        nonlocal made, token, position
+        nonlocal made
         with torch.no_grad():
-            if made == 0:
-                token = decoder.sample(decoder.forward(prompt, first)[0])
-                position = torch.tensor([length])
-            else:
-                token = step(token, position)
-                position = position + 1
-        made = (made + 1) % new_tokens
+            for _ in range(tokens):
+                passes[made > 0]()
+                made = (made + 1) % new_tokens
 
-    state.rate("token_per_sec", 1, "tokens/s")
+    state.rate("token_per_sec", tokens, "tokens/s")
     state.value("compilation_time(s)", loading + time.perf_counter() - started, "s", higher_is_better=False)
     state.measure(body)

@@ -7,7 +7,7 @@ import os
 import sys
 from typing import Any, Callable, Iterable, Mapping, Sequence, TypeVar, overload
 
-from . import _door, _errors
+from . import _compilation, _door, _errors
 from ._program import program
 from .state import State
 
@@ -50,6 +50,7 @@ class Declarations:
 
 
 def _run(function: Callable[[State], None], case: _door.Case, integers: list[str], device: str) -> None:
+    _compilation.take_guard()
     state = State(case, integers, device)
     try:
         function(state)

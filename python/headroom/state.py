@@ -9,7 +9,7 @@ import sys
 import threading
 from typing import Any, Callable, Iterable, Mapping, NoReturn, TypeVar
 
-from . import _arrays, _compilation, _door, timers
+from . import _arrays, _compilation, _cuda, _door, timers
 
 T = TypeVar("T")
 _TOLERANCES = {"f64": 1e-5, "f32": 1e-5, "f16": 1e-3, "bf16": 1.6e-2}
@@ -31,12 +31,12 @@ class State:
     """The case that an experiment is asked to run.
 
     axes: {axis: value}, integers as int; backend, variant ("" where the implementation is to choose), threads, cold (whether
-    inputs come from memory), seed of its random inputs.
+    inputs come from memory), seed of its random inputs; device on which the work is ("cpu").
     """
 
     def __init__(self, case: _door.Case, integer_axes: Iterable[str] = (), device: str = "cpu") -> None:
         self._case = case
-        self._device = device
+        self.device = device
         self._shares: list[object] = []
         integers = frozenset(integer_axes)
         self.experiment, texts, self.backend, self.variant, self.threads, self.cold, self.seed = case.spec()
@@ -62,8 +62,11 @@ class State:
         self._case.wrong_answer(reason)
 
     def require_memory(self, bytes: int) -> None:
-        """Skips the case when so many bytes more cannot be had."""
+        """Skips the case when so many bytes more cannot be had: of the host's memory, and of the device's where torch uses one."""
         self._case.require_memory(bytes)
+        free = _cuda.free_memory() if self._is_on_cuda() else None
+        if free is not None and bytes > free:
+            self.skip(f"needs {bytes / 2**30:.1f} GiB of the device's memory, {free / 2**30:.1f} GiB are available")
 
     def rotate(self, bytes: int) -> int:
         """How many copies of inputs of `bytes` (what one iteration touches) to make: 1 when hot, else more than the last-level
@@ -142,19 +145,28 @@ class State:
                          _TOLERANCES[actual.precision] if rtol is None else rtol, atol, sums_in)
 
     def measure(self, body: Callable[..., Any], setup: Callable[..., Any] | None = None,
-                timer: timers.Timer | None = None) -> None:
+                timer: timers.Timer | None = None, captured: bool = False) -> None:
         """Gives samples of `body` until the case is released: body(), or body(copy) where it takes an argument and rotates.
 
         setup: runs before each call of body, and is not timed. timer: a clock of a device (headroom.timers); without it that of
         the experiment's device. What jax returns is waited for. What calling the body costs is measured beside it.
+        captured: on "cuda", calls that put work on torch's stream and do not wait for it are captured into graphs; a sample launches
+        these, and has the time of the device without that of the host.
         """
         self._say_where()
         takes_copy = _takes_argument(body)
         compiles = self._say_compiled()
+        if captured and (setup is not None or timer is not None or not self._is_on_cuda()):
+            raise ValueError("measure: calls are captured on the device cuda, without a setup between them or a timer of one's own")
         if timer is None:
-            timer = timers.of_device(self._device)
+            timer = timers.of_device(self.device)
         before = _torch_threads(self.threads)
-        if timer is not None:
+        if captured:
+            self.note("launches", "captured into graphs")
+            def call(copy: int) -> None:
+                body(copy) if takes_copy else body()
+            self._case.measure_batches(_cuda.CapturedCalls(call, self.copies).time)
+        elif timer is not None:
             self._measure_with(timer, body, setup, takes_copy, before)
         else:
             wait = self._wait_for(body, setup, takes_copy)
@@ -233,13 +245,23 @@ class State:
         if hasattr(os, "sched_getaffinity"):
             self.note("cpus", ",".join(map(str, sorted(os.sched_getaffinity(0)))))
 
+    def _is_on_cuda(self) -> bool:
+        return self.device.partition(":")[0] == "cuda"
+
     def _end(self) -> None:
         for key in self._shares:
-            held, users = _shared[key]
-            if users > 1:
-                _shared[key] = (held, users - 1)
-            else:
-                del _shared[key]
+            _let_go(key)
+        if self._is_on_cuda():
+            _cuda.release_memory()
+
+
+def _let_go(key: object) -> None:
+    """Of what State.shared made: a case that uses it has ended."""
+    held, users = _shared[key]
+    if users > 1:
+        _shared[key] = (held, users - 1)
+    else:
+        del _shared[key]
 
 
 def _takes_argument(function: Callable[..., Any]) -> bool:

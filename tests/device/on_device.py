@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tests of the runners on a GPU share: the programs in HEADROOM_BIN, and how such a test is skipped."""
+import json
 import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 import unittest
 
 BIN = pathlib.Path(os.environ["HEADROOM_BIN"])
@@ -21,6 +23,52 @@ def why_not_listed(backends, **options):
     """Why the runners of `backends` cannot run here, in their words; empty where they can."""
     result = run("--list", "--backend", backends, **options)
     return "" if result.returncode == 0 else result.stderr.strip()
+
+
+class CasesTest(unittest.TestCase):
+    """With what other runners' cases are compared with those of headroom-cuda by."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def cases(self, *arguments):
+        """The records of each case by metric: {(axes, backend): {"latency": record}}."""
+        file = self.folder / "records.json"
+        result = run(*arguments, "--json", file, *QUICK, timeout=600)
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        self.text = result.stdout
+        found = {}
+        for record in json.loads(file.read_text())["records"]:
+            case = (tuple(map(str, record["axes"].values())), record["model"]["backend"])
+            found.setdefault(case, {})[record["metric"]["name"]] = record
+        return found
+
+    @staticmethod
+    def work(metrics):
+        """What an iteration is said to do, in units of what each rate is of: rate and time are of the same samples."""
+        times = metrics["latency"]["samples"][0]["values"]
+        return {name: metrics[name]["samples"][0]["values"][0] * times[0]
+                for name in ("memory_bandwidth(GB/s)", "GFLOP/s", "GOP/s") if name in metrics}
+
+    def assert_beside_the_kernels(self, found):
+        """All of `found` are right, within the limits of the device, and of the same work as those of cuda."""
+        self.assertIn("x the time of cuda", self.text)
+        for (point, backend), metrics in found.items():
+            with self.subTest(point=point, backend=backend):
+                record = metrics["latency"]
+                self.assertEqual(record["outcome"]["kind"], "measured", record["outcome"])
+                self.assertTrue(record["verified"])
+                self.assertEqual(record["device"], "cuda")
+                self.assertTrue(record["model"]["extra_info"]["gpu"])
+                work, expected = self.work(metrics), self.work(found[(point, "cuda")])
+                self.assertTrue(work)
+                self.assertEqual(work.keys(), expected.keys())
+                for rate, amount in work.items():
+                    self.assertAlmostEqual(amount / expected[rate], 1, delta=1e-6)
+                if record.get("limit"):
+                    self.assertLess(record["limit"]["fraction"], 1.05, record["limit"])
 
 
 def main(reason):

@@ -7,10 +7,8 @@ no GPU or no headroom-torch-cuda.
 """
 import json
 import pathlib
-import tempfile
-import unittest
 
-from on_device import BIN, QUICK, main, run, why_not_listed
+from on_device import BIN, QUICK, CasesTest, main, run, why_not_listed
 
 # Below the size of any L2, and beyond it.
 SIZES = {"gemv": ([], "D=1024,16384"), "gather_gemv": ([], "D=1024,8192"), "layer_norm": (["BS=4096"], "D=1024,16384"),
@@ -25,51 +23,14 @@ def why_not():
     return why_not_listed("cuda,aten_cuda", timeout=600)
 
 
-class TorchCudaDeviceTest(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-
-    def cases(self, *arguments):
-        """The records of each case by metric: {(axes, backend): {"latency": record}}."""
-        file = self.folder / "records.json"
-        result = run(*arguments, "--json", file, *QUICK, timeout=600)
-        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
-        self.text = result.stdout
-        found = {}
-        for record in json.loads(file.read_text())["records"]:
-            case = (tuple(map(str, record["axes"].values())), record["model"]["backend"])
-            found.setdefault(case, {})[record["metric"]["name"]] = record
-        return found
-
-    @staticmethod
-    def work(metrics):
-        """What an iteration is said to do, in units of what each rate is of: rate and time are of the same samples."""
-        times = metrics["latency"]["samples"][0]["values"]
-        return {name: metrics[name]["samples"][0]["values"][0] * times[0]
-                for name in ("memory_bandwidth(GB/s)", "GFLOP/s") if name in metrics}
-
+class TorchCudaDeviceTest(CasesTest):
     def test_every_experiment_is_right_and_beside_the_kernels_with_the_same_work(self):
         for name, (fixed, swept) in SIZES.items():
             axes = [part for axis in [*fixed, swept] for part in ("-a", axis)]
             found = self.cases(name, *axes, "--backend", "cuda,aten_cuda,aten_cuda_out")
             self.assertTrue(any(backend == "aten_cuda" for _, backend in found))
-            self.assertIn("x the time of cuda", self.text)
-            for (point, backend), metrics in found.items():
-                with self.subTest(experiment=name, point=point, backend=backend):
-                    record = metrics["latency"]
-                    self.assertEqual(record["outcome"]["kind"], "measured", record["outcome"])
-                    self.assertTrue(record["verified"])
-                    self.assertEqual(record["device"], "cuda")
-                    self.assertTrue(record["model"]["extra_info"]["gpu"])
-                    work, expected = self.work(metrics), self.work(found[(point, "cuda")])
-                    self.assertTrue(work)
-                    self.assertEqual(work.keys(), expected.keys())
-                    for rate, amount in work.items():
-                        self.assertAlmostEqual(amount / expected[rate], 1, delta=1e-6)
-                    if record.get("limit"):
-                        self.assertLess(record["limit"]["fraction"], 1.05, record["limit"])
+            with self.subTest(experiment=name):
+                self.assert_beside_the_kernels(found)
 
     def test_short_launches_are_captured_and_long_ones_are_not(self):
         found = self.cases("gemv", "-a", "D=1024,32768", "-a", "dtype=int8", "--backend", "aten_cuda")
