@@ -61,6 +61,18 @@ __device__ inline Vector load_written_vector(const void* from) {
                : "memory");
   return read;
 }
+/// The same of 4, 8 or 16 bytes.
+__device__ inline void load_written_words(const void* from, std::uint32_t (&words)[1]) {
+  words[0] = load_written(static_cast<const std::uint32_t*>(from));
+}
+__device__ inline void load_written_words(const void* from, std::uint32_t (&words)[2]) {
+  asm volatile("ld.global.cg.v2.u32 {%0, %1}, [%2];" : "=r"(words[0]), "=r"(words[1]) : "l"(from) : "memory");
+}
+__device__ inline void load_written_words(const void* from, std::uint32_t (&words)[4]) {
+  const Vector read = load_written_vector(from);
+#pragma unroll
+  for (unsigned i = 0; i < 4; ++i) words[i] = read.words[i];
+}
 /// The same of what is read once: as load_once.
 __device__ inline Vector load_written_once(const void* from) {
   Vector read;
@@ -191,6 +203,10 @@ inline std::uint32_t load_written(const std::uint32_t* from) {
 }
 inline Vector load_written_vector(const void* from) {
   return load_once(from);
+}
+template <std::size_t kCount>
+inline void load_written_words(const void* from, std::uint32_t (&words)[kCount]) {
+  std::memcpy(words, from, sizeof words);
 }
 inline void* dynamic_shared_memory() {
   return emulated::dynamic_shared_memory();

@@ -11,6 +11,9 @@ namespace headroom::cuda {
 struct LaunchShape {
   unsigned blocks, threads;
   std::size_t shared_bytes = 0;  ///< of a block, beside what the kernel declares
+  /// As much of a multiprocessor's memory as can be is shared memory, not cache: launches that all ask for
+  /// this one behind the other need it not divided anew.
+  bool most_shared = false;
 };
 
 /// Launches `kernel`, called `name` in errors, and returns without waiting. With Start::kEarly the kernel
@@ -33,6 +36,11 @@ void launch_kernel(const char* name, void (*kernel)(Parameters...), const Launch
   if (shape.shared_bytes > kUnasked) {
     check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                static_cast<int>(shape.shared_bytes)),
+          name);
+  }
+  if (shape.most_shared) {
+    check(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
+                               cudaSharedmemCarveoutMaxShared),
           name);
   }
   check(cudaLaunchKernelEx(&config, kernel, arguments...), name);

@@ -24,23 +24,17 @@ std::string StreamPlan::name() const {
 std::vector<StreamPlan> stream_plans(unsigned processors, bool starts_early) {
   std::vector<StreamPlan> plans;
   for (const auto& [threads, blocks] : {std::pair{512U, 1U}, {256U, 2U}}) {
-    for (const unsigned depth : {kDeepStream, kShallowStream}) {
-      for (const unsigned teams : {1U, 2U, 4U}) {
+    for (const unsigned depth : {kDeepStream, kMiddleStream, kShallowStream}) {
+      if (blocks > 1 && depth == kShallowStream) continue;
+      for (const unsigned teams : {1U, 2U}) {
         StreamPlan plan;
         plan.threads = threads;
         plan.blocks_each = blocks;
         plan.teams = teams;
         plan.depth = depth;
+        plan.start = starts_early ? Start::kEarly : Start::kBehindOther;
         plan.processors = processors;
-        if (!starts_early) {
-          plans.push_back(plan);
-          continue;
-        }
-        plan.start = Start::kEarly;
-        for (const bool late : {false, true}) {
-          plan.late = late;
-          plans.push_back(plan);
-        }
+        plans.push_back(plan);
       }
     }
   }

@@ -12,9 +12,9 @@ namespace headroom::cuda {
 constexpr unsigned kStreamedThreads = 512;  ///< of a block, at most
 constexpr unsigned kStreamGroup = 8;        ///< rows that a warp has at a time
 constexpr unsigned kStreamUnit = 128;       ///< bytes of each of them
-/// Units that it has under way, 32 bytes each for a lane: as many as fit, or so few that the blocks of two
-/// launches fit a multiprocessor.
-constexpr unsigned kDeepStream = 8, kShallowStream = 5;
+/// Units that it has under way, 32 bytes each for a lane: as many as fit the newer of devices, or the older,
+/// or so few that the blocks of two launches fit a multiprocessor.
+constexpr unsigned kDeepStream = 11, kMiddleStream = 8, kShallowStream = 5;
 
 /// How rows are streamed: which is fastest, timing decides.
 struct StreamPlan {
@@ -33,7 +33,8 @@ struct StreamPlan {
   std::string name() const;  ///< "2 blocks of 256, 2 teams, early"
 };
 
-/// Those worth timing on a device of so many multiprocessors, which starts launches early or does not.
+/// Those worth timing on a device of so many multiprocessors, which starts launches early or does not. Each
+/// of the former may let go late, too.
 std::vector<StreamPlan> stream_plans(unsigned processors, bool starts_early);
 
 }  // namespace headroom::cuda

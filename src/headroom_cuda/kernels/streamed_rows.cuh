@@ -86,7 +86,8 @@ struct StreamUnits {
   unsigned warps, teams, team, warp;  ///< of a team; of the block; which of them this is
   unsigned row, column;               ///< lane g * 4 + t has row g of a group, and vectors t of both halves
   Vector* slots;
-  unsigned asked_group, asked_unit, asked = 0;
+  unsigned asked_group, asked_unit, asked_slot = 0;
+  const std::byte* from = nullptr;  ///< what this lane asks for next
 
   __device__ StreamUnits(const StreamedMatrix& of, unsigned teams_of_block, Vector* ring)
       : matrix(of),
@@ -102,11 +103,13 @@ struct StreamUnits {
         column(threadIdx.x % 4),
         slots(ring + threadIdx.x),
         asked_group(first_group()),
-        asked_unit(warp) {}
+        asked_unit(warp) {
+    enter_asked_group();
+  }
 
   __device__ unsigned share_of(unsigned block) const {
-    return kStreamGroup * static_cast<unsigned>(std::uint64_t{matrix.rows / kStreamGroup * matrix.slots} *
-                                                block / gridDim.x);
+    // 32 bits do for 2^24 rows: a division of 64 takes long, ahead of the first load.
+    return kStreamGroup * (matrix.rows / kStreamGroup * matrix.slots * block / gridDim.x);
   }
   __device__ unsigned first_group() const { return begin + team * kStreamGroup; }
   __device__ unsigned next_group(unsigned group) const { return group + teams * kStreamGroup; }
@@ -117,22 +120,33 @@ struct StreamUnits {
            of % matrix.rows;
   }
   __device__ bool has_asked_for_all() const { return asked_group >= end; }
+  __device__ void enter_asked_group() {
+    if (has_asked_for_all()) return;
+    from = matrix.weights + place(asked_group + row) * row_bytes + std::size_t{kStreamUnit} * warp +
+           kVectorBytes * column;
+  }
+  /// Slots are told by their first vector; they take turns.
+  __device__ unsigned next_slot(unsigned slot) const {
+    const unsigned next = slot + 2 * blockDim.x;
+    return next == kDepth * 2 * blockDim.x ? 0 : next;
+  }
 
   /// Asks for the next unit, of which there may be none.
   __device__ void ask() {
-    if (!has_asked_for_all() && asked_unit < of_row) {
-      const std::byte* const from = matrix.weights + place(asked_group + row) * row_bytes +
-                                    std::size_t{kStreamUnit} * asked_unit + kVectorBytes * column;
-      Vector* const to = slots + asked % kDepth * 2 * blockDim.x;
+    if (!has_asked_for_all()) {
+      Vector* const to = slots + asked_slot;
       copy_async(to, from);
       copy_async(to + blockDim.x, from + kStreamUnit / 2);
+      asked_slot = next_slot(asked_slot);
+      asked_unit += warps;
+      from += std::size_t{kStreamUnit} * warps;
+      if (asked_unit >= of_row) {
+        asked_unit = warp;
+        asked_group = next_group(asked_group);
+        enter_asked_group();
+      }
     }
     end_of_copies();
-    ++asked;
-    asked_unit += warps;
-    if (asked_unit < of_row) return;
-    asked_unit = warp;
-    asked_group = next_group(asked_group);
   }
 };
 
@@ -151,17 +165,19 @@ __device__ void stream_rows(const StreamedMatrix& matrix, unsigned teams, bool l
       reinterpret_cast<float*>(shared.vectors + SharedX<Weights>::kPlanes * shared.of_plane);
   const unsigned stride = units.warps + 1;                 // so that rows begin in different banks
   if (matrix.chosen != nullptr) wait_for_launch_before();  // which says which are chosen
+#pragma unroll 1
   for (unsigned i = 0; i < kDepth; ++i) units.ask();
   wait_for_launch_before();
   const float factor = x.prepare(shared);
   bool let_go = !lets_go_late;
-  unsigned turn = 0;
+  unsigned slot = 0;
   for (unsigned group = units.first_group(); group < units.end; group = units.next_group(group)) {
     float tiles[2][4] = {};
     for (unsigned unit = units.warp; unit < units.of_row; unit += units.warps) {
       wait_for_copies<kDepth - 1>();
-      const Vector* const from = units.slots + turn++ % kDepth * 2 * blockDim.x;
+      const Vector* const from = units.slots + slot;
       const Vector of_row[2] = {from[0], from[blockDim.x]};
+      slot = units.next_slot(slot);
       std::uint32_t pairs[SharedX<Weights>::kPairs];
       shared.get(unit * (kStreamUnit / kVectorBytes) + units.row % 2 * (kStreamUnit / 2 / kVectorBytes) +
                      units.column,
@@ -274,20 +290,20 @@ struct StoreGated {
 };
 
 template <typename Weights, int kDepth>
-__global__ void __launch_bounds__(kStreamedThreads, 1)
+__global__ void __launch_bounds__(kStreamedThreads, 2)
     normed_rows_kernel(StreamedMatrix matrix, unsigned teams, bool late, NormedStream x, float* y) {
   stream_rows<Weights, kDepth>(matrix, teams, late, NormedStreamX{x, matrix.columns}, StoreFloats{y});
 }
 
 template <typename Weights, int kDepth>
-__global__ void __launch_bounds__(kStreamedThreads, 1)
+__global__ void __launch_bounds__(kStreamedThreads, 2)
     gated_rows_kernel(StreamedMatrix matrix, unsigned teams, bool late, NormedStream x,
                       std::uint16_t* hidden) {
   stream_rows<Weights, kDepth>(matrix, teams, late, NormedStreamX{x, matrix.columns}, StoreGated{hidden});
 }
 
 template <typename Weights, int kDepth>
-__global__ void __launch_bounds__(kStreamedThreads, 1)
+__global__ void __launch_bounds__(kStreamedThreads, 2)
     added_rows_kernel(StreamedMatrix matrix, unsigned teams, bool late, const std::uint16_t* x, float* to,
                       const float* share) {
   stream_rows<Weights, kDepth>(matrix, teams, late, StreamedX{x, matrix.columns}, AddToStream{to, share});

@@ -7,7 +7,8 @@
 /// What a token goes through beside the matrices of a decoder.
 namespace headroom::cuda {
 
-constexpr unsigned kTokenThreads = 256;  ///< of a block of these kernels, but for that which draws
+constexpr unsigned kTokenThreads = 256;      ///< of a block of these kernels, but for those named below
+constexpr unsigned kAttentionThreads = 512;  ///< many, as what counts is how soon the first is done
 
 /// x = the embedding of the next token of the sequence, which is from here on under way. One block.
 inline __global__ void __launch_bounds__(kTokenThreads)
@@ -27,78 +28,93 @@ inline __global__ void __launch_bounds__(kTokenThreads)
   for (unsigned i = threadIdx.x; i < columns; i += blockDim.x) x[i] = bf16_value(from[i]);
 }
 
-/// Sums of one head over some of the positions: of exp(score - most), and of values times those.
+/// The lane's floats of a vector of a head, of which each lane has those that lie beside each other.
 template <int kPerLane>
-struct HeadSums {
-  float most = -INFINITY, sum = 0;
-  float values[kPerLane] = {};
-
-  /// One more position, or the sums of others.
-  __device__ void add(float score, float weight, const float (&of)[kPerLane]) {
-    const float larger = fmaxf(most, score);
-    if (larger == -INFINITY) return;
-    const float kept = expf(most - larger), added = expf(score - larger);
-    sum = fmaf(sum, kept, weight * added);
+__device__ inline void load_floats(const float* from, unsigned lane, float (&values)[kPerLane]) {
+  constexpr unsigned kAtOnce = kPerLane < 4 ? kPerLane : 4;
 #pragma unroll
-    for (unsigned i = 0; i < kPerLane; ++i) values[i] = fmaf(values[i], kept, of[i] * added);
-    most = larger;
+  for (unsigned at = 0; at < kPerLane; at += kAtOnce) {
+    std::uint32_t words[kAtOnce];
+    load_written_words(from + lane * kPerLane + at, words);
+#pragma unroll
+    for (unsigned i = 0; i < kAtOnce; ++i) values[at + i] = __uint_as_float(words[i]);
   }
-};
+}
 
-/// The lane's part of a head's vector of f32, turned at `position`. Pairs lie beside each other.
+/// Turns the lane's part of a head's vector to where the position is. Pairs lie beside each other.
 template <int kPerLane>
-__device__ inline void load_rotated(const AttentionProblem& of, const float* from, unsigned position,
-                                    unsigned lane, float (&values)[kPerLane]) {
-  constexpr unsigned kPairs = kPerLane / 2;
-  const std::size_t at = std::size_t{position} * kPairs * kWarp + lane * kPairs;
+__device__ inline void rotate(const std::uint32_t (&cosines)[kPerLane / 2],
+                              const std::uint32_t (&sines)[kPerLane / 2], float (&values)[kPerLane]) {
 #pragma unroll
-  for (unsigned i = 0; i < kPairs; ++i) {
-    const float cosine = of.cosines[at + i], sine = of.sines[at + i];
-    const float first = load_written(from + lane * kPerLane + 2 * i);
-    const float second = load_written(from + lane * kPerLane + 2 * i + 1);
+  for (unsigned i = 0; i < kPerLane / 2; ++i) {
+    const float first = values[2 * i], second = values[2 * i + 1];
+    const float cosine = __uint_as_float(cosines[i]), sine = __uint_as_float(sines[i]);
     values[2 * i] = first * cosine - second * sine;
     values[2 * i + 1] = second * cosine + first * sine;
   }
 }
 
-template <int kPerLane>
-__device__ inline void load_kept(const std::uint16_t* from, unsigned lane,
-                                 std::uint32_t (&pairs)[kPerLane / 2]) {
+/// Over some of the positions: the largest score, the sum of exp(score - most), and of one element of the
+/// values times those. None: -INFINITY, 0, 0.
+struct HeadPart {
+  float most = -INFINITY, sum = 0, value = 0;
+};
+
+/// Of `count` parts of a head. `read(part, i)` gives element i of a part's values, and behind those, from
+/// kWidth on, most and sum.
+template <unsigned kWidth, typename Read>
+__device__ inline HeadPart merged_parts(unsigned count, unsigned element, const Read& read) {
+  HeadPart all;
 #pragma unroll
-  for (unsigned i = 0; i < kPerLane / 2; ++i) {
-    pairs[i] = load_written(reinterpret_cast<const std::uint32_t*>(from + lane * kPerLane) + i);
+  for (unsigned part = 0; part < count; ++part) all.most = fmaxf(all.most, read(part, kWidth));
+  const float most = all.most == -INFINITY ? 0.0F : all.most;
+#pragma unroll
+  for (unsigned part = 0; part < count; ++part) {
+    const float factor = expf(read(part, kWidth) - most);
+    all.sum = fmaf(read(part, kWidth + 1), factor, all.sum);
+    all.value = fmaf(read(part, element), factor, all.value);
   }
+  return all;
 }
 
-/// Merges what the warps of a block have; then the blocks of a head, the last of which to come here writes y.
+/// Merges what the warps of a block have, a thread for each element; then the blocks of a head, if there are
+/// several, the last of which to come here writes y.
 template <int kPerLane>
-__device__ inline void finish_head(const AttentionProblem& of, HeadSums<kPerLane> sums) {
-  constexpr unsigned kWarps = kTokenThreads / kWarp, kWidth = kPerLane * kWarp;
-  __shared__ float most[kWarps], total[kWarps], values[kWarps][kWidth];
+__device__ inline void finish_head(const AttentionProblem& of, float most, float sum,
+                                   const float (&values)[kPerLane]) {
+  constexpr unsigned kWarps = kAttentionThreads / kWarp, kWidth = kPerLane * kWarp;
+  static_assert(kWidth <= kAttentionThreads);
+  __shared__ float of_warps[kWarps][kWidth + 2];
   __shared__ bool last;
   const unsigned warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
   const unsigned head = blockIdx.x / of.splits, split = blockIdx.x % of.splits;
+  // Elements lie so that lanes do not meet in a bank: lane * kPerLane + i at i * kWarp + lane.
+#pragma unroll
+  for (unsigned i = 0; i < kPerLane; ++i) of_warps[warp][i * kWarp + lane] = values[i];
   if (lane == 0) {
-    most[warp] = sums.most;
-    total[warp] = sums.sum;
+    of_warps[warp][kWidth] = most;
+    of_warps[warp][kWidth + 1] = sum;
   }
-#pragma unroll
-  for (unsigned i = 0; i < kPerLane; ++i) values[warp][lane * kPerLane + i] = sums.values[i];
   __syncthreads();
+  const unsigned element = threadIdx.x;
+  const bool has_element = element < kWidth;
+  std::uint16_t* const y = of.y + std::size_t{head} * kWidth + element % kWarp * kPerLane + element / kWarp;
+  HeadPart block;
+  if (has_element) {
+    block =
+        merged_parts<kWidth>(kWarps, element, [&](unsigned part, unsigned i) { return of_warps[part][i]; });
+  }
+  if (of.splits == 1) {
+    if (has_element) *y = bf16_bits(block.value / block.sum);
+    return;
+  }
   float* const parts = of.parts + std::size_t{head} * of.splits * (kWidth + 2);
-  if (warp == 0) {
-    for (unsigned other = 1; other < kWarps; ++other) {
-      float part[kPerLane];
-#pragma unroll
-      for (unsigned i = 0; i < kPerLane; ++i) part[i] = values[other][lane * kPerLane + i];
-      sums.add(most[other], total[other], part);
-    }
+  if (has_element) {
     float* const own = parts + split * (kWidth + 2);
-#pragma unroll
-    for (unsigned i = 0; i < kPerLane; ++i) own[lane * kPerLane + i] = sums.values[i];
-    if (lane == 0) {
-      own[kWidth] = sums.most;
-      own[kWidth + 1] = sums.sum;
+    own[element] = block.value;
+    if (element == 0) {
+      own[kWidth] = block.most;
+      own[kWidth + 1] = block.sum;
     }
     __threadfence();
   }
@@ -108,90 +124,127 @@ __device__ inline void finish_head(const AttentionProblem& of, HeadSums<kPerLane
     if (last) of.finished[head] = 0;
   }
   __syncthreads();
-  if (!last || warp != 0) return;
+  if (!last || !has_element) return;
   __threadfence();
-  HeadSums<kPerLane> all;
-  for (unsigned other = 0; other < of.splits; ++other) {
-    const float* const from = parts + other * (kWidth + 2);
-    float part[kPerLane];
-#pragma unroll
-    for (unsigned i = 0; i < kPerLane; ++i) part[i] = load_written(from + lane * kPerLane + i);
-    all.add(load_written(from + kWidth), load_written(from + kWidth + 1), part);
-  }
-#pragma unroll
-  for (unsigned i = 0; i < kPerLane; ++i) {
-    of.y[std::size_t{head} * kWidth + lane * kPerLane + i] = bf16_bits(all.values[i] / all.sum);
-  }
+  const HeadPart all = merged_parts<kWidth>(of.splits, element, [&](unsigned part, unsigned i) {
+    return load_written(parts + part * (kWidth + 2) + i);
+  });
+  *y = bf16_bits(all.value / all.sum);
 }
 
 /// softmax(q K^T / sqrt(head_dim)) V of a token, whose own keys and values are rotated, rounded and kept.
-/// `splits` blocks for each head, each with its share of the positions, of which each warp takes some at a
-/// time. Heads of kPerLane times 32 values.
+/// `splits` blocks for each head, at whose positions all their warps take turns, each warp kAtOnce at a time.
+/// Heads of kPerLane times 32 values. Registers are so few that a block fits beside one of those that stream
+/// rows, and has read what is kept when they end.
 template <int kPerLane>
-__global__ void __launch_bounds__(kTokenThreads) attention_kernel(AttentionProblem of) {
-  constexpr unsigned kWidth = kPerLane * kWarp, kWarps = kTokenThreads / kWarp, kAtOnce = 4;
+__global__ void __maxnreg__(kPerLane < 8 ? 72 : 128) attention_kernel(AttentionProblem of) {
+  constexpr unsigned kWidth = kPerLane * kWarp, kPairs = kPerLane / 2, kAtOnce = 8;
+  constexpr unsigned kOfEach = kWarp / kAtOnce;  // lanes that have the score of one position
   let_next_launch_start();
-  wait_for_launch_before();
   const unsigned head = blockIdx.x / of.splits, split = blockIdx.x % of.splits;
   const unsigned sharing = of.heads / of.kv_heads, kv_head = head / sharing;
   const unsigned warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
-  const unsigned position = load_written(of.position);
-  const unsigned each = (position + of.splits) / of.splits;
-  const unsigned begin = split * each, behind = begin + each;
-  const unsigned end = behind < position ? behind : position;  // of what is kept
-  const std::size_t place = std::size_t{kv_head} * of.positions * kWidth;
-  float query[kPerLane];
-  load_rotated(of, of.qkv + std::size_t{head} * kWidth, position, lane, query);
-  const float scale = rsqrtf(static_cast<float>(kWidth));
-  HeadSums<kPerLane> sums;
-  const auto take = [&](const std::uint32_t(&keys)[kPerLane / 2],
-                        const std::uint32_t(&values)[kPerLane / 2]) {
-    float score = 0, value[kPerLane];
-#pragma unroll
-    for (unsigned i = 0; i < kPerLane / 2; ++i) {
-      score = fmaf(query[2 * i], low_bf16(keys[i]), fmaf(query[2 * i + 1], high_bf16(keys[i]), score));
-      value[2 * i] = low_bf16(values[i]);
-      value[2 * i + 1] = high_bf16(values[i]);
-    }
-    sums.add(warp_sum(score) * scale, 1, value);
-  };
-  for (unsigned from = begin + warp; from < end; from += kAtOnce * kWarps) {
-    std::uint32_t keys[kAtOnce][kPerLane / 2] = {}, values[kAtOnce][kPerLane / 2] = {};
+  const unsigned apart = of.splits * (kAttentionThreads / kWarp);
+  const unsigned first = split * (kAttentionThreads / kWarp) + warp;
+  const std::size_t place = std::size_t{kv_head} * of.positions * kWidth + lane * kPerLane;
+  std::uint32_t keys[kAtOnce][kPairs] = {}, values[kAtOnce][kPairs] = {};
+  const auto load_kept = [&](unsigned from, unsigned end) {
 #pragma unroll
     for (unsigned i = 0; i < kAtOnce; ++i) {
-      const unsigned at = from + i * kWarps;
+      const unsigned at = from + i * apart;
       if (at >= end) continue;
-      load_kept<kPerLane>(of.keys + place + std::size_t{at} * kWidth, lane, keys[i]);
-      load_kept<kPerLane>(of.values + place + std::size_t{at} * kWidth, lane, values[i]);
+      load_written_words(of.keys + place + std::size_t{at} * kWidth, keys[i]);
+      load_written_words(of.values + place + std::size_t{at} * kWidth, values[i]);
     }
+  };
+  // What earlier passes kept need not be waited for, as they ended before this one began. Here it is not
+  // known how much that is; what is read behind it is not looked at.
+  load_kept(first, of.positions);
+  std::uint32_t cosines[kPairs], sines[kPairs];
+  const auto load_turn = [&](unsigned at) {
+    load_written_words(of.cosines + (std::size_t{at} * kWarp + lane) * kPairs, cosines);
+    load_written_words(of.sines + (std::size_t{at} * kWarp + lane) * kPairs, sines);
+  };
+  // In all but the first layers the position can be read by now: that saves to wait for what lies there.
+  const unsigned read_early = load_written(of.position);
+  const unsigned guess = read_early < of.positions ? read_early : 0;
+  load_turn(guess);
+  wait_for_launch_before();
+  const unsigned position = load_written(of.position);
+  const float* const of_kv_head = of.qkv + (std::size_t{of.heads} + kv_head) * kWidth;
+  float query[kPerLane], key[kPerLane], value[kPerLane];
+  load_floats(of.qkv + std::size_t{head} * kWidth, lane, query);
+  load_floats(of_kv_head, lane, key);
+  load_floats(of_kv_head + std::size_t{of.kv_heads} * kWidth, lane, value);
+  if (position != guess) load_turn(position);
+  rotate<kPerLane>(cosines, sines, query);
+  rotate<kPerLane>(cosines, sines, key);
+  std::uint32_t own_keys[kPairs], own_values[kPairs];
 #pragma unroll
-    for (unsigned i = 0; i < kAtOnce; ++i) {
-      if (from + i * kWarps < end) take(keys[i], values[i]);
+  for (unsigned j = 0; j < kPairs; ++j) {
+    own_keys[j] = bf16_pair(key[2 * j], key[2 * j + 1]);
+    own_values[j] = bf16_pair(value[2 * j], value[2 * j + 1]);
+  }
+  // Blocks of several heads have the token's own: a warp of one of them keeps it.
+  if (head % sharing == 0 && position % apart == first) {
+    const std::size_t at = place + std::size_t{position} * kWidth;
+#pragma unroll
+    for (unsigned j = 0; j < kPairs; ++j) {
+      reinterpret_cast<std::uint32_t*>(of.keys + at)[j] = own_keys[j];
+      reinterpret_cast<std::uint32_t*>(of.values + at)[j] = own_values[j];
     }
   }
-  // The token's own, which the blocks of several heads have: one of them keeps it.
-  if (begin <= position && position < behind && warp == 0) {
-    const float* const own = of.qkv + std::size_t{of.heads} * kWidth;
-    float key[kPerLane];
-    load_rotated(of, own + std::size_t{kv_head} * kWidth, position, lane, key);
-    std::uint32_t keys[kPerLane / 2], values[kPerLane / 2];
-    const float* const value = own + (std::size_t{of.kv_heads} + kv_head) * kWidth + lane * kPerLane;
+  const float scale = rsqrtf(static_cast<float>(kWidth));
+  // `sum` is of those positions that this lane has the scores of.
+  float most = -INFINITY, sum = 0, sums[kPerLane] = {};
+  for (unsigned from = first; from <= position; from += kAtOnce * apart) {
+    if (from != first) load_kept(from, position);
+    float scores[kAtOnce];
 #pragma unroll
-    for (unsigned i = 0; i < kPerLane / 2; ++i) {
-      keys[i] = bf16_pair(key[2 * i], key[2 * i + 1]);
-      values[i] = bf16_pair(load_written(value + 2 * i), load_written(value + 2 * i + 1));
-    }
-    if (head % sharing == 0) {
-      const std::size_t at = place + std::size_t{position} * kWidth + lane * kPerLane;
+    for (unsigned i = 0; i < kAtOnce; ++i) {
+      const unsigned at = from + i * apart;
 #pragma unroll
-      for (unsigned i = 0; i < kPerLane / 2; ++i) {
-        reinterpret_cast<std::uint32_t*>(of.keys + at)[i] = keys[i];
-        reinterpret_cast<std::uint32_t*>(of.values + at)[i] = values[i];
+      for (unsigned j = 0; j < kPairs; ++j) {
+        if (at == position) keys[i][j] = own_keys[j];
+        if (at == position) values[i][j] = own_values[j];
+      }
+      scores[i] = 0;
+#pragma unroll
+      for (unsigned j = 0; j < kPairs; ++j) {
+        scores[i] = fmaf(query[2 * j], low_bf16(keys[i][j]), scores[i]);
+        scores[i] = fmaf(query[2 * j + 1], high_bf16(keys[i][j]), scores[i]);
       }
     }
-    take(keys, values);
+    const float product = warp_sums(scores, lane) * scale;
+    const float score = from + lane / kOfEach * apart <= position ? product : -INFINITY;
+    float larger = fmaxf(most, score);
+#pragma unroll
+    for (unsigned with = kOfEach; with < kWarp; with *= 2) {
+      larger = fmaxf(larger, __shfl_xor_sync(kAllLanes, larger, static_cast<int>(with)));
+    }
+    const float kept = expf(most - larger), weight = expf(score - larger);
+    most = larger;
+    sum = fmaf(sum, kept, weight);
+#pragma unroll
+    for (unsigned j = 0; j < kPerLane; ++j) sums[j] *= kept;
+#pragma unroll
+    for (unsigned i = 0; i < kAtOnce; ++i) {
+      const float times =
+          __uint_as_float(__shfl_sync(kAllLanes, __float_as_uint(weight), static_cast<int>(i * kOfEach)));
+      const bool counts = from + i * apart <= position;
+#pragma unroll
+      for (unsigned j = 0; j < kPairs; ++j) {
+        const std::uint32_t pair = counts ? values[i][j] : 0;
+        sums[2 * j] = fmaf(low_bf16(pair), times, sums[2 * j]);
+        sums[2 * j + 1] = fmaf(high_bf16(pair), times, sums[2 * j + 1]);
+      }
+    }
   }
-  finish_head(of, sums);
+#pragma unroll
+  for (unsigned with = kOfEach; with < kWarp; with *= 2) {
+    sum += __shfl_xor_sync(kAllLanes, sum, static_cast<int>(with));
+  }
+  finish_head(of, most, sum, sums);
 }
 
 /// One block; a warp for each expert, in turns.

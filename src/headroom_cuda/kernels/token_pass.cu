@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "headroom_cuda/kernels/token_pass.h"
 
+#include <algorithm>
+#include <iterator>
 #include <string>
 #include <string_view>
 
@@ -13,30 +15,38 @@
 namespace headroom::cuda {
 namespace {
 
+constexpr unsigned kDepths[] = {kDeepStream, kMiddleStream, kShallowStream};
+
+/// By depth, as kDepths has them.
 template <typename... Parameters>
 struct RowsKernels {
-  void (*int8_deep)(StreamedMatrix, unsigned, bool, Parameters...);
-  void (*int8_shallow)(StreamedMatrix, unsigned, bool, Parameters...);
-  void (*bf16_deep)(StreamedMatrix, unsigned, bool, Parameters...);
-  void (*bf16_shallow)(StreamedMatrix, unsigned, bool, Parameters...);
+  void (*int8[3])(StreamedMatrix, unsigned, bool, Parameters...);
+  void (*bf16[3])(StreamedMatrix, unsigned, bool, Parameters...);
 };
+
+/// Of every kernel of a pass, so that none needs a multiprocessor's memory divided anew.
+LaunchShape pass_shape(unsigned blocks, unsigned threads, std::size_t shared_bytes = 0) {
+  return {blocks, threads, shared_bytes, true};
+}
 
 template <typename... Parameters>
 void launch_rows(const char* name, const RowsKernels<Parameters...>& kernels, const StreamedMatrix& matrix,
                  std::string_view dtype, const StreamPlan& plan, cudaStream_t stream, Parameters... rest) {
-  const bool deep = plan.depth == kDeepStream;
-  const auto kernel = dtype == "int8" ? (deep ? kernels.int8_deep : kernels.int8_shallow)
-                                      : (deep ? kernels.bf16_deep : kernels.bf16_shallow);
-  const LaunchShape shape{plan.blocks(), plan.threads,
-                          plan.shared_bytes(std::size_t{matrix.rows} * matrix.slots, matrix.columns)};
+  const auto depth = std::find(std::begin(kDepths), std::end(kDepths), plan.depth) - std::begin(kDepths);
+  const auto kernel = (dtype == "int8" ? kernels.int8 : kernels.bf16)[depth];
+  const LaunchShape shape =
+      pass_shape(plan.blocks(), plan.threads,
+                 plan.shared_bytes(std::size_t{matrix.rows} * matrix.slots, matrix.columns));
   launch_kernel(name, kernel, shape, plan.start, stream, matrix, plan.teams, plan.late, rest...);
 }
 
 /// What RowsKernels has, of a kernel that is a template of the weights and the depth.
-#define HEADROOM_ROWS_KERNELS(kernel)                                           \
-  {                                                                             \
-    &kernel<Int8Weights, kDeepStream>, &kernel<Int8Weights, kShallowStream>,    \
-        &kernel<Bf16Weights, kDeepStream>, &kernel<Bf16Weights, kShallowStream> \
+#define HEADROOM_ROWS_KERNELS(kernel)                                            \
+  {                                                                              \
+    {&kernel<Int8Weights, kDeepStream>, &kernel<Int8Weights, kMiddleStream>,     \
+     &kernel<Int8Weights, kShallowStream>},                                      \
+        {&kernel<Bf16Weights, kDeepStream>, &kernel<Bf16Weights, kMiddleStream>, \
+         &kernel<Bf16Weights, kShallowStream>},                                  \
   }
 
 }  // namespace
@@ -64,8 +74,8 @@ void launch_added_rows(const StreamedMatrix& matrix, const char* dtype, const st
 
 void launch_embed(const TokenSequence& sequence, const std::uint16_t* embedding, float* x, unsigned columns,
                   Start start, cudaStream_t stream) {
-  launch_kernel("embed_kernel", &embed_kernel, {1, kTokenThreads}, start, stream, sequence, embedding, x,
-                columns);
+  launch_kernel("embed_kernel", &embed_kernel, pass_shape(1, kTokenThreads), start, stream, sequence,
+                embedding, x, columns);
 }
 
 bool has_attention(std::size_t head_dim) {
@@ -78,16 +88,16 @@ void launch_attention(const AttentionProblem& problem, std::size_t head_dim, Sta
   const auto kernel = head_dim == 64    ? &attention_kernel<2>
                       : head_dim == 128 ? &attention_kernel<4>
                                         : &attention_kernel<8>;
-  launch_kernel("attention_kernel", kernel, {problem.heads * problem.splits, kTokenThreads}, start, stream,
-                problem);
+  launch_kernel("attention_kernel", kernel, pass_shape(problem.heads * problem.splits, kAttentionThreads),
+                start, stream, problem);
 }
 
 void launch_route(const RouteProblem& problem, Start start, cudaStream_t stream) {
-  launch_kernel("route_kernel", &route_kernel, {1, kTokenThreads}, start, stream, problem);
+  launch_kernel("route_kernel", &route_kernel, pass_shape(1, kTokenThreads), start, stream, problem);
 }
 
 void launch_sample(const SampleProblem& problem, Start start, cudaStream_t stream) {
-  launch_kernel("sample_kernel", &sample_kernel, {1, kSampleThreads}, start, stream, problem);
+  launch_kernel("sample_kernel", &sample_kernel, pass_shape(1, kSampleThreads), start, stream, problem);
 }
 
 }  // namespace headroom::cuda

@@ -13,10 +13,10 @@
 namespace headroom::cuda {
 namespace {
 
-/// Blocks for each head: as many as keep the device busy.
-std::uint32_t splits_for(const Device& device, const LlmConfig& config) {
-  const auto processors = static_cast<std::size_t>(device.multiprocessors());
-  return static_cast<std::uint32_t>(std::clamp<std::size_t>(processors / config.heads, 1, 16));
+/// Blocks for each head. To merge what several of them have takes longer than so many positions.
+std::uint32_t splits_for(std::size_t positions) {
+  constexpr std::size_t kOfBlock = 512;
+  return static_cast<std::uint32_t>(std::clamp<std::size_t>((positions + kOfBlock - 1) / kOfBlock, 1, 16));
 }
 
 std::uint32_t narrow(std::size_t size) {
@@ -40,7 +40,7 @@ DeviceDecoder::DeviceDecoder(const State& state, const Device& device, const Dev
   values_ = room(cache);
   attended_ = room(config_.dim * sizeof(Bf16));
   hidden_ = room(config_.chosen * config_.hidden * sizeof(Bf16));
-  parts_ = room(config_.heads * splits_for(device, config_) * (config_.head_dim() + 2) * sizeof(float));
+  parts_ = room(config_.heads * splits_for(positions) * (config_.head_dim() + 2) * sizeof(float));
   finished_ = zeros(config_.heads);
   chosen_ = zeros(config_.chosen);
   shares_ = zeros(config_.chosen);
@@ -78,7 +78,7 @@ void DeviceDecoder::launch_layer(const Plans& plans, std::size_t index) {
   attention.heads = narrow(config_.heads);
   attention.kv_heads = narrow(config_.kv_heads);
   attention.positions = narrow(positions_);
-  attention.splits = splits_for(device_, config_);
+  attention.splits = splits_for(positions_);
   launch_attention(attention, config_.head_dim(), start, stream);
   launch_added_rows(layer.out, dtype, attended_.as<std::uint16_t>(), x, nullptr, plans[kOut], stream);
   launches_ += 3;
@@ -182,7 +182,8 @@ bool DeviceDecoder::fits(const StreamPlan& plan, std::size_t kind) const {
          plan.shared_bytes(rows, matrix.columns) <= device_.shared_memory_per_block();
 }
 
-/// First the fastest for all kinds of launches together, then for each kind the fastest beside those.
+/// First the fastest for all kinds of launches together, then for each kind the fastest beside those; then
+/// whether they had better let go late.
 void DeviceDecoder::tune(const State& state) {
   const bool starts_early = device_.compute_capability() >= 90;
   const std::vector<StreamPlan> offered =
@@ -212,10 +213,19 @@ void DeviceDecoder::tune(const State& state) {
     }
     for (std::size_t kind = 0; kind < kKinds; ++kind) {
       for (const StreamPlan& plan : offered) {
-        // A launch that starts behind the one before it is no better among others that start early.
-        if (plan.start != plans_[kQkv].start || !fits(plan, kind)) continue;
+        if (!fits(plan, kind)) continue;
         Plans changed = plans_;
         changed[kind] = plan;
+        consider(changed);
+      }
+    }
+    if (starts_early) {
+      Plans late = plans_;
+      for (StreamPlan& plan : late) plan.late = true;
+      consider(late);
+      for (std::size_t kind = 0; kind < kKinds; ++kind) {
+        Plans changed = plans_;
+        changed[kind].late = !changed[kind].late;
         consider(changed);
       }
     }

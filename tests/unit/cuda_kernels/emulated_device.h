@@ -57,6 +57,7 @@ void multiply_tiles(const std::uint32_t (&a)[4], const std::uint32_t (&b)[2], fl
 #define __device__
 #define __host__
 #define __launch_bounds__(...)
+#define __maxnreg__(...)
 #define __shared__ [[gnu::section("emulated_shared")]] static
 #define threadIdx ::headroom::emulated::thread_index
 #define blockIdx ::headroom::emulated::block_index
