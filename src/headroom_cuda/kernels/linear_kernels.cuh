@@ -31,13 +31,40 @@ struct NormedX {
     return fmaf(scaled, bf16_value(parameters.gamma[element]), bf16_value(parameters.beta[element]));
   }
 
+  /// Eight values from `element` on, a multiple of 8.
+  __device__ Vector eight(unsigned element) const {
+    const Vector of_gamma = load_common(parameters.gamma + element);
+    const Vector of_beta = load_common(parameters.beta + element);
+    const Vector halves[2] = {load_written_vector(vector.values + element),
+                              load_written_vector(vector.values + element + 4)};
+    Vector normed;
+#pragma unroll
+    for (unsigned i = 0; i < 4; ++i) {
+      const float low = (__uint_as_float(halves[i / 2].words[2 * i % 4]) - mean) * reciprocal;
+      const float high = (__uint_as_float(halves[i / 2].words[2 * i % 4 + 1]) - mean) * reciprocal;
+      normed.words[i] = bf16_pair(fmaf(low, low_bf16(of_gamma.words[i]), low_bf16(of_beta.words[i])),
+                                  fmaf(high, high_bf16(of_gamma.words[i]), high_bf16(of_beta.words[i])));
+    }
+    return normed;
+  }
+
   /// As PlainX::fill.
   template <unsigned kPairs>
   __device__ void fill(std::uint32_t (&pairs)[kPairs], unsigned element) const {
 #pragma unroll
-    for (unsigned i = 0; i < kPairs; ++i) {
-      const unsigned at = element + 2 * i;
-      if (at < count) pairs[i] = bf16_pair(value(at), at + 1 < count ? value(at + 1) : 0);
+    for (unsigned part = 0; part < kPairs / 4; ++part) {
+      const unsigned from = element + 8 * part;
+      if (from + 8 <= count) {
+        const Vector normed = eight(from);
+#pragma unroll
+        for (unsigned i = 0; i < 4; ++i) pairs[4 * part + i] = normed.words[i];
+        continue;
+      }
+#pragma unroll
+      for (unsigned i = 0; i < 4; ++i) {
+        const unsigned at = from + 2 * i;
+        if (at < count) pairs[4 * part + i] = bf16_pair(value(at), at + 1 < count ? value(at + 1) : 0);
+      }
     }
   }
 };

@@ -158,13 +158,14 @@ template <typename Weights, int kDepth, typename X, typename Results>
 __device__ void stream_rows(const StreamedMatrix& matrix, unsigned teams, bool lets_go_late, const X& x,
                             const Results& results) {
   if (!lets_go_late) let_next_launch_start();
+  // Which matrices are chosen is what the launch before says.
+  if (matrix.chosen != nullptr) wait_for_launch_before();
   auto* const memory = static_cast<Vector*>(dynamic_shared_memory());
   StreamUnits<Weights, kDepth> units(matrix, teams, memory);
   const SharedX<Weights> shared(memory + kDepth * 2 * blockDim.x, matrix.columns);
   auto* const partials =
       reinterpret_cast<float*>(shared.vectors + SharedX<Weights>::kPlanes * shared.of_plane);
-  const unsigned stride = units.warps + 1;                 // so that rows begin in different banks
-  if (matrix.chosen != nullptr) wait_for_launch_before();  // which says which are chosen
+  const unsigned stride = units.warps + 1;  // so that rows begin in different banks
 #pragma unroll 1
   for (unsigned i = 0; i < kDepth; ++i) units.ask();
   wait_for_launch_before();
