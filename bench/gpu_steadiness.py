@@ -11,8 +11,8 @@
 Exits 1 when headroom's ratios spread more (standard deviation) than nvbench's of GPU Time, or when there are more false
 alarms than 5 % and what so many comparisons may show by chance.
 
-  bench/gpu_steadiness.py build/release/bin --nvbench read_bench [--runs 8] [--seconds 0.5] [--comparisons 20] [--budget 60]
-  bench/gpu_steadiness.py build/release/bin --runs 0 --comparisons 20 --processes 3 --budget 200       the second part alone
+  bench/gpu_steadiness.py build/release/bin --nvbench read_bench [--runs 8] [--seconds 0.5] [--comparisons 20] [--budget 240]
+  bench/gpu_steadiness.py build/release/bin --runs 0 --processes 1 --budget 20       the second part alone, within processes
   bench/gpu_steadiness.py build/release/bin --backend native --bytes 13107200,13500416 --sizes 4194304,8388608
 
 The nvbench program is one whose benchmark calls read_walk of src/headroom_cuda/limits/bandwidth_kernels.h, as limit.read
@@ -230,10 +230,10 @@ def parsed_arguments():
     parser.add_argument("--comparisons", type=int, default=20, help="of the A/A; 0: none")
     parser.add_argument("--sizes", type=sizes_of, default=SIZES, help="bytes of the A/A, all of them compared in one run")
     parser.add_argument("--max-time", type=float, default=0.5, help="seconds of sampling a comparison")
-    parser.add_argument("--processes", type=int, default=1,
-                        help="fresh processes of each runner for each comparison (default 1, and then the same for all sizes; "
-                             "headroom's own default is 3)")
-    parser.add_argument("--budget", type=float, default=60, help="seconds: what does not fit is left out")
+    parser.add_argument("--processes", type=int, default=3,
+                        help="fresh processes of each runner for each comparison (default 3, as headroom ab's; where one process "
+                             "of each is compared, where its memory lies is called a difference)")
+    parser.add_argument("--budget", type=float, default=240, help="seconds: what does not fit is left out")
     parser.add_argument("--json", help="file for all ratios")
     arguments = parser.parse_args()
     if arguments.runs == 1 or arguments.runs < 0:

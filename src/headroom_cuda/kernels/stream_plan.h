@@ -30,7 +30,7 @@ struct StreamPlan {
   unsigned warps_of_team() const { return threads / teams / 32; }
   /// Of shared memory for a block, where all of them stream `rows` of `columns` values.
   std::size_t shared_bytes(std::size_t rows, std::size_t columns) const;
-  std::string name() const;  ///< "2 blocks of 256, 2 teams, early"
+  std::string name() const;  ///< "2 blocks of 256, 2 teams, 8 deep, early"
 };
 
 /// Those worth timing on a device of so many multiprocessors, which starts launches early or does not. Each

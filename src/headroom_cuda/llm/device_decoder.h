@@ -28,7 +28,8 @@ struct Sampling {
 
 /// A model that decodes one sequence on a GPU. A pass takes the next token of the sequence, which lies on the
 /// device as all else does, through all layers, as one graph; with logits it draws the token behind it. The
-/// residual stream is in f32; what a matrix is multiplied with, keys and values are rounded to bf16.
+/// residual stream is in f32; what a matrix is multiplied with is rounded to bf16, or to f16 where the matrix
+/// is of int8, keys and values to bf16.
 class DeviceDecoder {
  public:
   /// Room for `positions` tokens. `device` and `model` must outlive it. Times the forms of its kernels that
@@ -49,7 +50,7 @@ class DeviceDecoder {
   /// Without waiting: the pass of the token that was drawn last, which draws the next.
   void launch_next() const { run(with_logits_); }
 
-  /// "qkv 1 block of 512, 4 vectors; ...": what timing chose.
+  /// "qkv: 1 block of 512, 2 teams, 8 deep, early; ...": what timing chose.
   std::string plans() const;
   std::size_t launches() const { return launches_; }  ///< of a pass with logits
 
