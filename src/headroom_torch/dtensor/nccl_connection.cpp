@@ -29,6 +29,26 @@ namespace {
 
 #if HEADROOM_TORCH_HAS_NCCL
 
+namespace {
+
+/// Ends without its peers: else it would wait for them to end too, and they may be gone. What it had to do is
+/// done, or has failed.
+class NcclGroup : public c10d::ProcessGroupNCCL {
+ public:
+  using ProcessGroupNCCL::ProcessGroupNCCL;
+#if HEADROOM_TORCH_AT_LEAST(2, 7)
+  ~NcclGroup() override {
+    try {
+      abort();
+    } catch (const std::exception&) {
+      // The process ends anyway.
+    }
+  }
+#endif
+};
+
+}  // namespace
+
 c10::Device nccl_device(int local_rank) {
   const int count = c10::cuda::device_count();
   if (local_rank >= count) {
@@ -46,7 +66,7 @@ c10::intrusive_ptr<CollectiveBackend> connect_nccl(const c10::intrusive_ptr<c10d
                                                    int size, std::chrono::milliseconds timeout) {
   auto options = c10d::ProcessGroupNCCL::Options::create();
   options->timeout = timeout;
-  return c10::make_intrusive<c10d::ProcessGroupNCCL>(store, index, size, std::move(options));
+  return c10::make_intrusive<NcclGroup>(store, index, size, std::move(options));
 }
 
 #else
