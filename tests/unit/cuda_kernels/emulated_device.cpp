@@ -218,22 +218,29 @@ float f16_value(std::uint16_t bits) {
 
 void multiply_tiles(const std::uint32_t (&a)[4], const std::uint32_t (&b)[2], float (&d)[4],
                     const std::function<float(std::uint16_t)>& value_of) {
-  const unsigned lane = thread_index.x % 32, row = lane / 4, place = lane % 4;
+  struct Operands {
+    std::uint32_t a[4], b[2];
+  };
+  static std::array<Operands, 1024> operands;  // of all threads of the block that runs
+  const unsigned first = thread_index.x / kLanes * kLanes, lane = thread_index.x % kLanes;
+  Operands& own = operands[thread_index.x];
+  std::ranges::copy(a, own.a);
+  std::ranges::copy(b, own.b);
+  exchange(0, lane);  // all lanes have written
+  const unsigned row = lane / 4, place = lane % 4;
   const auto half = [&](std::uint32_t pair, unsigned which) {
     return value_of(static_cast<std::uint16_t>(pair >> (16 * which)));
   };
   // Lane t of the same four has columns 2t, 2t + 1, 2t + 8 and 2t + 9 of a's rows, and the same rows of b.
   for (unsigned other = 0; other < 4; ++other) {
-    std::uint32_t of_a[4], of_b[2][2];
-    for (unsigned i = 0; i < 4; ++i) of_a[i] = exchange(a[i], 4 * row + other);
-    for (unsigned column = 0; column < 2; ++column) {
-      for (unsigned i = 0; i < 2; ++i) of_b[column][i] = exchange(b[i], 4 * (2 * place + column) + other);
-    }
+    const Operands& of_a = operands[first + 4 * row + other];
     for (unsigned i = 0; i < 4; ++i) {
+      const Operands& of_b = operands[first + 4 * (2 * place + i % 2) + other];
       for (unsigned j = 0; j < 4; ++j)
-        d[i] += half(of_a[i / 2 + j / 2 * 2], j % 2) * half(of_b[i % 2][j / 2], j % 2);
+        d[i] += half(of_a.a[i / 2 + j / 2 * 2], j % 2) * half(of_b.b[j / 2], j % 2);
     }
   }
+  exchange(0, lane);  // all lanes have read
 }
 
 void wait_for_block() {
