@@ -3,12 +3,13 @@
 # Checks headroom-cuda on a machine with a GPU, what matters most first, within BUDGET seconds (default 570; no step is begun
 # that has less than 10 left). The programs are those beside this script (tools/pack_for_device.sh makes such a folder), or
 # those of BUILD (default build/release), built first where they are not there.
-#   check_device.sh [STEP...]     default: device smoke show llm trace sanitize experiments limits ranks tests table, in this order
+#   check_device.sh [STEP...]     default: all but compiled and racecheck, in this order
 #     device       what the driver and the programs say of the machine
 #     smoke        the unit tests that use the GPU, and one case of each kind
 #     show         gemv, gather_gemv and layer_norm at the sizes that are to reach their limits, beside cuBLAS (and ATen)
 #     trace        traces by CUPTI and by torch.profiler, read by headroom trace and by PyTorch's own function, which must agree
 #     llm          decoding with Llama 2 7B and Mixtral 8x7B, one graph a token
+#     compiled     the experiments beside torch.compile, where python3 has a torch that sees the GPU
 #     sanitize     compute-sanitizer's memcheck over every kernel at small sizes; where it is installed
 #     racecheck    the same with racecheck; not among the default
 #     experiments  all sizes of all experiments
@@ -26,11 +27,11 @@ set -uo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 script=$here/$(basename "${BASH_SOURCE[0]}")
-known="device smoke show llm trace sanitize racecheck experiments limits ranks tests table"
+known="device smoke show llm compiled trace sanitize racecheck experiments limits ranks tests table"
 default="device smoke show llm trace sanitize experiments limits ranks tests table"
 # Seconds that a step may take.
-declare -A most=([device]=40 [smoke]=90 [show]=220 [llm]=120 [trace]=60 [sanitize]=120 [racecheck]=200 [experiments]=150 [limits]=90
-  [ranks]=45 [tests]=300 [table]=20)
+declare -A most=([device]=40 [smoke]=90 [show]=220 [llm]=120 [compiled]=200 [trace]=60 [sanitize]=120 [racecheck]=200
+  [experiments]=150 [limits]=90 [ranks]=45 [tests]=300 [table]=20)
 
 # Installers put neither the toolkit's programs nor the driver's into every PATH.
 PATH=$PATH:${CUDA_HOME:-/usr/local/cuda}/bin:/usr/local/nvidia/bin
@@ -131,6 +132,14 @@ llm() {
   measure llama2_7b_int8 llama2_7b_bf16 mixtral_8x7b_int8 --backend cuda --max-time 3s --json "$OUT/llm.json"
 }
 
+compiled() {
+  python3 -c 'import sys, torch; sys.exit(0 if torch.cuda.is_available() else 1)' 2>/dev/null ||
+    { echo "python3 has no torch that sees a GPU"; return 77; }
+  # Eager first: torch.compile alone in a process crashed.
+  HEADROOM_PYTHON=$(command -v python3) measure --python gpt_fast_cuda gemv gather_gemv layer_norm mlp_layer_norm_gelu \
+    --backend cuda,torch_cuda,torch_compile_cuda -a D=4096,16384 --max-time 1s --timeout 300s --json "$OUT/compiled.json"
+}
+
 # Every kernel under the checker, on its own small sizes, in all variants. A launch waits there for its end, and takes a
 # hundred times as long, so the times mean nothing.
 sanitize() {
@@ -210,9 +219,14 @@ ranks() {
 
 tests() {
   HEADROOM_BIN=$bin python3 -u "$tests/cuda_device_test.py" -v || return 1
-  # Of tools/pack_torch_for_device.sh, and skipped where there is no headroom-torch-cuda.
-  [[ ! -e $tests/torch_cuda_device_test.py ]] || HEADROOM_BIN=$bin python3 -u "$tests/torch_cuda_device_test.py" -v ||
-    [[ $? -eq 77 ]]
+  # Skipped where there is no headroom-torch-cuda (tools/pack_torch_for_device.sh), or no torch in python3.
+  local name failed=0
+  for name in torch_cuda gpt_fast_cuda; do
+    [[ -e $tests/${name}_device_test.py ]] || continue
+    HEADROOM_BIN=$bin HEADROOM_PYTHON=$(command -v python3) python3 -u "$tests/${name}_device_test.py" -v ||
+      [[ $? -eq 77 ]] || failed=1
+  done
+  return "$failed"
 }
 
 table() {

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Packs the programs for a machine that has a GPU and neither the libraries of packages/ nor a network: release builds of
-# headroom, headroom-native and headroom-cuda with every shared library that they need but libc's, the tests for a GPU,
-# and check_device.sh, which runs there.
+# headroom, headroom-native and headroom-cuda with every shared library that they need but libc's, the package of Python,
+# the tests for a GPU, and check_device.sh, which runs there.
 #   tools/pack_for_device.sh [FOLDER]      default: build/device/headroom_device
 # CMAKE and JOBS are honoured. Needs nvcc (docs/cuda.md).
 set -euo pipefail
@@ -19,7 +19,7 @@ programs="headroom headroom-native headroom-cuda unit_cuda"
 "${CMAKE:-cmake}" -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DHEADROOM_CUDA=ON -DHEADROOM_TORCH=OFF \
   -DHEADROOM_PEERS=OFF -DHEADROOM_EXAMPLES=OFF '-DCMAKE_BUILD_RPATH=$ORIGIN/../lib/headroom' \
   -DCMAKE_EXE_LINKER_FLAGS=-Wl,--disable-new-dtags >/dev/null
-"${CMAKE:-cmake}" --build "$build" ${JOBS:+--parallel "$JOBS"} --target headroom_programs unit_cuda
+"${CMAKE:-cmake}" --build "$build" ${JOBS:+--parallel "$JOBS"} --target headroom_programs unit_cuda headroom_python
 
 rm -rf "$folder"
 libraries=$folder/lib/headroom
@@ -52,7 +52,12 @@ done
 elsewhere=$(needed | grep -vF "$(cd "$folder" && pwd -P)/" || true)
 [[ -z $elsewhere ]] || { echo "pack_for_device: would not be found in the folder:" "$elsewhere" >&2; exit 1; }
 
-cp "$root/tests/device/cuda_device_test.py" "$root/tests/device/on_device.py" "$folder/tests/"
+# The extension is for any Python 3, and looks for the programs beside the package's folder.
+mkdir -p "$folder/python/headroom"
+cp -L "$root"/python/headroom/{*.py,_door.pyi,py.typed} "$folder/python/headroom/"
+strip -o "$folder/python/headroom/_door.abi3.so" "$build/python/headroom/_door.abi3.so"
+
+cp "$root"/tests/device/{cuda_device_test,gpt_fast_cuda_device_test,on_device}.py "$folder/tests/"
 cp "$root"/tools/{check_device.sh,device_table.py,compare_utilization.py,record_torch_trace.py} "$folder/"
 size=$(du -sm "$folder" | cut -f 1)
 echo "$folder: $size MiB"
