@@ -193,11 +193,13 @@ def declare(backends: Sequence[str], device: str) -> None:
     def add(function: Callable[[State], None], metric: str, **axes: Sequence[object]) -> None:
         experiment(axes=axes, backends=backends, metric=metric, device=device)(function)
 
+    iteration = "token" if device == "cpu" else "generation"
+
     def add_model(name: str, config: Config) -> None:
         def decode(state: State) -> None:
             measure_decoding(_torch(state), state, config, _is_compiled(state))
 
-        decode.__doc__ = f"decoding of {config.model}, one sequence, one token an iteration"
+        decode.__doc__ = f"decoding of {config.model}, one sequence, one {iteration} an iteration"
         experiment(axes={"layers": (config.layers,), "prompt_len": (6,), "max_new_tokens": (200,), "dtype": (config.dtype,)},
                    backends=backends, metric="token_per_sec", device=device, name=name, model=config.model, on_request=True,
                    also_metrics=("memory_bandwidth(GB/s)", "compilation_time(s)"))(decode)

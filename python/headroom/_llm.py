@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The decoding models of gpt-fast's benchmark in PyTorch: one sequence, one token an iteration.
+"""The decoding models of gpt-fast's benchmark in PyTorch, one sequence.
 
 Source: benchmarks/gpt_fast/model.py and mixtral_moe_model.py of PyTorch; the models' published configurations.
 """

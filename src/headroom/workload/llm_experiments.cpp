@@ -7,9 +7,10 @@ namespace headroom {
 namespace {
 
 void add(Registry& registry, const std::string& name, const LlmConfig& config, const LlmFunction& decode,
-         std::initializer_list<const char*> backends, const char* device = "cpu") {
+         std::initializer_list<const char*> backends, const std::string& device) {
+  const std::string iteration = device == "cpu" ? "token" : "generation";
   registry.add(name, [decode, config](State& state) { decode(state, config); })
-      .summary("decoding of " + config.model + ", one sequence, one token an iteration")
+      .summary("decoding of " + config.model + ", one sequence, one " + iteration + " an iteration")
       .axis("layers", {static_cast<long long>(config.layers)})
       .axis("prompt_len", {6})
       .axis("max_new_tokens", {200})
@@ -33,8 +34,8 @@ void add_llm_experiments(Registry& registry, const LlmFunction& decode,
 
 void add_int4_llm_experiments(Registry& registry, const LlmFunction& decode,
                               std::initializer_list<const char*> backends) {
-  add(registry, "llama2_7b_int4", llama2_7b("int4"), decode, backends);
-  add(registry, "mixtral_8x7b_int4", mixtral_8x7b("int4"), decode, backends);
+  add(registry, "llama2_7b_int4", llama2_7b("int4"), decode, backends, "cpu");
+  add(registry, "mixtral_8x7b_int4", mixtral_8x7b("int4"), decode, backends, "cpu");
 }
 
 }  // namespace headroom

@@ -13,8 +13,8 @@ namespace headroom {
 using LlmFunction = std::function<void(State&, const LlmConfig&)>;
 
 /// Adds llama2_7b_bf16, llama2_7b_int8 and mixtral_8x7b_int8, the models of gpt-fast's benchmark, with the
-/// axes and metrics that are the same for every runner, on `device`. They run when they are named: each takes
-/// seconds to load and gigabytes.
+/// axes and metrics that are the same for every runner, on `device`: an iteration is a token on "cpu", a
+/// generation on others. They run when they are named: each takes seconds to load and gigabytes.
 void add_llm_experiments(Registry& registry, const LlmFunction& decode,
                          std::initializer_list<const char*> backends, const char* device = "cpu");
 

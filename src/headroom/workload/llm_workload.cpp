@@ -94,7 +94,7 @@ std::shared_ptr<const LlmWorkload> llm_workload(State& state, LlmConfig config, 
   const std::size_t prompt_len = size_axis(state, "prompt_len");
   const std::size_t new_tokens = size_axis(state, "max_new_tokens");
   require_llm_memory(state, config, prompt_len + new_tokens);
-  describe(state, config, iteration == LlmIteration::kToken ? 1 : new_tokens);
+  describe(state, config, tokens_of(iteration, new_tokens));
   return state.shared<LlmWorkload>(
       fmt::format("llm {} {} layers={} prompt={} new={} seed={}", config.model, config.dtype, config.layers,
                   prompt_len, new_tokens, state.seed()),

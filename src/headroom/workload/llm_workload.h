@@ -42,6 +42,9 @@ std::vector<std::int32_t> llm_prompt(std::size_t length, std::size_t vocab);
 /// What an iteration is: a whole generation where single tokens, each a little slower than the one before
 /// it, would be told apart.
 enum class LlmIteration { kToken, kGeneration };
+constexpr std::size_t tokens_of(LlmIteration iteration, std::size_t new_tokens) {
+  return iteration == LlmIteration::kToken ? 1 : new_tokens;
+}
 
 /// From the axes layers, prompt_len and max_new_tokens; the same weights for every case of this runner that
 /// lives now. Says the work and the inputs to `state`; skips where the memory does not do, with the sizes.
@@ -134,8 +137,7 @@ void verify_llm(State& state, const LlmWorkload& workload, Model& model, const T
   } catch (const WrongAnswer& wrong) {
     state.wrong_answer(wrong.reason);
   }
-  const std::size_t tokens = iteration == LlmIteration::kToken ? 1 : workload.new_tokens;
-  state.rate("token_per_sec", static_cast<double>(tokens), "tokens/s");
+  state.rate("token_per_sec", static_cast<double>(tokens_of(iteration, workload.new_tokens)), "tokens/s");
   state.value("compilation_time(s)", workload.load_seconds + (made_in + first_pass).count(), "s",
               Direction::kLowerIsBetter);
 }

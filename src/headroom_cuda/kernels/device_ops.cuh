@@ -140,22 +140,20 @@ __device__ inline std::uint32_t f16_of_bytes(std::uint32_t raised) {
 }
 
 /// d += a b on tensor cores, of 16 x 16 and 16 x 8, laid out as mma.m16n8k16 of the PTX ISA has it.
+#define HEADROOM_MULTIPLY(type)                                                       \
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." type "." type                 \
+               ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" \
+               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])                       \
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1))
 __device__ inline void multiply_f16(const std::uint32_t (&a)[4], std::uint32_t b0, std::uint32_t b1,
                                     float (&d)[4]) {
-  asm volatile(
-      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-      "{%0, %1, %2, %3};"
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+  HEADROOM_MULTIPLY("f16");
 }
 __device__ inline void multiply_bf16(const std::uint32_t (&a)[4], std::uint32_t b0, std::uint32_t b1,
                                      float (&d)[4]) {
-  asm volatile(
-      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-      "{%0, %1, %2, %3};"
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+  HEADROOM_MULTIPLY("bf16");
 }
+#undef HEADROOM_MULTIPLY
 
 /// 1 / sqrt(value), rounded to nearest at each step.
 __device__ inline float reciprocal_root(float value) {

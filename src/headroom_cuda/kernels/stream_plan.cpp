@@ -24,7 +24,7 @@ std::string StreamPlan::name() const {
 std::vector<StreamPlan> stream_plans(unsigned processors, bool starts_early) {
   std::vector<StreamPlan> plans;
   for (const auto& [threads, blocks] : {std::pair{512U, 1U}, {256U, 2U}}) {
-    for (const unsigned depth : {kDeepStream, kMiddleStream, kShallowStream}) {
+    for (const unsigned depth : kStreamDepths) {
       if (blocks > 1 && depth == kShallowStream) continue;
       for (const unsigned teams : {1U, 2U}) {
         StreamPlan plan;

@@ -15,6 +15,7 @@ constexpr unsigned kStreamUnit = 128;       ///< bytes of each of them
 /// Units that it has under way, 32 bytes each for a lane: as many as fit the newer of devices, or the older,
 /// or so few that the blocks of two launches fit a multiprocessor.
 constexpr unsigned kDeepStream = 11, kMiddleStream = 8, kShallowStream = 5;
+constexpr unsigned kStreamDepths[] = {kDeepStream, kMiddleStream, kShallowStream};
 
 /// How rows are streamed: which is fastest, timing decides.
 struct StreamPlan {

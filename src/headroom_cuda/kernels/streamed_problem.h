@@ -39,6 +39,8 @@ struct AttentionProblem {
   std::uint32_t heads = 0, kv_heads = 0, positions = 0, splits = 1;
 };
 
+constexpr unsigned kMostExperts = 64;
+
 /// Which experts a token goes to: the highest of W RMSNorm(x), with the softmax over those.
 struct RouteProblem {
   const std::uint16_t* gate = nullptr;  ///< [experts, columns] of bf16
@@ -47,7 +49,8 @@ struct RouteProblem {
   std::int32_t* chosen = nullptr;    ///< [chosen experts]
   float* shares = nullptr;           ///< [chosen experts]
   std::uint32_t* routing = nullptr;  ///< [positions, layers, chosen experts]
-  std::uint32_t experts = 0, columns = 0, count = 0, layer = 0, layers = 0;
+  std::uint32_t experts = 0;         ///< up to kMostExperts
+  std::uint32_t columns = 0, count = 0, layer = 0, layers = 0;
 };
 
 /// The sequence on the device.

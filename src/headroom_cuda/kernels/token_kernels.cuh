@@ -249,7 +249,7 @@ __global__ void __maxnreg__(kPerLane < 8 ? 72 : 128) attention_kernel(AttentionP
 
 /// One block; a warp for each expert, in turns.
 inline __global__ void __launch_bounds__(kTokenThreads) route_kernel(RouteProblem of) {
-  constexpr unsigned kMostExperts = 64, kWarps = kTokenThreads / kWarp;
+  constexpr unsigned kWarps = kTokenThreads / kWarp;
   __shared__ float scores[kMostExperts], sums[kMostWarps];
   let_next_launch_start();
   wait_for_launch_before();

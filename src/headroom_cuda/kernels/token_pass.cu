@@ -9,19 +9,17 @@
 #include "headroom/base/error.h"
 #include "headroom_cuda/kernels/launch_kernel.h"
 #include "headroom_cuda/kernels/sample_kernel.cuh"
-#include "headroom_cuda/kernels/streamed_rows.cuh"
+#include "headroom_cuda/kernels/streamed_kernels.cuh"
 #include "headroom_cuda/kernels/token_kernels.cuh"
 
 namespace headroom::cuda {
 namespace {
 
-constexpr unsigned kDepths[] = {kDeepStream, kMiddleStream, kShallowStream};
-
-/// By depth, as kDepths has them.
+/// By depth, as kStreamDepths has them.
 template <typename... Parameters>
 struct RowsKernels {
-  void (*int8[3])(StreamedMatrix, unsigned, bool, Parameters...);
-  void (*bf16[3])(StreamedMatrix, unsigned, bool, Parameters...);
+  using Kernel = void (*)(StreamedMatrix, unsigned, bool, Parameters...);
+  Kernel int8[std::size(kStreamDepths)], bf16[std::size(kStreamDepths)];
 };
 
 /// Of every kernel of a pass, so that none needs a multiprocessor's memory divided anew.
@@ -32,7 +30,8 @@ LaunchShape pass_shape(unsigned blocks, unsigned threads, std::size_t shared_byt
 template <typename... Parameters>
 void launch_rows(const char* name, const RowsKernels<Parameters...>& kernels, const StreamedMatrix& matrix,
                  std::string_view dtype, const StreamPlan& plan, cudaStream_t stream, Parameters... rest) {
-  const auto depth = std::find(std::begin(kDepths), std::end(kDepths), plan.depth) - std::begin(kDepths);
+  const auto depth =
+      std::find(std::begin(kStreamDepths), std::end(kStreamDepths), plan.depth) - std::begin(kStreamDepths);
   const auto kernel = (dtype == "int8" ? kernels.int8 : kernels.bf16)[depth];
   const LaunchShape shape =
       pass_shape(plan.blocks(), plan.threads,
@@ -41,12 +40,12 @@ void launch_rows(const char* name, const RowsKernels<Parameters...>& kernels, co
 }
 
 /// What RowsKernels has, of a kernel that is a template of the weights and the depth.
-#define HEADROOM_ROWS_KERNELS(kernel)                                            \
-  {                                                                              \
-    {&kernel<Int8Weights, kDeepStream>, &kernel<Int8Weights, kMiddleStream>,     \
-     &kernel<Int8Weights, kShallowStream>},                                      \
-        {&kernel<Bf16Weights, kDeepStream>, &kernel<Bf16Weights, kMiddleStream>, \
-         &kernel<Bf16Weights, kShallowStream>},                                  \
+#define HEADROOM_ROWS_KERNELS(kernel)                                                    \
+  {                                                                                      \
+    {&kernel<Int8Weights, kStreamDepths[0]>, &kernel<Int8Weights, kStreamDepths[1]>,     \
+     &kernel<Int8Weights, kStreamDepths[2]>},                                            \
+        {&kernel<Bf16Weights, kStreamDepths[0]>, &kernel<Bf16Weights, kStreamDepths[1]>, \
+         &kernel<Bf16Weights, kStreamDepths[2]>},                                        \
   }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "headroom_cuda/device/device_inputs.h"
 #include "headroom_cuda_device/cuda_check.h"
+#include "headroom_cuda_device/launch_timer.h"
 
 namespace headroom::cuda {
 namespace {
@@ -25,7 +26,7 @@ std::uint32_t narrow(std::size_t size) {
 
 }  // namespace
 
-DeviceDecoder::DeviceDecoder(const State& state, const Device& device, const DeviceLlm& model,
+DeviceDecoder::DeviceDecoder(const State& state, Device& device, const DeviceLlm& model,
                              std::size_t positions, const Sampling& sampling)
     : device_(device), model_(model), config_(model.config()), positions_(positions), sampling_(sampling) {
   const std::size_t cache = config_.layers * config_.kv_dim() * positions * sizeof(Bf16);
@@ -135,27 +136,17 @@ void DeviceDecoder::run(const GraphExecutable& graph) const {
   check(cudaGraphLaunch(graph.get(), device_.stream()), "cudaGraphLaunch");
 }
 
-double DeviceDecoder::pass_ms(const GraphExecutable& graph) {
+double DeviceDecoder::pass_ns(const GraphExecutable& graph) {
   constexpr int kRounds = 3, kPasses = 2;
-  cudaEvent_t start = nullptr, stop = nullptr;
-  check(cudaEventCreate(&start), "cudaEventCreate");
-  check(cudaEventCreate(&stop), "cudaEventCreate");
-  double best = std::numeric_limits<double>::infinity();
+  const Launch pass = [&](std::size_t /*copy*/, cudaStream_t /*the device's own*/) { run(graph); };
   rewind();
-  run(graph);
+  LaunchTimer timer(device_, pass, 1, {}, Capture::kNone);
+  double best = std::numeric_limits<double>::infinity();
   for (int round = 0; round < kRounds; ++round) {
     rewind();
-    check(cudaEventRecord(start, device_.stream()), "cudaEventRecord");
-    for (int pass = 0; pass < kPasses; ++pass) run(graph);
-    check(cudaEventRecord(stop, device_.stream()), "cudaEventRecord");
-    check(cudaEventSynchronize(stop), "cudaEventSynchronize");
-    float milliseconds = 0;
-    check(cudaEventElapsedTime(&milliseconds, start, stop), "cudaEventElapsedTime");
-    best = std::min(best, static_cast<double>(milliseconds) / kPasses);
+    best = std::min(best, timer.time(kPasses));
   }
-  cudaEventDestroy(start);
-  cudaEventDestroy(stop);
-  return best;
+  return best / kPasses;
 }
 
 const StreamedMatrix& DeviceDecoder::matrix_of(std::size_t kind) const {
@@ -196,7 +187,7 @@ void DeviceDecoder::tune(const State& state) {
   }
   double best = std::numeric_limits<double>::infinity();
   const auto consider = [&](const Plans& plans) {
-    const double took = pass_ms(captured(plans, true));
+    const double took = pass_ns(captured(plans, true));
     if (took >= best) return;
     best = took;
     plans_ = plans;

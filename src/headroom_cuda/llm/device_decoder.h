@@ -34,7 +34,7 @@ class DeviceDecoder {
  public:
   /// Room for `positions` tokens. `device` and `model` must outlive it. Times the forms of its kernels that
   /// the model's matrices may be streamed by, and takes the fastest of each.
-  DeviceDecoder(const State& state, const Device& device, const DeviceLlm& model, std::size_t positions,
+  DeviceDecoder(const State& state, Device& device, const DeviceLlm& model, std::size_t positions,
                 const Sampling& sampling);
 
   /// As LlmModel has them (headroom/workload/llm_workload.h).
@@ -64,9 +64,9 @@ class DeviceDecoder {
   const StreamedMatrix& matrix_of(std::size_t kind) const;
   bool fits(const StreamPlan& plan, std::size_t kind) const;
   void tune(const State& state);
-  double pass_ms(const GraphExecutable& graph);
+  double pass_ns(const GraphExecutable& graph);
 
-  const Device& device_;
+  Device& device_;
   const DeviceLlm& model_;
   const LlmConfig& config_;
   std::size_t positions_;

@@ -13,7 +13,6 @@ namespace {
 
 /// What the kernels are written for; the rest is skipped, in words.
 void require_streamable(const State& state, const LlmConfig& config) {
-  constexpr std::size_t kMostExperts = 64;
   const auto require = [&](bool can, const std::string& what) {
     if (!can) state.skip("the kernels for a GPU do not decode " + config.model + ": " + what);
   };

@@ -16,20 +16,7 @@
 namespace headroom::torch_runner::dtensor {
 namespace {
 
-#if !HEADROOM_TORCH_HAS_NCCL
-[[noreturn]] void refuse_nccl() {
-  throw Error(
-      "no nccl in this headroom-torch-rank, which was built for the CPU: leave --backend out, or build it "
-      "with "
-      "HEADROOM_TORCH_NCCL=ON against a libtorch with CUDA (docs/torch.md)");
-}
-#endif
-
-}  // namespace
-
 #if HEADROOM_TORCH_HAS_NCCL
-
-namespace {
 
 /// Ends without its peers: else it would wait for them to end too, and they may be gone. What it had to do is
 /// done, or has failed.
@@ -47,7 +34,20 @@ class NcclGroup : public c10d::ProcessGroupNCCL {
 #endif
 };
 
+#else
+
+[[noreturn]] void refuse_nccl() {
+  throw Error(
+      "no nccl in this headroom-torch-rank, which was built for the CPU: leave --backend out, or build it "
+      "with "
+      "HEADROOM_TORCH_NCCL=ON against a libtorch with CUDA (docs/torch.md)");
+}
+
+#endif
+
 }  // namespace
+
+#if HEADROOM_TORCH_HAS_NCCL
 
 c10::Device nccl_device(int local_rank) {
   const int count = c10::cuda::device_count();

@@ -4,12 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
-#include <limits>
+#include <functional>
 #include <list>
-#include <map>
-#include <numeric>
 #include <string>
 #include <vector>
 
@@ -18,8 +15,7 @@
 #include "headroom/workload/llm_reference.h"
 #include "headroom/workload/llm_weights.h"
 #include "headroom/workload/llm_workload.h"
-#include "headroom_cuda/kernels/sample_kernel.cuh"
-#include "headroom_cuda/kernels/streamed_rows.cuh"
+#include "headroom_cuda/kernels/streamed_kernels.cuh"
 #include "headroom_cuda/kernels/token_kernels.cuh"
 
 namespace headroom::cuda {
@@ -249,170 +245,6 @@ TEST(TokenPass, Bf16IsRight) {
 TEST(TokenPass, ExpertsAreRight) {
   expect_right<Int8Weights>(4, Order::kForward, 64, 2, false);
   expect_right<Bf16Weights>(5, Order::kBackward, 96, 1, true);
-}
-
-/// Attention of a token behind many, where nothing is kept from its position on.
-template <int kPerLane>
-void expect_attention_is_right(std::uint32_t position, std::uint32_t splits, Order order) {
-  constexpr std::uint32_t kHeads = 4, kKvHeads = 2, kPositions = 420, kWidth = 32 * kPerLane;
-  std::uint64_t state = position + 1;
-  const auto random = [&] {
-    state = state * 6364136223846793005ULL + 1442695040888963407ULL;
-    return static_cast<float>(state >> 40U) * 0x1p-23F - 1;
-  };
-  std::vector<float> qkv((kHeads + 2 * kKvHeads) * kWidth), cosines(kPositions * kWidth / 2),
-      sines(cosines.size());
-  for (float& value : qkv) value = random();
-  for (std::size_t i = 0; i < cosines.size(); ++i) {
-    const float angle = 3 * random();
-    cosines[i] = std::cos(angle);
-    sines[i] = std::sin(angle);
-  }
-  const ExactMemory of_qkv(qkv), of_cosines(cosines), of_sines(sines),
-      keys(std::size_t{2} * kKvHeads * kPositions * kWidth),
-      values(std::size_t{2} * kKvHeads * kPositions * kWidth), at(std::vector<std::uint32_t>{position}),
-      parts(std::size_t{4} * kHeads * splits * (kWidth + 2)),
-      finished(std::vector<std::uint32_t>(std::size_t{kHeads})), y(std::size_t{2} * kHeads * kWidth);
-  const auto kept = [&](const ExactMemory& of, std::size_t head, std::size_t where) {
-    return of.as<std::uint16_t>() + (head * kPositions + where) * kWidth;
-  };
-  for (std::size_t head = 0; head < kKvHeads; ++head) {
-    for (std::size_t where = 0; where < position; ++where) {
-      for (std::size_t i = 0; i < kWidth; ++i) {
-        kept(keys, head, where)[i] = bf16_bits(random());
-        kept(values, head, where)[i] = bf16_bits(random());
-      }
-    }
-  }
-  const AttentionProblem problem{of_qkv.as<float>(),
-                                 of_cosines.as<float>(),
-                                 of_sines.as<float>(),
-                                 keys.as<std::uint16_t>(),
-                                 values.as<std::uint16_t>(),
-                                 at.as<std::uint32_t>(),
-                                 parts.as<float>(),
-                                 finished.as<std::uint32_t>(),
-                                 y.as<std::uint16_t>(),
-                                 kHeads,
-                                 kKvHeads,
-                                 kPositions,
-                                 splits};
-  // The position and the token's own come from launches before this one.
-  const auto end_of_position = at.written_later(), end_of_qkv = of_qkv.written_later();
-  const auto end = [&] {
-    end_of_position();
-    end_of_qkv();
-  };
-  emulated::launch_early(kHeads * splits, kAttentionThreads, order, end,
-                         [&] { attention_kernel<kPerLane>(problem); });
-
-  const auto turned = [&](const float* from, std::size_t i) {
-    const std::size_t pair = position * kWidth / 2 + i / 2;
-    const double own = from[i], other = from[i ^ 1U];
-    return own * cosines[pair] + (i % 2 == 0 ? -other : other) * sines[pair];
-  };
-  for (std::size_t head = 0; head < kHeads; ++head) {
-    const std::size_t kv_head = head / (kHeads / kKvHeads);
-    const float* const own_key = qkv.data() + (kHeads + kv_head) * kWidth;
-    const float* const own_value = own_key + kKvHeads * kWidth;
-    for (std::size_t i = 0; i < kWidth; ++i) {
-      EXPECT_NEAR(bf16_value(kept(keys, kv_head, position)[i]), turned(own_key, i), 0.01);
-      EXPECT_EQ(kept(values, kv_head, position)[i], bf16_bits(own_value[i]));
-    }
-    std::vector<double> exact(kWidth);
-    double sum = 0;
-    for (std::size_t where = 0; where <= position; ++where) {
-      double score = 0;
-      for (std::size_t i = 0; i < kWidth; ++i)
-        score += turned(qkv.data() + head * kWidth, i) * bf16_value(kept(keys, kv_head, where)[i]);
-      const double weight = std::exp(score / std::sqrt(kWidth));
-      sum += weight;
-      for (std::size_t i = 0; i < kWidth; ++i)
-        exact[i] += weight * bf16_value(kept(values, kv_head, where)[i]);
-    }
-    for (std::size_t i = 0; i < kWidth; ++i) {
-      EXPECT_NEAR(bf16_value(y.as<std::uint16_t>()[head * kWidth + i]), exact[i] / sum,
-                  0.004 * std::abs(exact[i] / sum) + 1e-5)
-          << position << " in " << splits << ", head " << head << ", " << i;
-    }
-    EXPECT_EQ(finished.as<std::uint32_t>()[head], 0U);
-  }
-}
-
-TEST(TokenAttention, OfOneBlockIsRight) {
-  for (const std::uint32_t position : {0U, 15U, 127U, 128U, 419U})
-    expect_attention_is_right<4>(position, 1, Order::kForward);
-  expect_attention_is_right<2>(300, 1, Order::kBackward);
-  expect_attention_is_right<8>(300, 1, Order::kBackward);
-}
-
-TEST(TokenAttention, OfSeveralBlocksIsRight) {
-  for (const std::uint32_t position : {0U, 16U, 200U, 419U})
-    expect_attention_is_right<4>(position, 3, Order::kBackward);
-  expect_attention_is_right<2>(410, 2, Order::kForward);
-  expect_attention_is_right<8>(100, 16, Order::kForward);
-}
-
-/// Draws many times; how often each token came.
-std::map<std::int32_t, int> drawn(const std::vector<float>& logits, std::uint32_t top_k, float temperature,
-                                  int times, unsigned threads = 64) {
-  const ExactMemory memory(logits), tokens(std::vector<std::int32_t>(2)),
-      counters(std::vector<std::uint32_t>(3));
-  auto* const counter = counters.as<std::uint32_t>();
-  SampleProblem problem;
-  problem.logits = memory.as<float>();
-  problem.vocab = static_cast<std::uint32_t>(logits.size());
-  problem.sequence = {tokens.as<std::int32_t>(), counter, counter + 1, counter + 2, 2};
-  problem.top_k = top_k;
-  problem.temperature = temperature;
-  problem.seed = 42;
-  std::map<std::int32_t, int> found;
-  for (int i = 0; i < times; ++i) {
-    emulated::launch_early(
-        1, threads, Order::kForward, [] {}, [&] { sample_kernel(problem); });
-    ++found[tokens.as<std::int32_t>()[0]];
-  }
-  EXPECT_EQ(counter[2], static_cast<std::uint32_t>(times));
-  return found;
-}
-
-TEST(SampleKernel, DrawsTheLikeliestAsOftenAsTheirShares) {
-  std::vector<float> logits(100, -1);
-  logits[7] = 2;
-  logits[50] = 1;
-  logits[99] = 0;
-  const std::map<std::int32_t, int> found = drawn(logits, 3, 0.8F, 200);
-  ASSERT_EQ(found.size(), 3U);
-  const double shares[] = {std::exp(2 / 0.8), std::exp(1 / 0.8), 1};
-  const double sum = std::accumulate(std::begin(shares), std::end(shares), 0.0);
-  // Five standard deviations.
-  const auto expect_share = [&](std::int32_t token, double share) {
-    EXPECT_NEAR(found.at(token), 200 * share, 5 * std::sqrt(200 * share * (1 - share))) << token;
-  };
-  expect_share(7, shares[0] / sum);
-  expect_share(50, shares[1] / sum);
-  expect_share(99, shares[2] / sum);
-}
-
-TEST(SampleKernel, TakesTheLargestOfAnyVocabulary) {
-  for (const std::size_t vocab : {1, 31, 2048, 2049, 3001}) {
-    std::vector<float> logits(vocab);
-    for (std::size_t i = 0; i < vocab; ++i) logits[i] = -1.0F - static_cast<float>((i * 7919) % vocab);
-    logits[vocab * 2 / 3] = -0.5F;
-    EXPECT_EQ(drawn(logits, 1, 0.8F, 1).begin()->first, static_cast<std::int32_t>(vocab * 2 / 3)) << vocab;
-  }
-}
-
-TEST(SampleKernel, NeverDrawsANanAndAlwaysAnInfinity) {
-  const float nan = std::numeric_limits<float>::quiet_NaN(),
-              infinite = std::numeric_limits<float>::infinity();
-  EXPECT_EQ(drawn({nan, -3, nan}, 3, 1, 5).size(), 1U);
-  EXPECT_EQ(drawn({nan, -3, nan}, 3, 1, 5).begin()->first, 1);
-  EXPECT_EQ(drawn({1, infinite, 2}, 3, 1, 5), (std::map<std::int32_t, int>{{1, 5}}));
-}
-
-TEST(SampleKernel, TiesStayIn) {
-  EXPECT_EQ(drawn(std::vector<float>(8, 0.25F), 1, 1, 80).size(), 8U);
 }
 
 }  // namespace
