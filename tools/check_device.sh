@@ -7,9 +7,9 @@
 #     device       what the driver and the programs say of the machine
 #     smoke        the unit tests that use the GPU, and one case of each kind
 #     show         gemv, gather_gemv and layer_norm at the sizes that are to reach their limits, beside cuBLAS (and ATen)
-#     trace        traces by CUPTI and by torch.profiler, read by headroom trace and by PyTorch's own function, which must agree
 #     llm          decoding with Llama 2 7B and Mixtral 8x7B, one graph a token
-#     compiled     the experiments beside torch.compile, where python3 has a torch that sees the GPU
+#     compiled     the experiments beside torch.compile, where python3 has a torch that sees the GPU; not among the default
+#     trace        traces by CUPTI and by torch.profiler, read by headroom trace and by PyTorch's own function, which must agree
 #     sanitize     compute-sanitizer's memcheck over every kernel at small sizes; where it is installed
 #     racecheck    the same with racecheck; not among the default
 #     experiments  all sizes of all experiments
