@@ -7,6 +7,8 @@ import importlib
 import sys
 from typing import Any, Callable
 
+from .timers import Timer
+
 _MOST_LAUNCHES = 256
 """In a graph, as headroom-cuda has it: more gain nothing, and take longer to capture."""
 _MOST_GRAPHS = 8
@@ -61,11 +63,11 @@ class Capturing:
 
 
 class CapturedCalls:
-    """Calls of `body(copy)`, the copies in turn, as graphs: a launch from Python takes longer than many a kernel."""
+    """Calls of `body(copy)`, the copies in turn, as graphs that `timer` times: a launch from Python takes longer than many a kernel."""
 
-    def __init__(self, body: Callable[[int], object], copies: int) -> None:
+    def __init__(self, body: Callable[[int], object], copies: int, timer: Timer) -> None:
         self._cuda: Any = importlib.import_module("torch").cuda
-        self._body, self._copies = body, copies
+        self._body, self._copies, self._timer = body, copies, timer
         self._most = max(_MOST_LAUNCHES // copies, 1) * copies  # whole turns through the copies
         self._captured = Capturing()
         self._graphs: dict[int, Callable[[], None]] = {}
@@ -81,14 +83,13 @@ class CapturedCalls:
         for copy in range(self._next, self._copies) if self._next else ():
             self._body(copy)
         self._next = iterations % self._copies
-        start, stop = (self._cuda.Event(enable_timing=True) for _ in range(2))
         self._cuda._sleep(_HELD_CYCLES)  # pylint: disable=protected-access
-        start.record()
-        for launch in launches:
-            launch()
-        stop.record()
-        stop.synchronize()
-        return float(start.elapsed_time(stop)) * 1e6
+
+        def launch_all() -> None:
+            for launch in launches:
+                launch()
+
+        return self._timer(launch_all)
 
     def _graph(self, calls: int) -> Callable[[], None]:
         """Of so many calls, the first of the first copy."""

@@ -161,17 +161,17 @@ class State:
         if timer is None:
             timer = timers.of_device(self.device)
         before = _torch_threads(self.threads)
-        if captured:
-            self.note("launches", "captured into graphs")
-            def call(copy: int) -> None:
-                body(copy) if takes_copy else body()
-            self._case.measure_batches(_cuda.CapturedCalls(call, self.copies).time)
-        elif timer is not None:
-            self._measure_with(timer, body, setup, takes_copy, before)
-        else:
+        if timer is None:
             wait = self._wait_for(body, setup, takes_copy)
             called, nothing = _callable(body, wait, takes_copy)
             self._case.measure(called, _same_arguments(setup, takes_copy), None, nothing, takes_copy, before)
+        elif captured:
+            self.note("launches", "captured into graphs")
+            def call(copy: int) -> None:
+                body(copy) if takes_copy else body()
+            self._case.measure_batches(_cuda.CapturedCalls(call, self.copies, timer).time)
+        else:
+            self._measure_with(timer, body, setup, takes_copy, before)
         if self.is_concluding:
             self._say_disturbances(compiles)
 
@@ -256,7 +256,7 @@ class State:
 
 
 def _let_go(key: object) -> None:
-    """Of what State.shared made: a case that uses it has ended."""
+    """Of what State.shared made: a case that uses it has ended. Behind this nothing here holds it, and its memory can be released."""
     held, users = _shared[key]
     if users > 1:
         _shared[key] = (held, users - 1)

@@ -21,6 +21,16 @@ struct alignas(16) Vector {
 constexpr unsigned kVectorBytes = sizeof(Vector);
 constexpr unsigned kWarp = 32;
 
+__device__ inline float low_bf16(std::uint32_t pair) {
+  return __uint_as_float(pair << 16);
+}
+__device__ inline float high_bf16(std::uint32_t pair) {
+  return __uint_as_float(pair & 0xffff0000U);
+}
+__device__ inline float bf16_value(std::uint16_t bits) {
+  return __uint_as_float(std::uint32_t{bits} << 16);
+}
+
 #ifdef __CUDACC__
 
 /// Reads what is read once and no launch writes: it leaves the first-level cache to others. (To ask for the
@@ -241,21 +251,11 @@ inline void multiply_f16(const std::uint32_t (&a)[4], std::uint32_t b0, std::uin
   emulated::multiply_tiles(a, {b0, b1}, d, emulated::f16_value);
 }
 inline void multiply_bf16(const std::uint32_t (&a)[4], std::uint32_t b0, std::uint32_t b1, float (&d)[4]) {
-  emulated::multiply_tiles(
-      a, {b0, b1}, d, [](std::uint16_t bits) { return std::bit_cast<float>(std::uint32_t{bits} << 16); });
+  emulated::multiply_tiles(a, {b0, b1}, d, bf16_value);
 }
 
 #endif
 
-__device__ inline float low_bf16(std::uint32_t pair) {
-  return __uint_as_float(pair << 16);
-}
-__device__ inline float high_bf16(std::uint32_t pair) {
-  return __uint_as_float(pair & 0xffff0000U);
-}
-__device__ inline float bf16_value(std::uint16_t bits) {
-  return __uint_as_float(std::uint32_t{bits} << 16);
-}
 __device__ inline std::uint16_t bf16_bits(float value) {
   return static_cast<std::uint16_t>(bf16_pair(value, 0));
 }

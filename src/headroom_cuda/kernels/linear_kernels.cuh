@@ -26,9 +26,13 @@ struct NormedX {
     reciprocal = reciprocal_root(whole.squares / whole.count + kLinearNormEpsilon);
   }
 
+  __device__ float normed(float value, float gamma, float beta) const {
+    return fmaf((value - mean) * reciprocal, gamma, beta);
+  }
+
   __device__ float value(unsigned element) const {
-    const float scaled = (load_written(vector.values + element) - mean) * reciprocal;
-    return fmaf(scaled, bf16_value(parameters.gamma[element]), bf16_value(parameters.beta[element]));
+    return normed(load_written(vector.values + element), bf16_value(parameters.gamma[element]),
+                  bf16_value(parameters.beta[element]));
   }
 
   /// Eight values from `element` on, a multiple of 8.
@@ -37,15 +41,15 @@ struct NormedX {
     const Vector of_beta = load_common(parameters.beta + element);
     const Vector halves[2] = {load_written_vector(vector.values + element),
                               load_written_vector(vector.values + element + 4)};
-    Vector normed;
+    Vector result;
 #pragma unroll
     for (unsigned i = 0; i < 4; ++i) {
-      const float low = (__uint_as_float(halves[i / 2].words[2 * i % 4]) - mean) * reciprocal;
-      const float high = (__uint_as_float(halves[i / 2].words[2 * i % 4 + 1]) - mean) * reciprocal;
-      normed.words[i] = bf16_pair(fmaf(low, low_bf16(of_gamma.words[i]), low_bf16(of_beta.words[i])),
-                                  fmaf(high, high_bf16(of_gamma.words[i]), high_bf16(of_beta.words[i])));
+      const float low = __uint_as_float(halves[i / 2].words[2 * i % 4]);
+      const float high = __uint_as_float(halves[i / 2].words[2 * i % 4 + 1]);
+      result.words[i] = bf16_pair(normed(low, low_bf16(of_gamma.words[i]), low_bf16(of_beta.words[i])),
+                                  normed(high, high_bf16(of_gamma.words[i]), high_bf16(of_beta.words[i])));
     }
-    return normed;
+    return result;
   }
 
   /// As PlainX::fill.
@@ -55,9 +59,9 @@ struct NormedX {
     for (unsigned part = 0; part < kPairs / 4; ++part) {
       const unsigned from = element + 8 * part;
       if (from + 8 <= count) {
-        const Vector normed = eight(from);
+        const Vector values = eight(from);
 #pragma unroll
-        for (unsigned i = 0; i < 4; ++i) pairs[4 * part + i] = normed.words[i];
+        for (unsigned i = 0; i < 4; ++i) pairs[4 * part + i] = values.words[i];
         continue;
       }
 #pragma unroll

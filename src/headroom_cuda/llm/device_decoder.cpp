@@ -60,7 +60,7 @@ void DeviceDecoder::launch_layer(const Plans& plans, std::size_t index) {
   const cudaStream_t stream = device_.stream();
   const Start start = plans[kQkv].start;
   auto* const x = x_.as<float>();
-  auto* const position = counters_.as<std::uint32_t>() + 64;
+  auto* const position = sequence().position;
   const NormedStream attention_x{x, layer.attention_norm, config_.norm_epsilon};
   const NormedStream ffn_x{x, layer.ffn_norm, config_.norm_epsilon};
   launch_normed_rows(layer.qkv, dtype, attention_x, qkv_.as<float>(), plans[kQkv], stream);
@@ -82,46 +82,45 @@ void DeviceDecoder::launch_layer(const Plans& plans, std::size_t index) {
   attention.splits = splits_for(positions_);
   launch_attention(attention, config_.head_dim(), start, stream);
   launch_added_rows(layer.out, dtype, attended_.as<std::uint16_t>(), x, nullptr, plans[kOut], stream);
-  launches_ += 3;
 
   StreamedMatrix up = layer.up, down = layer.down;
   auto* const hidden = hidden_.as<std::uint16_t>();
-  if (!config_.is_gated()) {
-    launch_gated_rows(up, dtype, ffn_x, hidden, plans[kUp], stream);
-    launch_added_rows(down, dtype, hidden, x, nullptr, plans[kDown], stream);
-    launches_ += 2;
-    return;
+  auto* const chosen = config_.is_gated() ? chosen_.as<std::int32_t>() : nullptr;
+  auto* const shares = config_.is_gated() ? shares_.as<float>() : nullptr;
+  if (config_.is_gated()) {
+    launch_route(
+        {layer.gate, ffn_x, position, chosen, shares, routed_.as<std::uint32_t>(), narrow(config_.experts),
+         narrow(config_.dim), narrow(config_.chosen), narrow(index), narrow(config_.layers)},
+        start, stream);
   }
-  const auto* const chosen = chosen_.as<std::int32_t>();
-  launch_route({layer.gate, ffn_x, position, chosen_.as<std::int32_t>(), shares_.as<float>(),
-                routed_.as<std::uint32_t>(), narrow(config_.experts), narrow(config_.dim),
-                narrow(config_.chosen), narrow(index), narrow(config_.layers)},
-               start, stream);
   up.chosen = chosen;
   up.slots = narrow(config_.chosen);
   launch_gated_rows(up, dtype, ffn_x, hidden, plans[kUp], stream);
   for (std::size_t slot = 0; slot < config_.chosen; ++slot) {
-    down.chosen = chosen + slot;
-    launch_added_rows(down, dtype, hidden + slot * config_.hidden, x, shares_.as<float>() + slot,
-                      plans[kDown], stream);
+    down.chosen = chosen == nullptr ? nullptr : chosen + slot;
+    launch_added_rows(down, dtype, hidden + slot * config_.hidden, x,
+                      shares == nullptr ? nullptr : shares + slot, plans[kDown], stream);
   }
-  launches_ += 2 + config_.chosen;
+  launches_ += 4 + (config_.is_gated() ? 1 : 0) + config_.chosen;
+}
+
+TokenSequence DeviceDecoder::sequence() {
+  // Each in a line of the cache of its own.
+  auto* const counters = counters_.as<std::uint32_t>();
+  return {tokens_.as<std::int32_t>(), counters, counters + 64, counters + 128, narrow(positions_ + 1)};
 }
 
 void DeviceDecoder::launch_pass(const Plans& plans, bool logits) {
   const cudaStream_t stream = device_.stream();
   const Start start = plans[kQkv].start;
-  auto* const counters = counters_.as<std::uint32_t>();
-  const TokenSequence sequence{tokens_.as<std::int32_t>(), counters, counters + 64, counters + 128,
-                               narrow(positions_ + 1)};
   launches_ = 1;
-  launch_embed(sequence, model_.embedding(), x_.as<float>(), narrow(config_.dim), start, stream);
+  launch_embed(sequence(), model_.embedding(), x_.as<float>(), narrow(config_.dim), start, stream);
   for (std::size_t index = 0; index < config_.layers; ++index) launch_layer(plans, index);
   if (!logits) return;
   launch_normed_rows(model_.output(), model_.dtype(),
                      {x_.as<float>(), model_.final_norm(), config_.norm_epsilon}, logits_.as<float>(),
                      plans[kLogits], stream);
-  launch_sample({logits_.as<float>(), sequence, narrow(config_.vocab), narrow(sampling_.top_k),
+  launch_sample({logits_.as<float>(), sequence(), narrow(config_.vocab), narrow(sampling_.top_k),
                  sampling_.temperature, sampling_.seed},
                 start, stream);
   launches_ += 2;
@@ -167,9 +166,8 @@ const StreamedMatrix& DeviceDecoder::matrix_of(std::size_t kind) const {
 
 bool DeviceDecoder::fits(const StreamPlan& plan, std::size_t kind) const {
   const StreamedMatrix& matrix = matrix_of(kind);
-  const std::size_t row_bytes = matrix.columns * (config_.dtype == "int8" ? 1U : 2U);
   const std::size_t rows = matrix.rows * (kind == kUp ? config_.chosen : 1);
-  return plan.warps_of_team() <= row_bytes / kStreamUnit &&
+  return plan.warps_of_team() <= row_bytes(llm_format(config_.dtype), matrix.columns) / kStreamUnit &&
          plan.shared_bytes(rows, matrix.columns) <= device_.shared_memory_per_block();
 }
 
@@ -235,7 +233,7 @@ std::string DeviceDecoder::plans() const {
 }
 
 void DeviceDecoder::rewind() {
-  check(cudaMemsetAsync(counters_.data(), 0, sizeof(std::uint32_t), device_.stream()), "cudaMemsetAsync");
+  check(cudaMemsetAsync(sequence().next, 0, sizeof(std::uint32_t), device_.stream()), "cudaMemsetAsync");
   used_ = 0;
 }
 

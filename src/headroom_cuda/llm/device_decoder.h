@@ -57,6 +57,7 @@ class DeviceDecoder {
  private:
   enum Kind : std::size_t { kQkv, kOut, kUp, kDown, kLogits, kKinds };
   using Plans = std::array<StreamPlan, kKinds>;
+  TokenSequence sequence();
   void launch_pass(const Plans& plans, bool logits);
   void launch_layer(const Plans& plans, std::size_t index);
   GraphExecutable captured(const Plans& plans, bool logits);

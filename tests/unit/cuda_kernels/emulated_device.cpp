@@ -2,9 +2,9 @@
 #include "emulated_device.h"
 
 #include <ucontext.h>
-#include <bit>
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstring>
 #include <memory>

@@ -226,10 +226,7 @@ void expect_right(std::size_t experts, Order order, unsigned threads, unsigned t
   const std::vector<float> logits = decoder.forward(tokens);
   const ExactLogits exact = exact_logits(alone(), weights, tokens, decoder.routing(tokens.size()));
   EXPECT_LE(exact.routing_gap, LlmWorkload::kRoutingSlack);
-  const double rms = root_mean_square(exact.logits);
-  const Tolerance tolerance = llm_tolerance(weights.config(), false);
-  for (std::size_t i = 0; i < logits.size(); ++i)
-    EXPECT_LE(scaled_error(double{logits[i]}, exact.logits[i], rms), tolerance.relative) << "logit " << i;
+  expect_close(logits, exact.logits, llm_tolerance(weights.config(), false));
 }
 
 TEST(TokenPass, Int8IsRight) {
